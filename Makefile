@@ -1,0 +1,46 @@
+# Every target does its own set-up: a virtual environment in .venv, with the versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PACKAGES := learner topics app
+
+.PHONY: help demo test chaos bench bench-pipeline lint clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(READY) ## score a stream of made-up machine sensors; make demo ARGS="--seconds 20"
+	@$(BIN)/faust-oslrau demo $(ARGS)
+
+test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
+	@$(BIN)/python -m faust_oslrau.app.brokers || true
+	@$(BIN)/python -m pytest $(ARGS)
+
+chaos: $(READY) ## kill workers and brokers at random, then account for every record; make chaos ARGS="--seed 7"
+	@$(BIN)/python tests/chaos/chaos.py --out benchmarks/results $(ARGS)
+
+bench: $(READY) ## reproduce the paper's tables and measure speed; make bench ARGS="table1 --dataset quake"
+	@$(BIN)/python -m benchmarks $(or $(ARGS),all)
+
+bench-pipeline: $(READY) ## measure the worker on a real Kafka; needs Java 17 and Maven; make bench-pipeline ARGS="--records 100000"
+	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
+
+lint: $(READY) ## check style and types
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@mkdir -p .typing && ln -sfn .. .typing/faust_oslrau
+	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana
+
+clean: ## remove everything that make and the tools made
+	rm -rf $(VENV) build dist *.egg-info .typing .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		found=$$($(PYTHON) -V 2>/dev/null || echo missing); \
+		echo "Python 3.11 or newer is needed, '$(PYTHON)' is $$found. Try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV), once ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,35 @@
+"""The application: a worker that scores Kafka topics, its parts, and the command line.
+
+`faust -A faust_oslrau.app worker` finds the worker's app here as `app`, with the settings of the
+environment; `attach` adds scoring to an app of one's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .worker import attach, create_app, run_worker
+
+__all__ = ["attach", "create_app", "run_worker"]
+
+
+def __getattr__(name: str) -> Any:
+    # Faust takes a second to import: commands that need no worker need not wait for it.
+    if name in __all__:
+        from . import worker
+
+        return getattr(worker, name)
+    if name == "app":
+        globals()["app"] = _environment_app()
+        return globals()["app"]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _environment_app() -> Any:
+    import os
+
+    from .settings import load_settings
+    from .worker import create_app
+
+    return create_app(load_settings(None, os.environ))

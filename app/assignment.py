@@ -1,0 +1,285 @@
+"""The partitions that the group has given to this worker, from assignment to revocation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from aiokafka.errors import KafkaError
+from faust.types import TP
+
+from .batching import RecordBatch
+from .delivery import Delivery
+from .held_partition import HeldPartition, OutOfPlaceError
+from .metrics import Metrics
+from .opening import Opener
+from .resume import find_logs
+from .settings import Settings
+from .snapshots import LostPartitionError, SnapshotError, SnapshotStore
+from .transactions import Producers
+from .transport import Consumer
+
+logger = logging.getLogger(__name__)
+
+# Batches in work at once, each of another partition: enough to compute while others wait for the
+# broker. Together with those in Faust's buffer they bound the memory.
+_BATCHES_IN_WORK = 16
+_RETRY_SECONDS = 1.0
+# How often to look which snapshots are due.
+_SNAPSHOT_SECONDS = 1.0
+# At the end of the work the others wait: snapshots that take longer are left to the next worker.
+_LAST_SNAPSHOTS_SECONDS = 5.0
+
+
+class Assignment:
+    """Opens partitions, runs their batches, commits, and lets go of them.
+
+    Parameters
+    ----------
+    settings
+        The worker's settings.
+    consumer
+        Reads the source topics.
+    delivery
+        Sends the outputs and commits.
+    producers
+        Write what belongs to one partition, and keep others from doing so.
+    store
+        Keeps the snapshots.
+    metrics
+        Where everything is counted.
+    crash
+        Ends the app after an error that nothing can be done about.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        consumer: Consumer,
+        delivery: Delivery,
+        producers: Producers,
+        store: SnapshotStore,
+        metrics: Metrics,
+        crash: Callable[[BaseException], Awaitable[None]],
+    ) -> None:
+        self.held: dict[TP, HeldPartition] = {}
+        self.is_open = False
+        self.last_progress = time.monotonic()
+        self._settings = settings
+        self._consumer = consumer
+        self._delivery = delivery
+        self._producers = producers
+        self._store = store
+        self._crash = crash
+        # One thread: the kernels release the GIL, so that the event loop runs beside it.
+        self._compute = ThreadPoolExecutor(1, "oslrau-compute")
+        self._opener = Opener(settings, store, self._compute, delivery.send, metrics)
+        self._slots = asyncio.Semaphore(_BATCHES_IN_WORK)
+        self._committing = asyncio.Lock()
+        self._work: set[asyncio.Task[None]] = set()
+        self._calls: set[asyncio.Task[None]] = set()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._kept: dict[TP, HeldPartition] = {}
+
+    def assigned(self, partitions: frozenset[TP]) -> None:
+        """Open these partitions, with the state of those that were held before, and no others."""
+        for tp in self._kept.keys() - partitions:
+            self._kept.pop(tp).metrics.remove()
+        self._stop_opening()
+        self._begin_opening(self._open(partitions))
+
+    async def revoked(self, seconds: float) -> bool:
+        """End the work in at most about `seconds`, commit, save, and keep what may come back.
+
+        Tell whether the broker has acknowledged all of it.
+        """
+        self._stop_opening()
+        # Batches that wait find their partition gone; those in work are finished.
+        held, self.held = self.held, {}
+        await self._finish_work(seconds)
+        committed = await self.commit(held.values())
+        if committed:  # else the broker is away
+            await self._keep_last(held.values())
+        await self._store.close()
+        await self._producers.close()
+        for tp, partition in held.items():
+            if partition.is_whole:
+                self._kept[tp] = partition
+            else:
+                partition.metrics.remove()
+        return committed and all(partition.is_whole for partition in held.values())
+
+    def resumed(self) -> None:
+        """Read all partitions again from where their state is."""
+        self._start(self._read())
+
+    async def stop(self, seconds: float) -> bool:
+        """End the work for good; else as `revoked`."""
+        acknowledged = await self.revoked(seconds)
+        self._compute.shutdown(wait=False, cancel_futures=True)
+        return acknowledged
+
+    async def handle(self, batch: RecordBatch) -> None:
+        """Take a batch into work; waits while there is enough of it."""
+        partition = self.held.get(batch.tp)
+        if partition is not None:
+            await self._slots.acquire()
+            # The partition's lock is fair: batches are done in the order in which they came.
+            task = self._start(self._process(partition, batch))
+            self._work.add(task)
+            task.add_done_callback(self._finished)
+
+    async def commit(self, partitions: Iterable[HeldPartition]) -> bool:
+        """Commit what has not been committed yet; a failure is logged and made good later."""
+        async with self._committing:
+            due = {p: p.committable for p in partitions if p.committable != p.committed}
+            offsets = {p.tp: p.position for p in due}
+            if not await self._delivery.commit(offsets):
+                return False
+            for partition, offset in due.items():
+                partition.committed = offset
+            return True
+
+    async def look_after(self) -> None:
+        """Commit and look at the lag, now and then, for ever."""
+        while True:
+            await asyncio.sleep(self._settings.commit_interval)
+            await self.commit(list(self.held.values()))
+            await self.measure_lag()
+
+    async def keep_snapshots(self) -> None:
+        """Take the snapshots that are due, one after the other, for ever."""
+        while True:
+            await asyncio.sleep(min(_SNAPSHOT_SECONDS, self._settings.snapshot_interval))
+            for partition in list(self.held.values()):
+                await self._keep(partition)
+
+    async def measure_lag(self) -> None:
+        """Ask how far the logs have grown."""
+        offsets = {tp: partition.next_offset for tp, partition in self.held.items()}
+        try:
+            lags = await self._consumer.lags(offsets)
+        except KafkaError as error:  # a partition was taken away while aiokafka looked it up
+            logger.debug("no lag this time: %r", error)
+            return
+        for tp, records in lags.items():
+            if tp in self.held:
+                self.held[tp].note_lag(records)
+
+    async def _keep(self, partition: HeldPartition, *, now: bool = False) -> None:
+        if self._settings.snapshots == "off":
+            return
+        try:
+            await partition.keep(now=now)
+        except LostPartitionError as error:
+            self._lose(partition, error)
+
+    async def _keep_last(self, partitions: Iterable[HeldPartition]) -> None:
+        tasks = [asyncio.create_task(self._keep(partition, now=True)) for partition in partitions]
+        if not tasks:
+            return
+        _, unfinished = await asyncio.wait(tasks, timeout=_LAST_SNAPSHOTS_SECONDS)
+        if unfinished:
+            logger.warning("%d last snapshots not saved in time", len(unfinished))
+            for task in unfinished:
+                task.cancel()
+            await asyncio.wait(unfinished)
+
+    def _begin_opening(self, call: Coroutine[Any, Any, None]) -> None:
+        task = self._start(call)
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    def _stop_opening(self) -> None:
+        self.is_open = False
+        for task in self._opening:
+            task.cancel()
+
+    async def _open(self, partitions: frozenset[TP]) -> None:
+        while not await self._try_open(partitions):
+            await asyncio.sleep(_RETRY_SECONDS)
+        self.is_open = True
+        names = ", ".join(f"{topic}/{number}" for topic, number in sorted(partitions))
+        logger.info("reading %s", names or "nothing: there are more workers than partitions")
+
+    async def _try_open(self, partitions: frozenset[TP]) -> bool:
+        """Open partitions; False where the broker or the snapshots' store is away."""
+        try:
+            # Whoever had them before can write nothing more: only now are their traces final.
+            if self._settings.uses_transactions:
+                await asyncio.gather(*map(self._producers.open, partitions))
+            await asyncio.gather(*map(self._store.open, partitions))
+            logs = await find_logs(self._consumer, partitions, self._settings)
+            for log in logs:
+                kept = self._kept.pop(log.tp, None) or self.held.get(log.tp)
+                self.held[log.tp] = await self._opener.open(log, kept)
+            # Where learning begins is recorded before anything is read.
+            opened = [self.held[tp] for tp in partitions]
+            await self._delivery.record({p.tp: p.position for p in opened if p.committed is None})
+        except (KafkaError, SnapshotError, LostPartitionError) as error:
+            logger.warning("waiting for the partitions' offsets and snapshots: %r", error)
+            return False
+        await self._read()
+        return True
+
+    def _lose(self, partition: HeldPartition, error: LostPartitionError) -> None:
+        """Let go of a partition that another worker has taken, or seems to have taken."""
+        if self.held.get(partition.tp) is not partition:
+            return
+        logger.error("%s/%d: given up, %s", *partition.tp, error)
+        del self.held[partition.tp]
+        partition.metrics.remove()
+        self._begin_opening(self._open_again(partition.tp))
+
+    async def _open_again(self, tp: TP) -> None:
+        """Take a lost partition back where the group has not given it to another meanwhile."""
+        await asyncio.sleep(self._settings.session_timeout)
+        await self._open(frozenset({tp}))
+
+    async def _read(self) -> None:
+        positions = {tp: partition.next_offset for tp, partition in self.held.items()}
+        await self._consumer.read_from(positions)
+
+    async def _process(self, partition: HeldPartition, batch: RecordBatch) -> None:
+        async with partition.lock:
+            if self.held.get(partition.tp) is partition:
+                try:
+                    await partition.process(batch)
+                except LostPartitionError as error:
+                    self._lose(partition, error)
+                except OutOfPlaceError:
+                    offset = partition.next_offset
+                    logger.info("%s/%d: reading again from %d", *partition.tp, offset)
+                    await self._consumer.read_from({partition.tp: offset})
+                self.last_progress = time.monotonic()
+
+    async def _finish_work(self, seconds: float) -> None:
+        if not self._work:
+            return
+        _, unfinished = await asyncio.wait(self._work, timeout=seconds)
+        if unfinished:
+            logger.error("%d batches not acknowledged in time, to be done again", len(unfinished))
+            for task in unfinished:
+                task.cancel()
+            await asyncio.wait(unfinished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._work.discard(task)
+        self._slots.release()
+
+    def _start(self, call: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine, whose failure ends the app."""
+        task = asyncio.create_task(self._guard(call))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        return task
+
+    async def _guard(self, call: Coroutine[Any, Any, None]) -> None:
+        try:
+            await call
+        except Exception as error:  # nothing of this may end unseen
+            await self._crash(error)

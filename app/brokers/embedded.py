@@ -1,0 +1,113 @@
+"""The mock cluster of librdkafka, which the wheel of confluent-kafka carries, as a broker.
+
+It speaks Kafka's protocol on the loopback interface and needs neither Java nor a download. It keeps
+messages in memory only, at most 5 MiB or 100,000 of a partition, knows one worker of a group and no
+CreateTopics request: good for a demonstration, no evidence of how a real Kafka behaves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import TracebackType
+from typing import Self
+
+from faust_oslrau.app.errors import BrokerError, TopicError
+
+_PRODUCER = 0  # any client will do as the owner of the cluster
+_TEXT = 512
+
+
+class EmbeddedBroker:
+    """A mock cluster of one node, with any number of topics."""
+
+    def __init__(self) -> None:
+        self._library = _librdkafka()
+        self._client: int | None = None
+        self._cluster: int | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The broker's address."""
+        return str(self._library.rd_kafka_mock_cluster_bootstraps(self._running()).decode())
+
+    def start(self) -> None:
+        """Start the cluster; it is ready when this returns."""
+        reason = ctypes.create_string_buffer(_TEXT)
+        configuration = self._library.rd_kafka_conf_new()
+        # Silent: the client is there to own the cluster and would warn that it has no servers.
+        self._library.rd_kafka_conf_set_log_cb(configuration, None)
+        self._client = self._library.rd_kafka_new(_PRODUCER, configuration, reason, _TEXT)
+        if not self._client:
+            raise BrokerError(f"librdkafka gave no client: {reason.value.decode()}")
+        self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, 1)
+        if not self._cluster:
+            raise BrokerError("librdkafka could not start its mock cluster")
+
+    def stop(self) -> None:
+        """Stop the cluster; its messages are gone."""
+        if self._cluster:
+            self._library.rd_kafka_mock_cluster_destroy(self._cluster)
+        if self._client:
+            self._library.rd_kafka_destroy(self._client)
+        self._cluster = self._client = None
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic.
+
+        Raises
+        ------
+        TopicError
+            Where the topic exists or the broker refuses it.
+        """
+        error = self._library.rd_kafka_mock_topic_create(
+            self._running(), name.encode(), partitions, 1
+        )
+        if error:
+            reason = self._library.rd_kafka_err2str(error).decode()
+            raise TopicError(f"topic {name!r} with {partitions} partitions: {reason}")
+
+    def __enter__(self) -> Self:
+        """Start the cluster."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the cluster."""
+        self.stop()
+
+    def _running(self) -> int:
+        if self._cluster is None:
+            raise BrokerError("the embedded broker does not run")
+        return self._cluster
+
+
+def _librdkafka() -> ctypes.CDLL:
+    try:
+        from confluent_kafka import cimpl
+    except ImportError:
+        raise BrokerError(
+            "the embedded broker needs confluent-kafka: pip install 'faust-oslrau[demo]'"
+        ) from None
+    # Symbols are looked up in the extension's own dependencies too, wherever the wheel put them.
+    library = ctypes.CDLL(cimpl.__file__)
+    pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+    signatures = {
+        "rd_kafka_conf_new": (pointer, []),
+        "rd_kafka_conf_set_log_cb": (None, [pointer, pointer]),
+        "rd_kafka_new": (pointer, [number, pointer, text, ctypes.c_size_t]),
+        "rd_kafka_destroy": (None, [pointer]),
+        "rd_kafka_err2str": (text, [number]),
+        "rd_kafka_mock_cluster_new": (pointer, [pointer, number]),
+        "rd_kafka_mock_cluster_destroy": (None, [pointer]),
+        "rd_kafka_mock_cluster_bootstraps": (text, [pointer]),
+        "rd_kafka_mock_topic_create": (number, [pointer, text, number, number]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

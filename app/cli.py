@@ -1,0 +1,49 @@
+"""The command line: `faust-oslrau COMMAND`, one module of `commands` per command."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import click
+
+from faust_oslrau.app import commands
+from faust_oslrau.app.errors import OslrauError
+
+
+class Commands(click.Group):
+    """A group whose commands are the modules of `commands`, imported when they are asked for.
+
+    The module `name` defines the command as `name`. Errors of this project end a command with their
+    message and exit code.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the modules."""
+        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"{commands.__name__}.{cmd_name}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except OslrauError as error:
+            failure = click.ClickException(str(error))
+            failure.exit_code = error.exit_code
+            raise failure from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="faust-oslrau")
+def main() -> None:
+    """Continuous density estimation and anomaly scoring on Kafka streams.
+
+    Exit codes: 0 done, 1 failed, 2 wrong use or settings, 3 broker, 4 topic.
+    """

@@ -1,0 +1,1 @@
+"""The commands of `faust-oslrau`, one module each."""

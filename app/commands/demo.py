@@ -1,0 +1,89 @@
+"""`faust-oslrau demo`: a broker, a worker and made-up machines, and an account of every record."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import click
+import orjson
+from rich.console import Console
+
+from faust_oslrau.app.demo.report import print_summary
+from faust_oslrau.app.demo.run import Plan, run_demo
+from faust_oslrau.app.demo.view import open_view
+
+_SECONDS = 30.0
+
+
+@click.command(short_help="Watch made-up machines being scored; needs no Kafka.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help=f"How long to send.  [default: {_SECONDS:.0f}; of a file, all]",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    default=2000,
+    show_default=True,
+    help="Records a second.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    default=4,
+    show_default=True,
+    help="Partitions, each with a model of its own.",
+)
+@click.option(
+    "--broker",
+    metavar="HOST:PORT",
+    help="Kafka to use, with topics of new names.  [default: an embedded one]",
+)
+@click.option(
+    "--csv",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Send this file instead: CSV, NDJSON, Parquet or npz.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of the made-up machines.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as a line of JSON.")
+def demo(
+    seconds: float | None,
+    rate: float,
+    partitions: int,
+    broker: str | None,
+    csv: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Stream made-up machine sensors through Kafka and a worker, and watch the scores.
+
+    The machines have regimes, drift, missing fields, injected anomalies and malformed messages.
+    Settings come from the environment (OSLRAU_...). Ends with 0 when every record was scored
+    or lies in the dead-letter topic, once, else with 1.
+    """
+    logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
+    if seconds is None and csv is None:
+        seconds = _SECONDS
+    plan = Plan(seconds, rate, partitions, broker, csv, seed)
+    summary = asyncio.run(run_demo(plan, open_view(Console(stderr=True))))
+    if as_json:
+        click.echo(orjson.dumps(summary.to_json()))
+    else:
+        print_summary(Console(), summary)
+        if broker is not None:
+            click.echo(f"The topics stay on {broker}: {', '.join(summary.topics)}")
+    raise SystemExit(0 if summary.is_accounted else 1)

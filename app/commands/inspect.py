@@ -1,0 +1,166 @@
+"""`faust-oslrau inspect`: the snapshots of a deployment, and where its partitions go on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+
+import click
+import orjson
+
+from faust_oslrau.app import inspection
+from faust_oslrau.app.inspection import Change, Found, InspectionError
+from faust_oslrau.app.options import chosen_settings, settings_options
+from faust_oslrau.app.settings import Settings
+
+
+class _Start(click.ParamType):
+    name = "offset"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        # -1 stands for where learning began.
+        return -1 if value == "start" else int(click.IntRange(min=0).convert(value, param, ctx))
+
+
+@click.command(short_help="List, export, import snapshots; reset partitions.")
+@click.option("--partition", metavar="TOPIC/N", help="One partition.  [default: all]")
+@click.option("--export", "target", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the partition's newest snapshot to this file.")  # fmt: skip
+@click.option("--import", "source", type=click.Path(dir_okay=False, path_type=Path),
+              help="Have the partition go on with an exported snapshot.")  # fmt: skip
+@click.option("--offset", type=click.IntRange(0),
+              help="With --import: from where.  [default: the snapshot's own]")  # fmt: skip
+@click.option("--forget", is_flag=True,
+              help="Drop the model: learn again from the start, emit what is new.")  # fmt: skip
+@click.option("--reset", type=_Start(), metavar="OFFSET|start",
+              help="Begin a new model there, and emit from there on.")  # fmt: skip
+@click.option("--yes", is_flag=True, help="Do it, instead of saying what would be done.")
+@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
+@settings_options
+def inspect(
+    partition: str | None,
+    target: Path | None,
+    source: Path | None,
+    offset: int | None,
+    forget: bool,
+    reset: int | None,
+    yes: bool,
+    as_json: bool,
+    settings_file: Path | None,
+    broker: str | None,
+) -> None:
+    """List the snapshots of a deployment, or change where its partitions go on.
+
+    Changes need all workers stopped, and --yes; without it they are only told.
+    """
+    asked = [target is not None, source is not None, forget, reset is not None]
+    if sum(asked) > 1:
+        raise click.UsageError("expected one of --export, --import, --forget and --reset")
+    if (target or source) and partition is None:
+        raise click.UsageError("--export and --import need a --partition")
+    if offset is not None and source is None:
+        raise click.UsageError("--offset goes with --import")
+    logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
+    settings = chosen_settings(settings_file, broker=broker)
+    if target is not None:
+        asyncio.run(_export(settings, partition, target))
+    elif not any(asked):
+        asyncio.run(_list(settings, partition, as_json))
+    else:
+        changes = asyncio.run(_changes(settings, partition, source, offset, reset))
+        _carry_out(settings, changes, yes)
+
+
+async def _list(settings: Settings, partition: str | None, as_json: bool) -> None:
+    chosen = await inspection.partitions(settings, partition)
+    found = await inspection.read_snapshots(settings, chosen)
+    now = time.time()
+    if as_json:
+        for each in found:
+            click.echo(orjson.dumps(inspection.describe(each, now)))
+        return
+    if not found:
+        click.echo("no snapshots")
+    for each in found:
+        click.echo(_line(each, now))
+        if partition is not None and each.snapshot is not None:
+            click.echo(_details(each))
+
+
+def _line(found: Found, now: float) -> str:
+    known = inspection.describe(found, now)
+    line = (
+        f"{known['topic']}/{known['partition']}  offset {known['next_offset']:,}  "
+        f"{known['age_seconds']:,.0f} s old  {known['bytes']:,} bytes"
+    )
+    if found.snapshot is None:
+        return f"{line}  DAMAGED: {found.problem}"
+    fields = found.snapshot.fields
+    columns = "no fields yet" if fields is None else f"{len(fields)} fields"
+    return f"{line}  {known['records']:,} records  {known['nodes']:,} nodes  {columns}"
+
+
+def _details(found: Found) -> str:
+    known = inspection.describe(found, time.time())
+    rows = [
+        ("where", known["where"]),
+        ("learned from offset", known["start"]),
+        ("made by version", known["version"]),
+        ("fields", ", ".join(known["fields"] or ())),
+        *known["settings"].items(),
+    ]
+    return "\n".join(f"    {name}: {value}" for name, value in rows)
+
+
+async def _export(settings: Settings, partition: str | None, target: Path) -> None:
+    chosen = await inspection.partitions(settings, partition)
+    found = await inspection.read_snapshots(settings, chosen)
+    whole = [each for each in found if each.snapshot is not None]
+    if not whole:
+        raise InspectionError(f"{partition} has no snapshot")
+    target.write_bytes(whole[0].stored.data)
+    click.echo(f"{partition} at offset {whole[0].stored.next_offset} written to {target}")
+
+
+async def _changes(
+    settings: Settings,
+    partition: str | None,
+    source: Path | None,
+    offset: int | None,
+    reset: int | None,
+) -> list[Change]:
+    chosen = await inspection.partitions(settings, partition)
+    found = await inspection.positions(settings, chosen)
+    if source is not None:
+        snapshot = inspection.read_file(source)
+        return [inspection.seed(snapshot, position, offset, settings) for position in found]
+    if reset is not None:
+        to = None if reset < 0 else reset
+        return [inspection.reset(position, to) for position in found]
+    return [inspection.forget(position) for position in found]
+
+
+def _carry_out(settings: Settings, changes: list[Change], yes: bool) -> None:
+    for change in changes:
+        click.echo(_told(change))
+    if yes:
+        asyncio.run(inspection.apply(settings, changes))
+        click.echo("done")
+    else:
+        click.echo("nothing is changed without --yes")
+
+
+def _told(change: Change) -> str:
+    place = f"{change.tp.topic}/{change.tp.partition}"
+    if change.snapshot is not None:
+        records = f"{change.snapshot.records:,} records"
+        return f"{place}: goes on from offset {change.offset} with a model of {records}"
+    if change.offset is None:
+        return f"{place}: forgets its snapshots and learns again from its start"
+    return (
+        f"{place}: forgets its snapshots, begins a new model and emits from offset {change.offset}"
+    )

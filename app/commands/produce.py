@@ -1,0 +1,67 @@
+"""`faust-oslrau produce`: a file into a topic."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import orjson
+
+from faust_oslrau.app.options import chosen_settings, settings_options
+from faust_oslrau.app.produce import produce as send
+from faust_oslrau.app.progress import progress
+from faust_oslrau.app.sources import open_source
+
+
+@click.command(short_help="Send a file (CSV, NDJSON, Parquet, npz) to a topic.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--topic", help="Topic to send to.  [default: the first source topic]")
+@click.option("--key", metavar="COLUMN", help="Column whose content is the message's key.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
+              help="At most N records a second.")  # fmt: skip
+@click.option("--create-topic", is_flag=True, help="Create the topic first.")
+@click.option("--partitions", type=click.IntRange(1), metavar="N", help="Of the new topic.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as a line of JSON.")
+@settings_options
+def produce(
+    file: Path,
+    topic: str | None,
+    key: str | None,
+    rate: float | None,
+    create_topic: bool,
+    partitions: int | None,
+    as_json: bool,
+    settings_file: Path | None,
+    broker: str | None,
+) -> None:
+    """Send each row of FILE as a JSON object to a topic.
+
+    CSV needs a header; an empty cell is null. NDJSON lines go byte for byte. npz means the array x.
+    Without --key, row i goes to partition i modulo the number of partitions.
+    """
+    if create_topic != (partitions is not None):
+        raise click.UsageError("--create-topic and --partitions belong together")
+    logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
+    settings = chosen_settings(settings_file, broker=broker)
+    source = open_source(file, key)
+    with progress("produced") as report:
+        produced = asyncio.run(
+            send(
+                source,
+                topic or settings.source_topics[0],
+                settings,
+                rate=rate,
+                create_partitions=partitions,
+                report=report,
+            )
+        )
+    if as_json:
+        click.echo(orjson.dumps(asdict(produced)))
+    else:
+        click.echo(
+            f"{produced.records:,} records ({produced.bytes:,} bytes) sent to {produced.topic}, "
+            f"{produced.partitions} partitions, in {produced.seconds:.1f} s"
+        )

@@ -1,0 +1,155 @@
+"""The messages that the demonstration sends, in order, with what is known about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from faust_oslrau.app.placement import partition_of
+from faust_oslrau.app.sources import open_source
+
+from .faults import FAULTS, MALFORMATIONS, Change, Surroundings, fault_readings
+from .sensors import FIELDS, Plant
+
+MACHINES_PER_PARTITION = 4
+
+WARM_UP = 2000
+"""Messages of each partition without anomalies: by then p-values are fine enough for an alarm."""
+
+# An alarm is a record among the least likely 1 in 1,000 of late, by default. Anomalies must be
+# rarer, or the milder ones would be missed behind the others.
+_ANOMALOUS = 0.0005
+_MALFORMED = 0.001
+_INCOMPLETE = 0.03
+
+
+class Message(NamedTuple):
+    """A message and what is wrong with it: a kind of anomaly or of malformation, or nothing."""
+
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    label: str | None = None
+
+
+def file_messages(path: Path, partitions: int) -> Iterator[Message]:
+    """Return a file's rows, row i for partition i modulo `partitions`.
+
+    Raises
+    ------
+    SourceError
+        Here or while reading: the file is missing, broken or of another kind.
+    """
+    source = open_source(path)
+    return (
+        Message(partition_of(key, row, partitions), key, value)
+        for row, (key, value) in enumerate(source)
+    )
+
+
+def sensor_messages(partitions: int, seed: int) -> Iterator[Message]:
+    """Yield messages of made-up machines without end, the same for the same seed.
+
+    Message i belongs to partition i modulo `partitions`.
+    """
+    rng = np.random.default_rng(seed)
+    machines = MACHINES_PER_PARTITION * partitions
+    plant = Plant(machines, rng)
+    disturber = _Disturber(machines, rng)
+    for step in count():
+        readings = plant.step()
+        if step * MACHINES_PER_PARTITION >= WARM_UP:
+            labels = disturber.disturb(readings, plant)
+        else:
+            labels = [None] * machines
+        yield from disturber.messages(readings, labels, partitions)
+
+
+class _Deck:
+    """Draws each name about as often, in random order."""
+
+    def __init__(self, names: list[str], rng: np.random.Generator) -> None:
+        self._names = names
+        self._rng = rng
+        self._left: list[str] = []
+
+    def draw(self) -> str:
+        if not self._left:
+            self._left = [self._names[i] for i in self._rng.permutation(len(self._names))]
+        return self._left.pop()
+
+
+class _Disturber:
+    """Makes some readings anomalous, some incomplete, and some messages malformed."""
+
+    def __init__(self, machines: int, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._names = [b"machine-%02d" % (machine + 1) for machine in range(machines)]
+        self._faults = _Deck(list(FAULTS), rng)
+        self._malformations = _Deck(list(MALFORMATIONS), rng)
+        readings = sum(map(fault_readings, FAULTS)) / len(FAULTS)
+        self._fault_begins = _ANOMALOUS / readings
+        self._lasting: dict[int, tuple[str, Change, int]] = {}
+
+    def disturb(self, readings: NDArray[np.float64], plant: Plant) -> list[str | None]:
+        """Change some readings in place and return the kind of anomaly of each, mostly None."""
+        begins = self._rng.random(len(readings)) < self._fault_begins
+        for machine in np.flatnonzero(begins).tolist():
+            self._begin(machine, readings, plant)
+        labels: list[str | None] = [None] * len(readings)
+        for machine, (kind, change, left) in list(self._lasting.items()):
+            readings[machine, change.columns] = change.values.round(3)
+            labels[machine] = kind
+            if left > 1:
+                self._lasting[machine] = (kind, change, left - 1)
+            else:
+                del self._lasting[machine]
+        return labels
+
+    def messages(
+        self, readings: NDArray[np.float64], labels: list[str | None], partitions: int
+    ) -> Iterator[Message]:
+        """Yield a message for each reading; anomalous ones are complete and well-formed."""
+        chances = self._rng.random(len(readings)).tolist()
+        for machine, reading in enumerate(readings.tolist()):
+            label, name, chance = labels[machine], self._names[machine], chances[machine]
+            if label is None and chance < _INCOMPLETE:
+                self._leave_out(reading)
+            value = orjson.dumps(_document(name.decode(), reading))
+            message = Message(machine % partitions, name, value, label)
+            if label is None and chance > 1 - _MALFORMED:
+                message = self._spoil(message, value)
+            yield message
+
+    def _begin(self, machine: int, readings: NDArray[np.float64], plant: Plant) -> None:
+        kind = self._faults.draw()
+        opposite = int(np.argmax(abs(plant.load - plant.load[machine])))
+        around = Surroundings(plant.before[machine], readings[opposite])
+        change = FAULTS[kind](readings[machine], around, self._rng)
+        self._lasting[machine] = (kind, change, fault_readings(kind))
+
+    def _spoil(self, message: Message, value: bytes) -> Message:
+        kind = self._malformations.draw()
+        spoil, _ = MALFORMATIONS[kind]
+        return message._replace(value=spoil(value), label=kind)
+
+    def _leave_out(self, reading: list[float | None]) -> None:
+        reading[int(self._rng.integers(len(reading)))] = None
+
+
+def _document(name: str, reading: list[float | None]) -> dict[str, Any]:
+    """Return the nested object; a value that is not there is null in an object, else absent."""
+    document: dict[str, Any] = {"machine": name}
+    for field, value in zip(FIELDS, reading, strict=True):
+        parent, _, child = field.partition(".")
+        if child:
+            document.setdefault(parent, {})[child] = value
+        elif value is not None:
+            document[parent] = value
+    return document

@@ -1,0 +1,113 @@
+"""Sends messages at a steady rate, and rests where too many are on their way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from time import monotonic
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from faust_oslrau.app.errors import BrokerError, TopicError
+from faust_oslrau.app.settings import Settings
+
+from .accounting import Account
+from .feed import Message
+
+# How often messages leave, and how much lateness is made good at once.
+_TICK_SECONDS = 0.05
+_CATCH_UP_SECONDS = 0.25
+# The embedded broker keeps 5 MiB of a partition and drops what is older, read or not. Of each
+# topic at most this much may wait to be read; an answer adds a few hundred bytes to its record.
+_WAITING_BYTES = 3 * 2**20
+_ANSWER_BYTES = 512
+
+
+class Feeder:
+    """Sends the messages of a feed to the source topic.
+
+    Attributes
+    ----------
+    is_resting
+        Whether nothing is sent until more answers have come.
+    """
+
+    def __init__(
+        self,
+        producer: AIOKafkaProducer,
+        settings: Settings,
+        account: Account,
+        partitions: int,
+    ) -> None:
+        self.is_resting = False
+        self._producer = producer
+        self._topic = settings.source_topics[0]
+        self._account = account
+        self._partitions = partitions
+        self._max_bytes = settings.max_message_bytes
+        self._largest = 0
+
+    async def run(self, feed: Iterator[Message], rate: float, stop: asyncio.Event) -> None:
+        """Send the feed, `rate` messages a second, until it ends or `stop` is set.
+
+        Raises
+        ------
+        BrokerError
+            The broker is away or refuses.
+        TopicError
+            A message is larger than the topic takes.
+        """
+        credit, last = 0.0, monotonic()
+        while not stop.is_set():
+            await asyncio.sleep(_TICK_SECONDS)
+            now = monotonic()
+            credit = min(credit + rate * (now - last), max(1.0, rate * _CATCH_UP_SECONDS))
+            last = now
+            self.is_resting = self._must_rest()
+            if self.is_resting or credit < 1:
+                continue
+            messages = list(islice(feed, int(credit)))
+            if not messages:
+                return
+            credit -= len(messages)
+            await self._send(messages)
+
+    def _must_rest(self) -> bool:
+        most = max(map(self._account.waiting_in, range(self._partitions)))
+        return most * (self._largest + _ANSWER_BYTES) > _WAITING_BYTES
+
+    async def _send(self, messages: Sequence[Message]) -> None:
+        of_partition: dict[int, list[Message]] = {}
+        for message in messages:
+            self._check_size(message)
+            of_partition.setdefault(message.partition, []).append(message)
+        sends = (self._send_to(partition, of) for partition, of in of_partition.items())
+        try:
+            await asyncio.gather(*sends)
+        except KafkaError as error:
+            raise BrokerError(f"topic {self._topic}: {error!r}") from error
+
+    def _check_size(self, message: Message) -> None:
+        size = len(message.value or b"")
+        if size > self._max_bytes:
+            raise TopicError(
+                f"topic {self._topic}: a message of {size} bytes is larger than it takes"
+            )
+        self._largest = max(self._largest, size)
+
+    async def _send_to(self, partition: int, messages: Sequence[Message]) -> None:
+        done = 0
+        while done < len(messages):
+            batch = self._producer.create_batch()
+            first = done
+            while done < len(messages) and (
+                batch.append(timestamp=None, key=messages[done].key, value=messages[done].value)
+                is not None
+            ):
+                done += 1
+            delivery = await self._producer.send_batch(batch, self._topic, partition=partition)
+            written = await delivery
+            labels = [message.label for message in messages[first:done]]
+            self._account.note_sent(partition, written.offset, labels)

@@ -1,0 +1,94 @@
+"""The summary of a demonstration as a person reads it."""
+
+from __future__ import annotations
+
+from rich.columns import Columns
+from rich.console import Console
+from rich.table import Table
+
+from .summary import Summary
+
+_WRONG = {
+    "missing": "neither scored nor dead-lettered",
+    "duplicates": "answered more than once",
+    "strangers": "answered but never sent",
+    "unmatched": "anomalous without exactly one anomaly message",
+}
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """Print a summary."""
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column()
+    rows.add_column(justify="right")
+    rows.add_column()
+    rows.add_row("records in", f"{summary.records:,}", f"in {summary.seconds:.1f} s")
+    rows.add_row("scored", f"{summary.scored:,}", f"{summary.rate:,.0f} records a second")
+    rows.add_row("rejected", f"{sum(summary.rejected.values()):,}", "to the dead-letter topic")
+    rows.add_row("nodes", f"{summary.nodes:,}", "of all partitions' networks")
+    rows.add_row("anomalies", f"{summary.alarms:,}", _judged(summary))
+    console.print(rows, highlight=False)
+    console.print(Columns(_tables(summary), padding=(1, 4)), highlight=False)
+    console.print(verdict(summary), style="green" if summary.is_accounted else "bold red")
+    if summary.worker_failure is not None:
+        failure = f"The worker ended by itself:\n{summary.worker_failure}"
+        console.print(failure, highlight=False, soft_wrap=True)
+
+
+def verdict(summary: Summary) -> str:
+    """Return whether every record is accounted for, and what is not."""
+    rejected = sum(summary.rejected.values())
+    if not summary.records:
+        return "No record was sent."
+    if summary.is_accounted:
+        return (
+            f"Every record is accounted for: {summary.records:,} sent = "
+            f"{summary.scored:,} scored + {rejected:,} dead letters, each once."
+        )
+    counts = {name: getattr(summary, name) for name in _WRONG}
+    wrong = [f"{counts[name]:,} {text}" for name, text in _WRONG.items() if counts[name]]
+    examples = ", ".join(summary.examples)
+    return f"Not accounted for: {'; '.join(wrong)}; such as {examples} (partition/offset)."
+
+
+def _judged(summary: Summary) -> str:
+    meaning = f"among the least likely {summary.alarm_rate:.2%} of late"
+    if not summary.injected:
+        return meaning
+    caught = summary.alarms - summary.false_alarms
+    return f"{meaning}; {caught:,} injected, {summary.false_alarms:,} not"
+
+
+def _tables(summary: Summary) -> list[Table]:
+    tables = []
+    if summary.injected:
+        tables.append(_injected(summary))
+    if summary.rejected or summary.malformed:
+        tables.append(_rejected(summary))
+    return tables
+
+
+def _injected(summary: Summary) -> Table:
+    rows = _table("injected anomalies", "caught", "missed")
+    for kind, count in summary.injected.items():
+        rows.add_row(kind, f"{count.caught:,}", f"{count.missed:,}")
+    caught = sum(count.caught for count in summary.injected.values())
+    missed = sum(count.missed for count in summary.injected.values())
+    rows.add_row("all", f"{caught:,}", f"{missed:,}", style="bold")
+    return rows
+
+
+def _rejected(summary: Summary) -> Table:
+    rows = _table("malformed messages", "injected", "rejected")
+    for reason in sorted(summary.malformed.keys() | summary.rejected.keys()):
+        sent, rejected = summary.malformed.get(reason, 0), summary.rejected.get(reason, 0)
+        rows.add_row(reason, f"{sent:,}", f"{rejected:,}")
+    return rows
+
+
+def _table(what: str, *counts: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(what)
+    for name in counts:
+        table.add_column(name, justify="right")
+    return table

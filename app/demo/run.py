@@ -1,0 +1,242 @@
+"""One demonstration from the broker's start to the last answer."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from faust_oslrau.app.brokers import EmbeddedBroker
+from faust_oslrau.app.clients import connected
+from faust_oslrau.app.errors import OslrauError
+from faust_oslrau.app.security import client_arguments
+from faust_oslrau.app.settings import Settings, load_settings
+
+from .accounting import Account
+from .collector import Collector
+from .feed import Message, file_messages, sensor_messages
+from .feeder import Feeder
+from .observer import Observer
+from .summary import Summary, summarize
+from .topics import create_topics, output_topics, worker_environment
+from .view import View
+from .worker_process import WorkerProcess
+
+_LOOK_SECONDS = 0.25
+_LOOKS_PER_MODEL = 4
+# The kernels compile for about a minute, once; on a slow machine for a few.
+_READY_SECONDS = 600.0
+# After this long without any answer, none will come.
+_PATIENCE_SECONDS = 10.0
+_POLL_SECONDS = 0.1
+# One batch must fit into what a topic takes, 1 MB by Kafka's default; a larger message goes alone.
+_BATCH_BYTES = 900_000
+
+
+class WorkerError(OslrauError):
+    """The worker ended, or did not become ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to demonstrate.
+
+    Attributes
+    ----------
+    seconds
+        How long to send; None to the end of the file.
+    rate
+        Records per second.
+    broker
+        Kafka to use, None for the embedded one.
+    csv
+        File to send, None for made-up machines.
+    """
+
+    seconds: float | None
+    rate: float
+    partitions: int
+    broker: str | None
+    csv: Path | None
+    seed: int
+
+
+async def run_demo(plan: Plan, view: View) -> Summary:
+    """Run a demonstration; SIGINT, SIGTERM and SIGHUP end it early.
+
+    Raises
+    ------
+    OslrauError
+        Broker, worker or file fail; everything that was started is stopped then as well.
+    """
+    feed = _feed(plan)
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    with ExitStack() as stack:
+        embedded = None if plan.broker else stack.enter_context(EmbeddedBroker())
+        address = embedded.bootstrap_servers if embedded else ""
+        environment = worker_environment(plan.broker, address, plan.csv is None)
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="oslrau-demo-")))
+        environment["OSLRAU_SNAPSHOT_DIR"] = str(folder)
+        settings = load_settings(None, environment)
+        await create_topics(embedded, settings, plan.partitions)
+        worker = WorkerProcess(environment, settings.web_port, folder / "worker.log")
+        stack.enter_context(worker)
+        return await _Run(plan, settings, worker, view, stop).run(feed)
+
+
+class _Run:
+    """A demonstration whose broker, topics and worker are there."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        worker: WorkerProcess,
+        view: View,
+        stop: asyncio.Event,
+    ) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._worker = worker
+        self._view = view
+        self._stop = stop
+        self._account = Account(plan.partitions)
+        where = settings.broker if plan.broker else f"the embedded broker {settings.broker}"
+        title = f"Demo on {where}, {plan.partitions} partitions"
+        self._observer = Observer(title, plan.seconds, self._account)
+        arguments = client_arguments(settings)
+        self._producer = AIOKafkaProducer(
+            **arguments, enable_idempotence=True, max_batch_size=_BATCH_BYTES
+        )
+        self._consumer = AIOKafkaConsumer(
+            **arguments,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            fetch_max_wait_ms=50,
+        )
+        self._collector = Collector(self._consumer, settings, self._account)
+        self._feeder = Feeder(self._producer, settings, self._account, plan.partitions)
+
+    async def run(self, feed: Iterator[Message]) -> Summary:
+        """Stream, wait for the answers, and sum up."""
+        async with self._beside(self._watch()):
+            await self._wait_until_ready()
+            async with (
+                connected(self._producer, self._settings),
+                connected(self._consumer, self._settings),
+            ):
+                self._collector.assign(self._plan.partitions)
+                async with self._beside(self._collector.run()):
+                    await self._stream(feed)
+                    await self._wait_for_answers()
+                seconds = self._observer.elapsed
+                failure = await self._stop_worker()
+                # What is answered twice may come late.
+                await self._collector.read_to_end()
+        return summarize(
+            self._account,
+            broker=self._settings.broker,
+            topics=[self._settings.source_topics[0], *output_topics(self._settings)],
+            seconds=seconds,
+            nodes=self._observer.network.n_nodes,
+            alarm_rate=self._settings.alarm_rate,
+            worker_failure=failure,
+        )
+
+    @asynccontextmanager
+    async def _beside(self, call: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        """Run something beside; where it fails, streaming stops and the failure comes out."""
+        task = asyncio.create_task(call)
+        task.add_done_callback(lambda _: self._stop.set())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch(self) -> None:
+        """Look at everything again and again; a dead worker ends the streaming."""
+        with self._view:
+            look = 0
+            while True:
+                if look % _LOOKS_PER_MODEL == 0 and self._account.scored:
+                    _, models = await asyncio.to_thread(self._worker.page, "model")
+                    self._observer.note_models(models)
+                if not self._worker.is_running:
+                    self._stop.set()
+                self._view.show(self._observer.look(self._collector, self._feeder))
+                look += 1
+                await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _wait_until_ready(self) -> None:
+        give_up = monotonic() + _READY_SECONDS
+        while not self._stop.is_set():
+            status, page = await asyncio.to_thread(self._worker.page, "readyz")
+            if status == 200:
+                return
+            reason = page.get("reason", "it does not answer yet")
+            self._observer.phase = f"starting the worker: {reason}"
+            if not self._worker.is_running or monotonic() > give_up:
+                raise WorkerError(
+                    f"the worker did not become ready: {reason}\n{self._worker.last_lines()}"
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _stream(self, feed: Iterator[Message]) -> None:
+        plan = self._plan
+        self._observer.phase = f"streaming {plan.csv or 'made-up machines'}"
+        self._observer.begin()
+        if plan.seconds is not None:
+            asyncio.get_running_loop().call_later(plan.seconds, self._stop.set)
+        await self._feeder.run(feed, plan.rate, self._stop)
+
+    async def _wait_for_answers(self) -> None:
+        self._observer.phase = "waiting for the last answers"
+        waiting, moved = self._account.waiting, monotonic()
+        while waiting and self._worker.is_running and monotonic() - moved < _PATIENCE_SECONDS:
+            await asyncio.sleep(_POLL_SECONDS)
+            if self._account.waiting != waiting:
+                waiting, moved = self._account.waiting, monotonic()
+
+    async def _stop_worker(self) -> str | None:
+        """Stop the worker, or return what it last said where it has ended by itself."""
+        if not self._worker.is_running:
+            return self._worker.last_lines()
+        if not self._account.sent:  # it may be compiling, and has nothing to finish
+            return None
+        self._observer.note_models((await asyncio.to_thread(self._worker.page, "model"))[1])
+        self._observer.phase = "stopping the worker"
+        await asyncio.to_thread(self._worker.stop)
+        return None
+
+
+def _feed(plan: Plan) -> Iterator[Message]:
+    if plan.csv is not None:
+        return file_messages(plan.csv, plan.partitions)
+    return sensor_messages(plan.partitions, plan.seed)
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    """Let the first signal end the demonstration in order, and a second one at once."""
+    loop = asyncio.get_running_loop()
+    # A closed terminal sends SIGHUP, and the shell in it may send another: that is one wish.
+    loop.add_signal_handler(signal.SIGHUP, stop.set)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def ask() -> None:
+        stop.set()
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+    for number in numbers:
+        loop.add_signal_handler(number, ask)

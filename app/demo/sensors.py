@@ -1,0 +1,133 @@
+"""Made-up machines: regimes, correlated sensors, slow drift.
+
+Each machine runs through idle, ramp, load, peak and coast. Speed and load follow the regime, heat
+follows speed and load, and the sensors show these three, the hall's climate and their own noise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+FIELDS = (
+    "ambient.humidity",  # %
+    "ambient.temperature",  # degrees Celsius, as all temperatures
+    "coolant_flow",  # l/min
+    "motor.current",  # A
+    "motor.temperature",
+    "oil.pressure",  # bar
+    "oil.temperature",
+    "power",  # kW
+    "speed",  # 1/min
+    "torque",  # Nm
+    "vibration.peak",  # mm/s
+    "vibration.rms",  # mm/s
+)
+"""Names of the fields as dotted paths, in the order of a reading's columns."""
+
+SPANS = np.array([8, 6, 10, 42, 50, 3.3, 34, 60, 2600, 180, 11, 2.7])
+"""How far each field moves (12,) between a cold idle machine and a hot one at its peak."""
+
+
+class Regime(NamedTuple):
+    """What a machine is asked for, as shares of its most, for a number of steps."""
+
+    speed: float
+    load: float
+    shortest: int
+    longest: int
+    followers: tuple[int, ...]
+
+
+REGIMES = (
+    Regime(0.10, 0.00, 30, 90, (1,)),  # idle
+    Regime(0.60, 0.35, 10, 30, (2,)),  # ramp
+    Regime(0.80, 0.65, 60, 160, (3, 4)),  # load
+    Regime(1.00, 1.00, 20, 60, (2,)),  # peak
+    Regime(0.40, 0.05, 10, 30, (0,)),  # coast
+)
+
+# Shares of the way to what is asked for that a step covers.
+_SPEED_PACE = 0.25
+_LOAD_PACE = 0.30
+_HEAT_PACE = 0.03
+# Steps of one day of the hall's climate, and until wear has added 1 mm/s of vibration.
+_DAY = 20_000
+_WEAR = 100_000
+
+
+class Plant:
+    """Machines of one hall; each step reads all of their sensors once.
+
+    Attributes
+    ----------
+    load
+        What each machine does (machines,), from 0 to 1.
+    before
+        Reading of each machine at the end of its last regime (machines, 12).
+    """
+
+    def __init__(self, machines: int, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._regimes = rng.integers(len(REGIMES), size=machines)
+        self._steps_left = rng.integers(1, 60, size=machines)
+        self._step = 0
+        self._wanted = np.array([REGIMES[regime][:2] for regime in self._regimes])
+        self._speed, self.load = self._wanted.T.copy()
+        self._heat = _heating(self._speed, self.load)
+        # No two machines are quite alike.
+        self._stiffness = rng.normal(1.0, 0.02, size=machines)
+        self.before = self._read()
+
+    def step(self) -> FloatArray:
+        """Let a moment pass and return the readings (machines, 12)."""
+        self._step += 1
+        self._speed += _SPEED_PACE * (self._wanted[:, 0] - self._speed)
+        self.load += _LOAD_PACE * (self._wanted[:, 1] - self.load)
+        self._heat += _HEAT_PACE * (_heating(self._speed, self.load) - self._heat)
+        readings = self._read()
+        self._steps_left -= 1
+        for machine in np.flatnonzero(self._steps_left == 0).tolist():
+            self.before[machine] = readings[machine]
+            self._change_regime(machine)
+        return readings
+
+    def _change_regime(self, machine: int) -> None:
+        chosen = int(self._rng.choice(REGIMES[self._regimes[machine]].followers))
+        regime = REGIMES[chosen]
+        self._regimes[machine] = chosen
+        self._wanted[machine] = regime[:2]
+        self._steps_left[machine] = self._rng.integers(regime.shortest, regime.longest)
+
+    def _read(self) -> FloatArray:
+        speed, load, heat = self._speed, self.load, self._heat
+        noise = self._rng.standard_normal((len(FIELDS), len(speed)))
+        climate = np.sin(2 * np.pi * self._step / _DAY)
+        ambient = 21 + 3 * climate + 0.2 * noise[1]
+        turns = 300 + 2700 * speed + 8 * noise[8]
+        torque = 5 + 180 * load * self._stiffness + 2 * noise[9]
+        vibration = 0.5 + 1.8 * speed + 0.8 * load + self._step / _WEAR
+        rms = vibration * np.exp(0.04 * noise[11])
+        columns = {
+            "ambient.humidity": 45 - 4 * climate + 0.8 * noise[0],
+            "ambient.temperature": ambient,
+            "coolant_flow": 4 + 10 * heat + 0.15 * noise[2],
+            "motor.current": 2 + 0.22 * torque + 0.001 * turns + 0.4 * noise[3],
+            "motor.temperature": ambient + 15 + 50 * heat + 0.5 * noise[4],
+            "oil.pressure": 1.5 + 3.5 * speed + 0.05 * noise[5],
+            "oil.temperature": ambient + 10 + 34 * heat + 0.4 * noise[6],
+            "power": torque * turns / 9549 * (1 + 0.01 * noise[7]),
+            "speed": turns,
+            "torque": torque,
+            "vibration.peak": rms * (3.4 + 0.15 * noise[10]),
+            "vibration.rms": rms,
+        }
+        return np.column_stack([columns[field] for field in FIELDS]).round(3)
+
+
+def _heating(speed: FloatArray, load: FloatArray) -> FloatArray:
+    return np.asarray(0.3 * speed + 0.7 * load, np.float64)

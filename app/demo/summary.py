@@ -1,0 +1,133 @@
+"""What a demonstration came to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .accounting import Account, Place
+from .faults import FAULTS, MALFORMATIONS
+
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What became of the injected anomalies of one kind."""
+
+    caught: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The end of the account.
+
+    Attributes
+    ----------
+    seconds, rate
+        Time from the first record to the last answer, and records answered per second of it.
+    malformed
+        Malformed messages sent, by the reason for which they have to be rejected.
+    rejected
+        Dead letters by reason.
+    injected
+        What became of the injected anomalies, by kind.
+    false_alarms
+        Anomalous records in which no anomaly was injected; with a file all of them.
+    alarm_rate
+        The worker's setting: an alarm is a record among this share of the least likely ones.
+    nodes
+        Nodes of all partitions' networks at the end.
+    missing, duplicates, strangers, unmatched
+        Numbers of records that were not answered, answered twice, answered though never sent,
+        and anomalous without exactly one anomaly message.
+    examples
+        "partition/offset" of some of those.
+    worker_failure
+        What the worker last said, where it ended by itself.
+    """
+
+    broker: str
+    topics: list[str]
+    seconds: float
+    records: int
+    scored: int
+    rejected: dict[str, int]
+    malformed: dict[str, int]
+    injected: dict[str, Caught]
+    alarms: int
+    false_alarms: int
+    alarm_rate: float
+    nodes: int
+    rate: float
+    missing: int
+    duplicates: int
+    strangers: int
+    unmatched: int
+    examples: list[str]
+    worker_failure: str | None
+
+    @property
+    def is_accounted(self) -> bool:
+        """Whether each record was scored or dead-lettered, once."""
+        return not (self.missing or self.duplicates or self.strangers or self.unmatched)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as plain data."""
+        return {**asdict(self), "accounted": self.is_accounted}
+
+
+def summarize(
+    account: Account,
+    *,
+    broker: str,
+    topics: Sequence[str],
+    seconds: float,
+    nodes: int,
+    alarm_rate: float,
+    worker_failure: str | None,
+) -> Summary:
+    """Return what the account says at the end."""
+    missing, duplicates = account.missing(), account.duplicates()
+    strangers, unmatched = account.strangers(), account.unmatched()
+    injected = {place: kind for place, kind in account.labels.items() if kind in FAULTS}
+    wrong = [*missing, *duplicates, *strangers, *unmatched]
+    return Summary(
+        broker=broker,
+        topics=list(topics),
+        seconds=round(seconds, 3),
+        records=account.sent,
+        scored=account.scored,
+        rejected=dict(sorted(account.reasons.items())),
+        malformed=_malformed(account.labels),
+        injected=_caught(injected, account.alarms),
+        alarms=len(account.alarms),
+        false_alarms=len(account.alarms - injected.keys()),
+        alarm_rate=alarm_rate,
+        nodes=nodes,
+        rate=round((account.scored + account.rejected) / seconds, 1) if seconds else 0.0,
+        missing=len(missing),
+        duplicates=len(duplicates),
+        strangers=len(strangers),
+        unmatched=len(unmatched),
+        examples=[f"{place.partition}/{place.offset}" for place in wrong[:_EXAMPLES]],
+        worker_failure=worker_failure,
+    )
+
+
+def _malformed(labels: Mapping[Place, str]) -> dict[str, int]:
+    reasons = [MALFORMATIONS[kind][1] for kind in labels.values() if kind in MALFORMATIONS]
+    return {reason.value: count for reason, count in sorted(Counter(reasons).items())}
+
+
+def _caught(injected: Mapping[Place, str], alarms: set[Place]) -> dict[str, Caught]:
+    all_of_kind = Counter(injected.values())
+    caught = Counter(kind for place, kind in injected.items() if place in alarms)
+    return {
+        kind: Caught(caught[kind], all_of_kind[kind] - caught[kind])
+        for kind in FAULTS
+        if all_of_kind[kind]
+    }

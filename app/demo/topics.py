@@ -1,0 +1,73 @@
+"""Settings and topics of a demonstration."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+
+from faust_oslrau.app.brokers import EmbeddedBroker
+from faust_oslrau.app.brokers.ports import free_ports
+from faust_oslrau.app.clients import connected_admin
+from faust_oslrau.app.produce import create_topic
+from faust_oslrau.app.settings import Settings
+
+from .sensors import FIELDS
+
+_SECURITY = ("OSLRAU_SECURITY_", "OSLRAU_SASL_")
+
+
+def worker_environment(broker: str | None, embedded: str, made_up: bool) -> dict[str, str]:
+    """Return this process's environment with the settings that are the demonstration's own.
+
+    Topics and group have fresh names on a `broker` of the user's; the address of the embedded one
+    counts where there is none. The fields of made-up machines are chosen by name.
+    """
+    prefix = f"demo-{uuid.uuid4().hex[:6]}-" if broker else ""
+    environment = dict(os.environ) if broker else _without_security(os.environ)
+    own = {
+        "BROKER": broker or embedded,
+        "APP_ID": f"{prefix}faust-oslrau",
+        "SOURCE_TOPICS": f"{prefix}features",
+        "SCORES_TOPIC": f"{prefix}scores",
+        "ANOMALIES_TOPIC": f"{prefix}anomalies",
+        "DEAD_LETTER_TOPIC": f"{prefix}features-dead-letters",
+        "SNAPSHOTS": "folder",
+        "START": "earliest",
+        "WEB_HOST": "127.0.0.1",
+        "WEB_PORT": str(free_ports(1)[0]),
+    }
+    if made_up:
+        own["FEATURES"] = ",".join(FIELDS)
+    return environment | {f"OSLRAU_{name}": value for name, value in own.items()}
+
+
+def output_topics(settings: Settings) -> tuple[str, str, str]:
+    """Return the topics that the worker writes to."""
+    return (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
+
+
+async def create_topics(
+    embedded: EmbeddedBroker | None, settings: Settings, partitions: int
+) -> None:
+    """Create the source topic and, where the worker cannot do it, those that it writes to.
+
+    Raises
+    ------
+    BrokerError
+        The broker is away.
+    TopicError
+        The broker refuses.
+    """
+    source = settings.source_topics[0]
+    if embedded is not None:
+        for topic in (source, *output_topics(settings)):
+            embedded.create_topic(topic, partitions)
+        return
+    async with connected_admin(settings) as admin:
+        await create_topic(admin, source, partitions)
+
+
+def _without_security(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without what the embedded broker does not know."""
+    return {name: value for name, value in environ.items() if not name.startswith(_SECURITY)}

@@ -1,0 +1,93 @@
+"""The demonstration's worker: the real one, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from faust_oslrau.app.brokers.process import die_with_parent
+
+# The worker itself gives up a stop after 20 seconds.
+_STOP_SECONDS = 25.0
+_PAGE_SECONDS = 5.0
+# A proxy that the environment names is for the world outside.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_COMMAND = "from faust_oslrau.app.cli import main; main(prog_name='faust-oslrau')"
+
+
+class WorkerProcess:
+    """`faust-oslrau worker` with the settings of an environment; its log goes to a file."""
+
+    def __init__(self, environment: Mapping[str, str], web_port: int, log: Path) -> None:
+        self._environment = dict(environment)
+        self._pages = f"http://127.0.0.1:{web_port}"
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has been started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def page(self, name: str) -> tuple[int, dict[str, Any]]:
+        """Return status and content of a JSON page, status 0 where nobody answers."""
+        try:
+            with self._open(f"{self._pages}/{name}") as answer:
+                return answer.status, json.load(answer)
+        except (OSError, ValueError):
+            return 0, {}
+
+    def _open(self, url: str) -> Any:
+        try:
+            return _OPENER.open(url, timeout=_PAGE_SECONDS)
+        except urllib.error.HTTPError as error:
+            return error  # an answer as well, with a status of its own
+
+    def last_lines(self, count: int = 15) -> str:
+        """Return the end of the log."""
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-count:])
+
+    def stop(self) -> None:
+        """Let the worker finish its work and end, or kill it where that takes too long."""
+        if self._process is not None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_SECONDS)
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process, if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        """Start the process."""
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _COMMAND, "worker"],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the demonstration, which stops the worker
+                preexec_fn=die_with_parent,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self.kill()

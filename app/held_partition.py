@@ -1,0 +1,223 @@
+"""One partition that this worker holds: its pipeline, its offsets, and the only way to go on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any, Protocol
+
+import numpy as np
+from aiokafka import OffsetAndMetadata
+from faust.types import TP
+from numpy.typing import NDArray
+
+from faust_oslrau.learner import OSLRAU
+from faust_oslrau.topics import KafkaRecord
+
+from .batching import RecordBatch
+from .keeper import Keeper
+from .metrics import NetworkSize, PartitionMetrics
+from .partition import PartitionPipeline, ProcessedBlock
+from .resume import Resume, start_metadata
+
+logger = logging.getLogger(__name__)
+
+
+class Send(Protocol):
+    """Sends what some records led to."""
+
+    async def __call__(self, tp: TP, block: ProcessedBlock, next_offset: int, start: int) -> None:
+        """Return when the broker has acknowledged all of it.
+
+        The records end before `next_offset`, learning began at `start`.
+        """
+
+
+class OutOfPlaceError(Exception):
+    """A batch was read from an offset beyond the next one: a batch between was dropped."""
+
+
+class HeldPartition:
+    """A partition's state between two batches.
+
+    Attributes
+    ----------
+    next_offset
+        The offset to read next: the records before it are learned, their outputs acknowledged.
+    emit_from
+        Outputs for offsets below it exist; such records are only learned again.
+    committed
+        What the group has committed, None where it has yet to be recorded where learning began.
+    network
+        Size of the network after the last batch, None before there is one.
+    lag
+        Records that waited in the log when it was last looked at, None before.
+    missing
+        Offsets that the log lacks: compaction, retention, transactions.
+    keeper
+        Saves the snapshots.
+    lock
+        To be held from learning to the acknowledgement.
+    """
+
+    def __init__(
+        self,
+        tp: TP,
+        pipeline: PartitionPipeline,
+        resume: Resume,
+        compute: Executor,
+        send: Send,
+        metrics: PartitionMetrics,
+        keeper: Keeper,
+    ) -> None:
+        self.tp = tp
+        self.pipeline = pipeline
+        self.start = resume.start
+        self.next_offset = resume.start if pipeline.next_offset is None else pipeline.next_offset
+        self.emit_from = resume.emit_from
+        self.committed: int | None = resume.emit_from if resume.recorded else None
+        self.network: NetworkSize | None = None
+        self.lag: int | None = None
+        self.missing = 0
+        self.metrics = metrics
+        self.keeper = keeper
+        self.lock = asyncio.Lock()
+        self._compute = compute
+        self._send = send
+
+    @property
+    def committable(self) -> int:
+        """The offset to commit: all outputs before it are acknowledged."""
+        return max(self.next_offset, self.emit_from)
+
+    @property
+    def position(self) -> OffsetAndMetadata:
+        """What to commit: the offset, and where learning began."""
+        return OffsetAndMetadata(self.committable, start_metadata(self.start))
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether everything that the pipeline has learned is acknowledged as well."""
+        return self.pipeline.next_offset in (None, self.next_offset)
+
+    def go_on(self, resume: Resume) -> None:
+        """Take up what the broker says after a rebalance."""
+        self.emit_from = resume.emit_from
+        self.committed = resume.emit_from if resume.recorded else None
+
+    def skip_to(self, offset: int) -> None:
+        """Go on from this offset where the log does not hold the ones before it any more."""
+        if offset > self.next_offset:
+            self._count_missing(offset - self.next_offset)
+            self.next_offset = offset
+            if self.pipeline.next_offset is not None:
+                self.pipeline.next_offset = offset
+
+    def note_lag(self, records: int) -> None:
+        """Take note of how many records wait in the log."""
+        self.lag = records
+        self.metrics.set_lag(records)
+
+    async def process(self, batch: RecordBatch) -> None:
+        """Score, learn and emit a batch, but for records that are done already; under the lock.
+
+        Raises
+        ------
+        OutOfPlaceError
+            The batch does not follow; nothing is done.
+        LostPartitionError
+            Another worker has taken the partition.
+        """
+        if batch.position > self.next_offset:
+            raise OutOfPlaceError
+        for records in self._pieces(batch):
+            self._note_missing(records)
+            await self._process(records)
+
+    async def keep(self, *, now: bool = False) -> None:
+        """Save a snapshot where one is due, or `now` where there is anything to save.
+
+        Raises
+        ------
+        LostPartitionError
+            Another worker has taken the partition.
+        """
+        if not (self.keeper.is_due(self.next_offset) or now):
+            return
+        began = time.perf_counter()
+        async with self.lock:
+            if self.keeper.offset == self.next_offset or not self.is_whole:
+                return
+            loop = asyncio.get_running_loop()
+            offset = self.next_offset
+            data = await loop.run_in_executor(self._compute, self._state)
+        await self.keeper.save(offset, data)
+        self.metrics.observe_stage("snapshot", time.perf_counter() - began)
+
+    def _state(self) -> bytes:
+        """Return the state as a snapshot; in the thread for it, as it takes time."""
+        return self.pipeline.snapshot(self.start, self.next_offset).to_bytes()
+
+    def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
+        """Yield the records to process, those to be learned in silence apart from the others."""
+        records = [record for record in batch.records if record.offset >= self.next_offset]
+        silent = sum(record.offset < self.emit_from for record in records)
+        yield from filter(None, (records[:silent], records[silent:]))
+
+    def _note_missing(self, records: Sequence[KafkaRecord]) -> None:
+        missing = records[-1].offset + 1 - self.next_offset - len(records)
+        if missing:
+            # Marks of transactions are usual: one line a partition is enough.
+            level = logging.DEBUG if self.missing else logging.INFO
+            place = (*self.tp, missing, self.next_offset)
+            logger.log(level, "%s/%d: the log lacks %d offsets after %d", *place)
+            self._count_missing(missing)
+
+    def _count_missing(self, offsets: int) -> None:
+        self.missing += offsets
+        self.metrics.count_missing(offsets)
+
+    async def _process(self, records: Sequence[KafkaRecord]) -> None:
+        loop = asyncio.get_running_loop()
+        block = await loop.run_in_executor(self._compute, self._learn_and_score, records)
+        if records[0].offset < self.emit_from:
+            self.metrics.count_replayed(block)
+        else:
+            await self._emit(block, records[-1].offset + 1)
+        self.next_offset = records[-1].offset + 1
+        if self.network is not None:
+            self.metrics.set_network(self.network)
+
+    def _learn_and_score(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
+        """Run the pipeline; in the thread for it, the only one that touches the learner."""
+        block = self.pipeline.process(records)
+        if block.learned and self.pipeline.scorer is not None:
+            self.network = _network_size(self.pipeline.scorer.learner)
+        return block
+
+    async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
+        began = time.perf_counter()
+        await self._send(self.tp, block, next_offset, self.start)
+        block.seconds["emit"] += time.perf_counter() - began
+        self.metrics.count_emitted(block, _ages(block))
+
+
+def _ages(block: ProcessedBlock) -> NDArray[np.float64]:
+    """Return the seconds since the scored records' timestamps, NaN where there is none."""
+    timestamps = [message.timestamp for message in block.scores]
+    return time.time() - np.array(timestamps, dtype=np.float64) / 1000
+
+
+def _network_size(learner: Any) -> NetworkSize | None:
+    if not isinstance(learner, OSLRAU):
+        return None
+    return NetworkSize(
+        learner.node_counts_,
+        learner.n_edges_,
+        learner.n_parameters_,
+        learner.depth_,
+        learner.structure_changes_,
+    )

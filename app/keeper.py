@@ -1,0 +1,85 @@
+"""When a partition's snapshots are due, and what became of the last one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from faust.types import TP
+
+from .metrics import PartitionMetrics
+from .settings import Settings
+from .snapshots import SnapshotError, SnapshotStore
+
+logger = logging.getLogger(__name__)
+
+# A store that fails is not asked again for so long.
+_RETRY_SECONDS = 10.0
+
+
+class Keeper:
+    """Saves one partition's snapshots.
+
+    Attributes
+    ----------
+    offset
+        The offset of the last snapshot, or where learning began before there is one.
+    """
+
+    def __init__(
+        self,
+        tp: TP,
+        offset: int,
+        store: SnapshotStore,
+        settings: Settings,
+        metrics: PartitionMetrics,
+    ) -> None:
+        self.offset = offset
+        self._tp = tp
+        self._store = store
+        self._settings = settings
+        self._metrics = metrics
+        self._covered = time.monotonic()
+        self._rest_until = 0.0
+        self._saving = asyncio.Lock()
+
+    def note(self, offset: int, size: int) -> None:
+        """Take note of a snapshot in the store, of so many bytes."""
+        self.offset = offset
+        self._covered = time.monotonic()
+        self._metrics.set_snapshot(offset, size)
+
+    def is_due(self, next_offset: int) -> bool:
+        """Tell whether a snapshot at this offset is due by time or by count."""
+        now = time.monotonic()
+        if self.offset == next_offset:
+            self._covered = now
+        self._metrics.set_snapshot_age(now - self._covered)
+        if self.offset == next_offset or now < self._rest_until:
+            return False
+        records = next_offset - self.offset
+        return (
+            now - self._covered >= self._settings.snapshot_interval
+            or records >= self._settings.snapshot_records
+        )
+
+    async def save(self, next_offset: int, data: bytes) -> None:
+        """Save a snapshot, unless there is a newer one; a failure is logged and made good later.
+
+        Raises
+        ------
+        LostPartitionError
+            Another worker has taken the partition.
+        """
+        async with self._saving:
+            if next_offset <= self.offset:
+                return
+            try:
+                await self._store.save(self._tp, next_offset, data)
+            except SnapshotError as error:
+                self._rest_until = time.monotonic() + _RETRY_SECONDS
+                logger.error("%s/%d: no snapshot, next try later: %s", *self._tp, error)
+                return
+            self.note(next_offset, len(data))
+        logger.debug("%s/%d: snapshot at %d, %d bytes", *self._tp, next_offset, len(data))

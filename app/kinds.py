@@ -1,0 +1,153 @@
+"""What a setting may hold: how its value is read, and how an error words what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Reads a value from TOML, the environment or code; ValueError where it does not fit."""
+
+    expected: str
+    read: Callable[[Any], Any]
+
+
+_SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def integer(low: int, high: int | None = None) -> Kind:
+    """Return the kind of integers from `low` to `high`."""
+    expected = f"an integer of at least {low}"
+    if high is not None:
+        expected = f"an integer from {low} to {high}"
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool | float):
+            raise ValueError
+        return _within(int(value), low, high)
+
+    return Kind(expected, read)
+
+
+def number(low: float, high: float, *, closed: str = "") -> Kind:
+    """Return the kind of numbers between `low` and `high`; `closed` may hold "low" and "high"."""
+    left, right = "[" if "low" in closed else "(", "]" if "high" in closed else ")"
+
+    def read(value: Any) -> float:
+        if isinstance(value, bool):
+            raise ValueError
+        found = float(value)
+        _require(
+            low < found < high or (low == found and left == "[") or (high == found and right == "]")
+        )
+        return found
+
+    return Kind(f"a number in {left}{low:g}, {high:g}{right}", read)
+
+
+def choice(*names: str) -> Kind:
+    """Return the kind of exactly these names."""
+
+    def read(value: Any) -> str:
+        _require(value in names)
+        return str(value)
+
+    return Kind("one of " + ", ".join(names), read)
+
+
+def optional(kind: Kind) -> Kind:
+    """Return the kind that also takes nothing, which the environment writes as `none`."""
+
+    def read(value: Any) -> Any:
+        return None if value in (None, "none") else kind.read(value)
+
+    return Kind(f"{kind.expected}, or none", read)
+
+
+def _read_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    _require(isinstance(value, str) and value.lower() in _BOOLEANS)
+    return _BOOLEANS[value.lower()]
+
+
+def _read_text(value: Any) -> str:
+    _require(isinstance(value, str) and bool(value.strip()) and value.isprintable())
+    return str(value)
+
+
+def _read_topic(value: Any) -> str:
+    _require(isinstance(value, str) and bool(_TOPIC.fullmatch(value)) and value not in (".", ".."))
+    return str(value)
+
+
+def _read_topics(value: Any) -> tuple[str, ...]:
+    return _distinct(_read_topic(name) for name in _listed(value))
+
+
+def _read_features(value: Any) -> str | tuple[str, ...]:
+    if value == "auto":
+        return "auto"
+    return _distinct(_read_field(name) for name in _listed(value))
+
+
+def _read_field(value: Any) -> str:
+    _require(isinstance(value, str) and bool(value))
+    value.encode("utf-8")  # a name with a lone surrogate can be in no message
+    return str(value)
+
+
+def _read_start(value: Any) -> str:
+    if value in ("earliest", "latest"):
+        return str(value)
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    _require(moment.tzinfo is not None)
+    return moment.isoformat()
+
+
+def _read_servers(value: Any) -> str:
+    servers = [server.strip() for server in value.split(",")]
+    found = [_SERVER.fullmatch(server) for server in servers]
+    _require(all(match and 0 < int(match[2]) < 65536 for match in found))
+    return ",".join(servers)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [name.strip() for name in value.split(",")]
+    _require(isinstance(value, list | tuple))
+    return list(value)
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(names)
+    _require(0 < len(found) == len(set(found)))
+    return found
+
+
+def _within(value: int, low: int, high: int | None) -> int:
+    _require(low <= value and (high is None or value <= high))
+    return value
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+BOOLEAN = Kind("true or false", _read_boolean)
+TEXT = Kind("a non-empty text", _read_text)
+TOPIC = Kind("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
+TOPICS = Kind("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
+FEATURES = Kind('"auto" or a list of distinct field names', _read_features)
+START = Kind(
+    '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
+)
+SERVERS = Kind("host:port, or several separated by commas", _read_servers)

@@ -1,0 +1,212 @@
+"""One partition's way from records to messages, without I/O: the live run and replay share it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
+from faust_oslrau.topics import (
+    DecodedBlock,
+    FeatureDecoder,
+    KafkaRecord,
+    OutMessage,
+    dead_letter,
+    encode_anomaly,
+    encode_scores,
+)
+
+from .settings import Settings
+from .snapshots import Snapshot, check_settings, installed_version, scoring_settings
+
+STAGES = ("decode", "score", "learn", "emit")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedBlock:
+    """What some records of a partition led to; each of them is in `scores` or `dead_letters`.
+
+    `reasons` counts the dead letters, `log_likelihood` belongs to `scores`, `learned` counts the
+    records that the learner took in, and `seconds` says by stage what it took; encoding the
+    messages is the first part of `emit`.
+    """
+
+    scores: list[OutMessage]
+    anomalies: list[OutMessage]
+    dead_letters: list[OutMessage]
+    reasons: Counter[str]
+    log_likelihood: NDArray[np.float64]
+    learned: int
+    seconds: dict[str, float]
+
+
+class PartitionPipeline:
+    """Decodes, scores and learns the records of one partition, in the order of its log.
+
+    The messages do not depend on how the records are cut into calls of `process`.
+    """
+
+    def __init__(self, topic: str, partition: int, settings: Settings) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.next_offset: int | None = None
+        self.scorer: StreamScorer | None = None
+        self._settings = settings
+        self._decoder = FeatureDecoder(settings.chosen_fields, settings.max_record_bytes)
+
+    @classmethod
+    def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
+        """Return the pipeline that a snapshot was taken of; `learning` counts from here on.
+
+        Raises
+        ------
+        IncompatibleSnapshotError
+            The snapshot was made with other settings.
+        StateError
+            The scorer's state is damaged, or of another format version.
+        """
+        check_settings(snapshot, settings)
+        pipeline = cls(snapshot.topic, snapshot.partition, settings)
+        pipeline.next_offset = snapshot.next_offset
+        pipeline._decoder = FeatureDecoder(snapshot.fields, settings.max_record_bytes)
+        if snapshot.scorer is not None:
+            pipeline.scorer = StreamScorer.from_bytes(snapshot.scorer)
+            pipeline.scorer.learning = settings.learning
+        return pipeline
+
+    def snapshot(self, start: int, next_offset: int) -> Snapshot:
+        """Return the whole state, after learning from offset `start` up to `next_offset`."""
+        scorer = self.scorer
+        return Snapshot(
+            topic=self.topic,
+            partition=self.partition,
+            start=start,
+            next_offset=next_offset,
+            fields=self.fields,
+            settings=scoring_settings(self._settings),
+            version=installed_version(),
+            records=scorer.n_records if scorer else 0,
+            nodes=_nodes(scorer),
+            scorer=scorer.to_bytes() if scorer else None,
+        )
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """Names of the columns, None until the first valid record has chosen them."""
+        return self._decoder.fields
+
+    def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
+        """Score the next records of the partition, and learn them.
+
+        Raises
+        ------
+        ValueError
+            The offsets are not ascending from `next_offset`; nothing has been learned.
+        """
+        self._check_order(records)
+        seconds = dict.fromkeys(STAGES, 0.0)
+        with _timed(seconds, "decode"):
+            decoded = self._decoder.decode([record.value for record in records])
+        scored = self._score(decoded.rows)
+        seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
+        with _timed(seconds, "emit"):
+            scores, anomalies = self._encode([records[i] for i in decoded.positions], scored)
+            dead_letters = self._dead_letters(records, decoded)
+        if records:
+            self.next_offset = records[-1].offset + 1
+        return ProcessedBlock(
+            scores,
+            anomalies,
+            dead_letters,
+            Counter(rejection.reason.value for _, rejection in decoded.rejected),
+            scored.log_likelihood,
+            scored.learned,
+            seconds,
+        )
+
+    def _check_order(self, records: Sequence[KafkaRecord]) -> None:
+        expected = 0 if self.next_offset is None else self.next_offset
+        for record in records:
+            if record.offset < expected:
+                raise ValueError(
+                    f"{self.topic} {self.partition}: expected offset {expected} or a later one, "
+                    f"got {record.offset}"
+                )
+            expected = record.offset + 1
+
+    def _score(self, rows: NDArray[np.float64]) -> ScoredBlock:
+        if self.scorer is None:
+            if self.fields is None:
+                return _NOTHING_SCORED
+            self.scorer = new_scorer(self._settings)
+        return self.scorer.process(rows)
+
+    def _encode(
+        self, records: Sequence[KafkaRecord], scored: ScoredBlock
+    ) -> tuple[list[OutMessage], list[OutMessage]]:
+        texts = encode_scores(
+            self.topic,
+            self.partition,
+            [record.offset for record in records],
+            [record.timestamp for record in records],
+            scored,
+            self.fields or (),
+        )
+        scores = [
+            OutMessage(record.offset, record.key, text, record.timestamp)
+            for record, text in zip(records, texts, strict=True)
+        ]
+        anomalies = [
+            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
+            for i in np.flatnonzero(scored.is_anomaly).tolist()
+        ]
+        return scores, anomalies
+
+    def _dead_letters(
+        self, records: Sequence[KafkaRecord], decoded: DecodedBlock
+    ) -> list[OutMessage]:
+        limit = self._settings.max_output_bytes
+        return [dead_letter(records[i], rejection, limit) for i, rejection in decoded.rejected]
+
+
+def new_scorer(settings: Settings) -> StreamScorer:
+    """Return the scorer of a partition that begins."""
+    return StreamScorer(
+        OSLRAU(**asdict(settings.learner)),
+        settings.batch_size,
+        settings.alarm_rate,
+        learning=settings.learning,
+    )
+
+
+def _nodes(scorer: StreamScorer | None) -> int:
+    learner = scorer.learner if scorer else None
+    return learner.n_nodes_ if isinstance(learner, OSLRAU) and learner.n_records_ else 0
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = perf_counter()
+    yield
+    seconds[stage] += perf_counter() - began
+
+
+_NOTHING_SCORED = ScoredBlock(
+    log_likelihood=np.empty(0),
+    p_value=np.empty(0),
+    is_anomaly=np.empty(0, np.bool_),
+    n_learned=np.empty(0, np.int64),
+    warming_up=np.empty(0, np.bool_),
+    contributions=np.empty((0, 0)),
+    learned=0,
+    held_back=0,
+    score_seconds=0.0,
+    learn_seconds=0.0,
+)

@@ -1,0 +1,46 @@
+"""Progress of long work: a bar on a terminal, now and then a plain line elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+# How often a log that nobody watches live should say how far the work is.
+_SECONDS_BETWEEN_LINES = 5.0
+
+Report = Callable[[int, float], None]
+
+
+@contextmanager
+def progress(verb: str) -> Iterator[Report]:
+    """Yield a function that shows, on standard error, rows done and the share of all work."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(console, verb)
+        return
+    columns = (
+        TextColumn(verb),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]:,} records"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(verb, total=1.0, rows=0)
+        yield lambda rows, share: bar.update(task, completed=share, rows=rows)
+
+
+def _lines(console: Console, verb: str) -> Report:
+    last = monotonic()
+
+    def report(rows: int, share: float) -> None:
+        nonlocal last
+        if monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            console.print(f"{verb} {rows:,} records, {share:.0%}", highlight=False)
+
+    return report

@@ -1,0 +1,123 @@
+"""Snapshots as files: `FOLDER/APP_ID/TOPIC/PARTITION/OFFSET.snapshot`.
+
+A file appears under its name when it is complete. The name holds the offset, so that a worker that
+lost its partition can add an older snapshot, which goes with the next cleaning, but never replace
+a newer one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .store import SnapshotError, StoredSnapshot
+
+if TYPE_CHECKING:
+    from faust.types import TP
+
+logger = logging.getLogger(__name__)
+
+_KEPT = 2
+_SUFFIX = ".snapshot"
+_UNFINISHED = ".unfinished"
+_DAMAGED = ".damaged"
+
+
+class FolderStore:
+    """Keeps the last two snapshots of each partition in files.
+
+    Workers on several machines need a folder that they share.
+    """
+
+    def __init__(self, folder: Path, app_id: str) -> None:
+        self._folder = folder / app_id
+
+    async def open(self, tp: TP) -> None:
+        """Make the partition's folder.
+
+        Raises
+        ------
+        SnapshotError
+            It cannot be made.
+        """
+        try:
+            self._place(tp).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SnapshotError(f"folder {self._place(tp)}: {error.strerror}") from error
+
+    async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+        """Yield the partition's snapshots, the newest first."""
+        for path in self._files(tp):
+            try:
+                data = await asyncio.to_thread(path.read_bytes)
+                written = path.stat().st_mtime_ns // 1_000_000
+            except OSError as error:
+                logger.error("snapshot %s cannot be read: %s", path, error.strerror)
+                continue
+            yield StoredSnapshot(str(path), _offset(path), written, data)
+
+    async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
+        """Give the file a name that counts no more."""
+        path = Path(stored.where)
+        path.rename(path.with_suffix(_DAMAGED))
+
+    async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
+        """Write a snapshot and remove all but the newest two."""
+        try:
+            await asyncio.to_thread(self._save, tp, next_offset, data)
+        except OSError as error:
+            raise SnapshotError(f"folder {self._place(tp)}: {error.strerror}") from error
+
+    async def discard(self, tp: TP) -> None:
+        """Remove the partition's snapshots."""
+        _remove(self._files(tp))
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    def _place(self, tp: TP) -> Path:
+        return self._folder / tp.topic / str(tp.partition)
+
+    def _files(self, tp: TP) -> list[Path]:
+        """Return the snapshots' files, the one with the highest offset first."""
+        return sorted(self._place(tp).glob(f"{'[0-9]' * 20}{_SUFFIX}"), key=_offset, reverse=True)
+
+    def _save(self, tp: TP, next_offset: int, data: bytes) -> None:
+        place = self._place(tp)
+        unfinished = list(place.glob(f"*{_UNFINISHED}"))
+        _write(place / f"{next_offset:020d}{_SUFFIX}", data)
+        _remove(self._files(tp)[_KEPT:])
+        _remove(unfinished)  # of a worker that was killed while it wrote
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(name, path)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Have a folder's new names outlive a power failure."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _offset(path: Path) -> int:
+    return int(path.name.removesuffix(_SUFFIX))

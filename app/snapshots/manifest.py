@@ -1,0 +1,125 @@
+"""What a slot of the snapshots' topic holds, and under which keys."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Self
+
+from faust_oslrau.learner.errors import StateError
+
+_FORMAT = 1
+_CHUNK_BYTES = 900_000  # below the megabyte that brokers and topics take unless told otherwise
+_SLOTS = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One snapshot: its offset, size and checksum, and where its chunks are.
+
+    `previous` is the offset of the other slot's manifest, None where there was none; `offset` and
+    `timestamp` (milliseconds) are those of the manifest itself.
+    """
+
+    next_offset: int
+    size: int
+    checksum: str
+    chunks: tuple[int, ...]
+    previous: int | None
+    offset: int
+    timestamp: int
+
+    @classmethod
+    def from_record(cls, value: bytes, offset: int, timestamp: int) -> Self:
+        """Read a manifest's message.
+
+        Raises
+        ------
+        StateError
+            It is none, or of another format.
+        """
+        try:
+            found = json.loads(value)
+            if found.pop("format") != _FORMAT:
+                raise StateError(f"manifest: expected format {_FORMAT}")
+            found["chunks"] = tuple(map(int, found["chunks"]))
+            return cls(**found, offset=offset, timestamp=timestamp)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StateError(f"manifest: expected its values, {error!r}") from error
+
+    def is_of(self, data: bytes) -> bool:
+        """Tell whether these are the snapshot's bytes."""
+        return len(data) == self.size and _checksum(data) == self.checksum
+
+
+@dataclass(slots=True)
+class Slots:
+    """The two slots of a partition: those that hold a snapshot, and how many chunks each has."""
+
+    manifests: dict[int, Manifest] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
+
+    def newest_first(self) -> list[int]:
+        """Return the slots with a snapshot, the one with the highest offset first."""
+        return sorted(self.manifests, key=lambda s: self.manifests[s].next_offset, reverse=True)
+
+    def to_write(self) -> int:
+        """Return the slot for the next snapshot: an empty one, or that of the older snapshot."""
+        free = [slot for slot in _SLOTS if slot not in self.manifests]
+        return free[0] if free else self.newest_first()[-1]
+
+    def previous(self, slot: int) -> int | None:
+        """Return where the manifest of the slot beside this one is."""
+        other = self.manifests.get(1 - slot)
+        return None if other is None else other.offset
+
+    def keys(self, prefix: str) -> list[bytes]:
+        """Return all keys in use."""
+        return [
+            key
+            for slot, length in self.lengths.items()
+            for key in (*chunk_keys(prefix, slot, length), manifest_key(prefix, slot))
+        ]
+
+    def note(self, slot: int, manifest: Manifest) -> None:
+        """Take note of what a slot holds now."""
+        self.manifests[slot] = manifest
+        self.lengths[slot] = len(manifest.chunks)
+
+
+def manifest_key(prefix: str, slot: int) -> bytes:
+    """Return the key of a slot's manifest; `prefix` names deployment, topic and partition."""
+    return f"{prefix}/{slot}".encode()
+
+
+def manifest_keys(prefix: str) -> dict[bytes, int]:
+    """Return the slots by the keys of their manifests."""
+    return {manifest_key(prefix, slot): slot for slot in _SLOTS}
+
+
+def chunk_keys(prefix: str, slot: int, last: int, first: int = 0) -> list[bytes]:
+    """Return the keys of a slot's chunks from `first` to before `last`."""
+    return [f"{prefix}/{slot}/{number}".encode() for number in range(first, last)]
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return the chunks of a snapshot."""
+    return [data[at : at + _CHUNK_BYTES] for at in range(0, len(data), _CHUNK_BYTES)]
+
+
+def manifest_value(next_offset: int, data: bytes, chunks: list[int], previous: int | None) -> bytes:
+    """Return the message of a manifest."""
+    values = {
+        "format": _FORMAT,
+        "next_offset": next_offset,
+        "size": len(data),
+        "checksum": _checksum(data),
+        "chunks": chunks,
+        "previous": previous,
+    }
+    return json.dumps(values).encode()
+
+
+def _checksum(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,146 @@
+"""Snapshots in a compacted Kafka topic.
+
+A source partition has two slots in the partition of the same number, written in turn. A slot is a
+few chunks and a manifest, each under a key of its own, so that compaction keeps the last of each.
+One transaction writes chunks and manifest. The manifest names the chunks' offsets and the offset of
+the other slot's manifest: a restore looks for the last manifest from the end of the log backwards
+and reads nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.errors import KafkaError
+
+from faust_oslrau.app.transactions import Producers, TooLargeError, Transaction
+from faust_oslrau.topics import OutMessage
+
+from .manifest import Manifest, Slots, chunk_keys, manifest_key, manifest_value, split
+from .store import SnapshotError, StoredSnapshot
+from .tail import TailReader
+
+if TYPE_CHECKING:
+    from faust.types import TP
+
+logger = logging.getLogger(__name__)
+
+
+class TopicStore:
+    """Keeps the last two snapshots of each partition in a topic.
+
+    Parameters
+    ----------
+    topic
+        The compacted topic, with at least as many partitions as the sources.
+    app_id
+        The deployment, part of all keys.
+    producers
+        Transactional producers of the open partitions.
+    client_arguments
+        How to reach the broker.
+    """
+
+    def __init__(
+        self, topic: str, app_id: str, producers: Producers, client_arguments: Mapping[str, Any]
+    ) -> None:
+        self._topic = topic
+        self._app_id = app_id
+        self._producers = producers
+        self._arguments = client_arguments
+        self._slots: dict[TP, Slots] = {}
+
+    async def open(self, tp: TP) -> None:
+        """Find the manifests; the producer of the partition is open already."""
+        async with self._reader(tp) as reader:
+            self._slots[tp] = await reader.slots(self._prefix(tp))
+
+    async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+        """Yield the partition's snapshots, the one with the highest offset first."""
+        slots = self._slot(tp)
+        if not slots.manifests:
+            return
+        async with self._reader(tp) as reader:
+            for slot in slots.newest_first():
+                manifest = slots.manifests[slot]
+                where = f"{self._topic}/{tp[1]} at {manifest.offset}"
+                data = await reader.chunks(manifest, self._prefix(tp), slot)
+                if data is None:
+                    logger.error("snapshot %s is left out: its chunks are not whole", where)
+                    del slots.manifests[slot]
+                else:
+                    yield StoredSnapshot(where, manifest.next_offset, manifest.timestamp, data)
+
+    async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
+        """Write the next snapshot to this one's slot."""
+        manifests = self._slots[tp].manifests
+        for slot in list(manifests):
+            if manifests[slot].next_offset == stored.next_offset:
+                del manifests[slot]
+
+    async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
+        """Write a snapshot over the older one."""
+        slots = self._slot(tp)
+        slot = slots.to_write()
+        async with self._transaction(tp) as transaction:
+            manifest = await self._write(transaction, tp, slot, next_offset, data)
+        slots.note(slot, manifest)
+
+    async def discard(self, tp: TP) -> None:
+        """Write tombstones over both slots."""
+        tombstones = [_message(key, None) for key in self._slot(tp).keys(self._prefix(tp))]
+        if not tombstones:
+            return
+        async with self._transaction(tp) as transaction:
+            await transaction.send(self._topic, tp[1], tombstones)
+        self._slots[tp] = Slots()
+
+    async def close(self) -> None:
+        """Forget what was found."""
+        self._slots.clear()
+
+    @asynccontextmanager
+    async def _transaction(self, tp: TP) -> AsyncIterator[Transaction]:
+        producer = self._producers.of(tp)
+        try:
+            if producer.has_failed:
+                await producer.open()
+            async with producer.transaction() as transaction:
+                yield transaction
+        except (KafkaError, TooLargeError) as error:
+            raise SnapshotError(f"topic {self._topic}/{tp[1]}: {error!r}") from error
+
+    async def _write(
+        self, transaction: Transaction, tp: TP, slot: int, next_offset: int, data: bytes
+    ) -> Manifest:
+        slots, prefix, parts = self._slots[tp], self._prefix(tp), split(data)
+        keys = chunk_keys(prefix, slot, len(parts))
+        left_over = chunk_keys(prefix, slot, slots.lengths.get(slot, 0), len(parts))
+        messages = [*map(_message, keys, parts), *(_message(key, None) for key in left_over)]
+        offsets = await transaction.send(self._topic, tp[1], messages)
+        if min(offsets) < 0:
+            raise SnapshotError(f"topic {self._topic}/{tp[1]}: the broker told no offset")
+        chunks, previous = offsets[: len(parts)], slots.previous(slot)
+        value = manifest_value(next_offset, data, chunks, previous)
+        message = _message(manifest_key(prefix, slot), value)
+        (offset,) = await transaction.send(self._topic, tp[1], [message])
+        return Manifest.from_record(value, offset, round(1000 * time.time()))
+
+    def _slot(self, tp: TP) -> Slots:
+        if tp not in self._slots:
+            raise SnapshotError(f"topic {self._topic}/{tp[1]}: the partition is not open")
+        return self._slots[tp]
+
+    def _reader(self, tp: TP) -> TailReader:
+        return TailReader(self._topic, tp[1], self._arguments)
+
+    def _prefix(self, tp: TP) -> str:
+        return f"{self._app_id}/{tp[0]}/{tp[1]}"
+
+
+def _message(key: bytes, value: bytes | None) -> OutMessage:
+    return OutMessage(0, key, value, None)

@@ -1,0 +1,1 @@
+"""Benchmarks of the learner: the paper's tables, baselines and speed."""

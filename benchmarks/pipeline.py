@@ -1,0 +1,258 @@
+"""Throughput of the worker on a real Kafka: ``python -m benchmarks.pipeline``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+from aiokafka import AIOKafkaConsumer
+
+from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.brokers.ports import free_ports
+
+from .pipeline_process import COMMANDS, Metrics, ReaderProcess
+from .pipeline_topic import PARTITIONS, create_topics, fill, grown
+from .plan import RESULTS
+from .report import NOISE, markdown, processor, thousands
+
+TOPIC = "features"
+STAGES = ("decode", "score", "learn")
+_POLL_SECONDS = 0.1
+_START_SECONDS = 300.0  # kernels may have to be compiled
+_WARM_UP = 0.05
+
+TEXT = """\
+A topic of 16 partitions on a real Kafka (one node, same machine) is filled beforehand with JSON
+rows of 16 correlated numbers, about 260 bytes. Then one reader at a time decodes, scores, learns
+and emits a score for each, all with the same decoder, default learner and encoder. CPU is that of
+the reader's process, all threads, user and system; start-up, compilation and the first 5 % of the
+records are left out. A reader that is not through after {seconds} s is stopped: *records* is what
+it is measured on. It saw smaller networks then, which is to its favour."""
+
+READERS_TEXT = """\
+The stock agent takes up to 1024 events with `take_events` and awaits `send` for each score. The
+bare loop is `getmany`, the same work, `send_batch`. *Ratio* is records per CPU-second in units of
+the stock agent's."""
+
+STAGES_TEXT = """\
+CPU microseconds per record of the worker. Decode, score and learn are what `oslrau_stage_seconds`
+says when its clock is the CPU clock of the computing thread. *The rest* is what remains of all
+CPU: fetch, Faust, encoding and sending scores, metrics, commits. *Plumbing* is decode and the
+rest."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a reader has done and used so far."""
+
+    seconds: float
+    cpu_seconds: float
+    records: int
+    metrics: Metrics
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a reader did and used between two samples."""
+
+    reader: str
+    begin: Sample
+    end: Sample
+
+    @property
+    def records(self) -> int:
+        return self.end.records - self.begin.records
+
+    @property
+    def cpu_seconds(self) -> float:
+        return self.end.cpu_seconds - self.begin.cpu_seconds
+
+    @property
+    def records_per_second(self) -> float:
+        """Records per CPU-second."""
+        return self.records / self.cpu_seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU microseconds per record."""
+        return 1e6 * self.cpu_seconds / self.records
+
+    @property
+    def wall_records_per_second(self) -> float:
+        return self.records / (self.end.seconds - self.begin.seconds)
+
+    def stage_us(self, stage: str) -> float:
+        """Microseconds per record in a stage, by the worker's metrics."""
+        begin, end = self.begin.metrics, self.end.metrics
+        seconds = end.stages[stage] - begin.stages.get(stage, 0.0)
+        return 1e6 * seconds / (end.records - begin.records)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--records", default=1_000_000, show_default=True, help="Rows in the topic.")
+@click.option("--seconds", default=60.0, show_default=True, help="Longest run of one reader.")
+@click.option(
+    "--out", default=RESULTS, help="Folder of the result.", type=click.Path(path_type=Path)
+)
+def main(records: int, seconds: float, out: Path) -> None:
+    """Measure the worker beside a stock Faust agent and a bare aiokafka loop.
+
+    Settings of the environment (OSLRAU_...) hold for all of them. Needs Java 17 and Maven.
+    """
+    records = max(1, records // PARTITIONS) * PARTITIONS
+    with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
+        usages = asyncio.run(measure_all(broker.bootstrap_servers, records, seconds, Path(logs)))
+    write(out, usages, seconds)
+
+
+async def measure_all(servers: str, records: int, seconds: float, logs: Path) -> list[Usage]:
+    """Fill the topic, then run one reader after the other."""
+    click.echo(f"writing {thousands(records)} rows", err=True)
+    await create_topics(servers, TOPIC)
+    await fill(servers, TOPIC, records)
+    return [await measure(servers, name, records, seconds, logs) for name in COMMANDS]
+
+
+async def measure(servers: str, name: str, records: int, seconds: float, logs: Path) -> Usage:
+    """Run a reader until it has scored all records, or for so many seconds."""
+    click.echo(f"running: {name}", err=True)
+    environment = reader_environment(servers, name.replace(" ", "-"))
+    scores = environment["OSLRAU_SCORES_TOPIC"]
+    await create_topics(servers, scores, environment["OSLRAU_ANOMALIES_TOPIC"])
+    async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
+        with ReaderProcess(name, environment, logs / f"{name}.log") as reader:
+            watch = Watch(reader, consumer, scores)
+            begin = await watch.warm_up(_WARM_UP * records)
+            await watch.wait(records, begin.seconds + seconds)
+            return Usage(name, begin, await watch.sample())
+
+
+def reader_environment(servers: str, name: str) -> dict[str, str]:
+    """Return settings with a group and outputs of the reader's own."""
+    return {
+        "OSLRAU_BROKER": servers,
+        "OSLRAU_APP_ID": name,
+        "OSLRAU_SOURCE_TOPICS": TOPIC,
+        "OSLRAU_SCORES_TOPIC": f"{name}.scores",
+        "OSLRAU_ANOMALIES_TOPIC": f"{name}.anomalies",
+        "OSLRAU_DEAD_LETTER_TOPIC": f"{name}.dead-letters",
+        "OSLRAU_WEB_PORT": str(free_ports(1)[0]),
+    }
+
+
+class Watch:
+    """Looks at a reader, and from outside at how far its scores have come."""
+
+    def __init__(self, reader: ReaderProcess, consumer: AIOKafkaConsumer, scores: str) -> None:
+        self._reader = reader
+        self._consumer = consumer
+        self._scores = scores
+
+    async def sample(self) -> Sample:
+        return Sample(
+            records=await grown(self._consumer, self._scores),
+            seconds=time.monotonic(),
+            cpu_seconds=self._reader.cpu_seconds(),
+            metrics=self._reader.metrics(),
+        )
+
+    async def warm_up(self, records: float) -> Sample:
+        """Return the last sample with at most so many records."""
+        last = found = await self.sample()
+        deadline = last.seconds + _START_SECONDS
+        while found.records <= records and found.seconds < deadline:
+            last = found
+            await self._pause()
+            found = await self.sample()
+        return last
+
+    async def wait(self, records: int, deadline: float) -> None:
+        """Wait for so many records or until the deadline, and leave the reader alone."""
+        while await grown(self._consumer, self._scores) < records and time.monotonic() < deadline:
+            await self._pause()
+
+    async def _pause(self) -> None:
+        self._reader.check()
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
+    """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
+    figures = figures_of(usages)
+    stages = {name: figures[f"{name}_us"] for name in (*STAGES, "rest", "plumbing")}
+    last = json.dumps({"benchmark": "pipeline", "command": command(), **figures})
+    blocks = [
+        "# The worker's throughput",
+        f"`{command()}`, on {environment()}",
+        NOISE,
+        TEXT.format(seconds=f"{seconds:g}"),
+        READERS_TEXT,
+        markdown([table_row(usage, usages[-1]) for usage in usages]),
+        STAGES_TEXT,
+        markdown([{name: f"{us:.1f}" for name, us in stages.items()}]),
+        f"Networks at the end, mean of the partitions: {thousands(figures['network_nodes'])} "
+        f"nodes, {thousands(figures['network_leaves'])} of them leaves.",
+        last,
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "pipeline.md").write_text("\n\n".join(blocks) + "\n")
+    click.echo("\n\n".join(blocks[5:]))
+
+
+def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
+    """Return the figures; the worker comes first, the stock agent last."""
+    worker, bare, stock = usages
+    stages = {stage: worker.stage_us(stage) for stage in STAGES}
+    nodes = {kind: count / PARTITIONS for kind, count in worker.end.metrics.nodes.items()}
+    figures = {
+        "records_per_second": worker.records_per_second,
+        "ratio_to_stock_agent": worker.records_per_second / stock.records_per_second,
+        "ratio_to_bare_loop": worker.records_per_second / bare.records_per_second,
+        "cpu_us": worker.cpu_us,
+        "plumbing_us": worker.cpu_us - stages["score"] - stages["learn"],
+        "rest_us": worker.cpu_us - sum(stages.values()),
+        **{f"{stage}_us": us for stage, us in stages.items()},
+        "network_nodes": sum(nodes.values()),
+        "network_leaves": nodes["leaf"] + nodes["multivariate_leaf"],
+        "stock_agent_records_per_second": stock.records_per_second,
+        "bare_loop_records_per_second": bare.records_per_second,
+    }
+    return {name: round(value, 3) for name, value in figures.items()}
+
+
+def table_row(usage: Usage, stock: Usage) -> dict[str, str]:
+    return {
+        "reader": usage.reader,
+        "records": thousands(usage.records),
+        "CPU s": f"{usage.cpu_seconds:.1f}",
+        "CPU µs per record": f"{usage.cpu_us:.1f}",
+        "records per CPU-second": thousands(usage.records_per_second),
+        "records per second of wall time": thousands(usage.wall_records_per_second),
+        "ratio": f"{usage.records_per_second / stock.records_per_second:.1f}",
+    }
+
+
+def command() -> str:
+    """Return the command line that is running."""
+    return shlex.join(["python", "-m", "benchmarks.pipeline", *sys.argv[1:]])
+
+
+def environment() -> str:
+    """Name the processor and the versions that figures depend on."""
+    names = ("faust-streaming", "aiokafka", "orjson", "numpy", "numba")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    return f"{processor()}, Python {platform.python_version()}, {versions}."
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.pipeline")

@@ -1,0 +1,114 @@
+"""A reader in a process of its own, and what it uses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from faust_oslrau.app.brokers.process import die_with_parent
+
+_ROOT = Path(__file__).parents[1]
+_STOP_SECONDS = 25.0
+
+COMMANDS = {
+    "worker": ["-m", "benchmarks.pipeline_worker"],
+    "bare aiokafka loop": ["-m", "benchmarks.pipeline_readers", "bare"],
+    "stock Faust agent": ["-m", "benchmarks.pipeline_readers", "stock"],
+}
+"""What Python is told, for each reader."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The worker's own account, summed over its partitions; nodes by kind."""
+
+    records: float = 0.0
+    stages: Mapping[str, float] = field(default_factory=dict)
+    nodes: Mapping[str, float] = field(default_factory=dict)
+
+
+class ReaderProcess:
+    """A reader with the settings of an environment; its log goes to a file."""
+
+    def __init__(self, name: str, environment: Mapping[str, str], log: Path) -> None:
+        self._command = [sys.executable, *COMMANDS[name]]
+        self._environment = {**os.environ, **environment}
+        self._has_pages = name == "worker"
+        self._log = log
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                cwd=_ROOT,
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_SECONDS)
+        self._process.kill()
+        self._process.wait()
+
+    def check(self) -> None:
+        """Raise RuntimeError with the end of the log where the process has ended."""
+        if self._process.poll() is not None:
+            lines = self._log.read_text(errors="replace").splitlines()[-20:]
+            raise RuntimeError("\n".join([f"{self._command} has ended:", *lines]))
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of all threads, those that have ended too."""
+        return cpu_seconds(self._process.pid)
+
+    def metrics(self) -> Metrics:
+        """Return what the pages say; nothing where there are none yet."""
+        if not self._has_pages:
+            return Metrics()
+        url = f"http://127.0.0.1:{self._environment['OSLRAU_WEB_PORT']}/metrics"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as page:
+                return parse(page.read().decode())
+        except OSError:
+            return Metrics()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process, by Linux's number for its clock."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def parse(page: str) -> Metrics:
+    """Read the worker's metrics."""
+    records, stages, nodes = 0.0, defaultdict[str, float](float), defaultdict[str, float](float)
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            match sample.name:
+                case "oslrau_records_total":
+                    records += sample.value
+                case "oslrau_stage_seconds_sum":
+                    stages[sample.labels["stage"]] += sample.value
+                case "oslrau_network_nodes":
+                    nodes[sample.labels["kind"]] += sample.value
+    return Metrics(records, dict(stages), dict(nodes))

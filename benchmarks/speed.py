@@ -1,0 +1,261 @@
+"""Cost of scoring and learning per point and leaf, beside a bare loop on the same machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from time import perf_counter
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from faust_oslrau.learner import OSLRAU, compile_kernels
+from faust_oslrau.learner._math import exp_nonpositive
+
+from .datasets import Array, Dataset, Setting
+from .plan import Plan
+from .plots import plot_costs
+from .report import NOISE, write_report
+
+LEAVES = (1_000, 2_000, 4_000, 8_000, 15_000)
+VARIABLES = (2, 4, 8, 16, 32)
+BATCHES = (1, 4, 16, 64, 256)
+MIDDLE_LEAVES, MIDDLE_VARIABLES = 4_000, 8
+"""What is held where another quantity varies."""
+
+BLOCK = 64
+"""Rows that a bare loop takes at a time, so that it stays in the nearest cache."""
+
+REPEATS = 5
+"""The quickest of these is reported: other work on the machine can only slow one down."""
+
+PAPER_RUNS = {
+    "quake": Setting(1, 10, 0),
+    "abalone": Setting(1, 10, 4),
+    "kinematics": Setting(8, 10, 4),
+    "ca": Setting(10, 10, 4),
+    "sensorless": Setting(256, 256, 4),
+}
+
+TEXT = """\
+Networks with univariate leaves, grown on made-up clusters. *Leaves* is the mean during the run.
+A *bare loop* does one multiply-add and one exponential for each point and leaf, over as many
+leaves, in the same process: once with the library's exponential, once with the learner's, which
+compiles to vector instructions. *Multiple* is the cost in units of the latter; a network has one
+exponential for several leaves, so that less than 1 is possible. *Rows* is the mini-batch when
+learning, and what one call is given when scoring. Learning includes scoring the mini-batch and
+growing the network. Runs on data sets learn folds 2 to 10."""
+
+
+Loop = Callable[[Array, Array, Array, Array], None]
+
+
+class Cost(NamedTuple):
+    """Time for each point and leaf of one operation, and of the bare loops."""
+
+    operation: str
+    variables: int
+    rows: int
+    leaves: float
+    ns: float
+    bare_ns: float
+    library_bare_ns: float
+    points_per_second: float
+
+
+def run(plan: Plan) -> None:
+    """Nanoseconds per point and leaf of scoring and learning, against a bare loop."""
+    compile_kernels()
+    by_leaves = measure([(n, MIDDLE_VARIABLES) for n in LEAVES], [256], [1, 256], "leaves")
+    by_variables = measure([(MIDDLE_LEAVES, d) for d in VARIABLES], [256], [1, 256], "variables")
+    by_rows = measure([(MIDDLE_LEAVES, MIDDLE_VARIABLES)], BATCHES, BATCHES, "rows")
+    costs = [*by_leaves, *by_variables, *by_rows, *paper_runs(plan)]
+    plot_costs(
+        plan.out / "speed.png",
+        {
+            f"leaves, {MIDDLE_VARIABLES} variables": lines(by_leaves, "leaves"),
+            f"variables, {MIDDLE_LEAVES:,} leaves": lines(by_variables, "variables"),
+            f"rows, {MIDDLE_LEAVES:,} leaves of {MIDDLE_VARIABLES} variables": lines(
+                by_rows, "rows", by_operation=True
+            ),
+        },
+    )
+    write_report(
+        plan.out, "speed", ["Speed", TEXT.replace("\n", " "), NOISE],
+        [table_row(cost) for cost in costs],
+        [cost._asdict() for cost in costs],
+        ["speed.png"],
+    )  # fmt: skip
+
+
+def measure(
+    networks: Sequence[tuple[int, int]],
+    scored: Sequence[int],
+    learned: Sequence[int],
+    label: str,
+) -> list[Cost]:
+    """Score and learn with each network of so many leaves and variables, by so many rows."""
+    return [
+        cost
+        for leaves, d in track(networks, f"against {label}", console=Console(stderr=True))
+        for cost in costs_of(leaves, d, scored, learned)
+    ]
+
+
+def costs_of(leaves: int, d: int, scored: Sequence[int], learned: Sequence[int]) -> Iterator[Cost]:
+    model = grown(leaves, d)
+    X = clusters(d, 1_024, seed=1)
+    for rows in scored:
+        yield scoring_cost(model, X, rows)
+    for rows in learned:
+        yield learning_cost("learn", model, [X[:256] if rows == 1 else X], rows)
+
+
+def scoring_cost(model: OSLRAU, X: Array, rows: int) -> Cost:
+    blocks = [X[start : start + rows] for start in range(0, len(X), rows)]
+
+    def score() -> None:
+        for block in blocks:
+            model.score_samples(block)
+
+    return cost_of("score", X.shape[1], rows, quickest(score), len(X), n_leaves(model))
+
+
+def learning_cost(name: str, model: OSLRAU, parts: Sequence[Array], batch_size: int) -> Cost:
+    """Learn the parts with copies of the model."""
+    seconds, leaves = min(learn_once(deepcopy(model), parts, batch_size) for _ in range(REPEATS))
+    return cost_of(name, parts[0].shape[1], batch_size, seconds, sum(map(len, parts)), leaves)
+
+
+def learn_once(model: OSLRAU, parts: Sequence[Array], batch_size: int) -> tuple[float, float]:
+    """Return the seconds taken and the mean number of leaves, weighted by points."""
+    seconds = work = 0.0
+    for X in parts:
+        before, start = n_leaves(model), perf_counter()
+        model.partial_fit(X, batch_size=batch_size)
+        seconds += perf_counter() - start
+        work += len(X) * (before + n_leaves(model)) / 2
+    return seconds, work / sum(map(len, parts))
+
+
+def cost_of(
+    name: str, variables: int, rows: int, seconds: float, points: int, leaves: float
+) -> Cost:
+    return Cost(
+        name, variables, rows, leaves,
+        ns=1e9 * seconds / points / leaves,
+        bare_ns=bare_ns(round(leaves), VECTOR_LOOP),
+        library_bare_ns=bare_ns(round(leaves), LIBRARY_LOOP),
+        points_per_second=points / seconds,
+    )  # fmt: skip
+
+
+def paper_runs(plan: Plan) -> Iterator[Cost]:
+    """Learn the paper's data sets with the batches that targets are set for."""
+    chosen = replace(plan, names=tuple(name for name in PAPER_RUNS if name in plan.names), files=())
+    for dataset in chosen.datasets():
+        yield paper_run(dataset, PAPER_RUNS[dataset.name])
+
+
+def paper_run(dataset: Dataset, setting: Setting) -> Cost:
+    model = OSLRAU.paper(min_count=setting.min_count, max_leaf_vars=setting.max_leaf_vars)
+    return learning_cost(dataset.name, model, list(dataset.train(1)), setting.batch_size)
+
+
+@cache
+def grown(leaves: int, d: int) -> OSLRAU:
+    """Grow a network to at least so many leaves."""
+    model = OSLRAU.paper(min_count=10, max_leaf_vars=0)
+    seed = 2
+    while n_leaves(model) < leaves:
+        for X in np.array_split(clusters(d, 1_000, seed), 100):
+            if n_leaves(model) < leaves:
+                model.partial_fit(X)
+        seed += 1
+    return model
+
+
+def clusters(d: int, n: int, seed: int) -> Array:
+    """Draw rows of twenty correlated clusters, the same for every seed."""
+    shape, rng = np.random.default_rng(0), np.random.default_rng(seed)
+    centres, mixing = shape.normal(size=(20, d)), shape.normal(size=(20, d, d)) / np.sqrt(d)
+    cluster = rng.integers(20, size=n)
+    return centres[cluster] + np.einsum("nij,nj->ni", mixing[cluster], rng.normal(size=(n, d)))
+
+
+def n_leaves(model: OSLRAU) -> int:
+    """Count the leaves; none before the first record."""
+    if model.n_records_ == 0:
+        return 0
+    return model.node_counts_["leaf"] + model.node_counts_["multivariate_leaf"]
+
+
+@cache
+def bare_ns(leaves: int, loop: Loop) -> float:
+    """Time the least that a mixture of so many leaves could do, per point and leaf."""
+    rng = np.random.default_rng(0)
+    # far below zero, as log-densities are: the exponential of plain arithmetic is for those
+    x, slope, shift = rng.normal(size=1_024), rng.normal(size=leaves), np.full(leaves, -20.0)
+    out = np.zeros(len(x))
+    loop(x[:BLOCK], slope, shift, out)  # compiles it
+    return 1e9 * quickest(lambda: loop(x, slope, shift, out)) / len(x) / leaves
+
+
+def bare_loop(exponential: Callable[[float], float]) -> Loop:
+    """Make a loop of one multiply-add and one exponential for each point and leaf."""
+
+    @numba.njit(nogil=True, error_model="numpy")
+    def loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
+        for start in range(0, len(x), BLOCK):
+            rows, sums = x[start : start + BLOCK], out[start : start + BLOCK]
+            for leaf in range(len(slope)):
+                a, b = slope[leaf], shift[leaf]
+                for r in range(len(rows)):
+                    sums[r] += exponential(a * rows[r] + b)
+
+    return loop
+
+
+LIBRARY_LOOP, VECTOR_LOOP = bare_loop(math.exp), bare_loop(exp_nonpositive)
+
+
+def quickest(action: Callable[[], object]) -> float:
+    """Return the seconds of the quickest of some repeats."""
+    times = []
+    for _ in range(REPEATS):
+        start = perf_counter()
+        action()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def lines(
+    costs: Sequence[Cost], quantity: str, by_operation: bool = False
+) -> dict[str, list[tuple[float, float]]]:
+    """Sort the costs into one line for each operation, or operation and rows, and the bare loop."""
+    result: dict[str, list[tuple[float, float]]] = {}
+    for cost in costs:
+        label = cost.operation if by_operation else f"{cost.operation}, {cost.rows} rows"
+        result.setdefault(label, []).append((getattr(cost, quantity), cost.ns))
+    bare = [(getattr(cost, quantity), cost.bare_ns) for cost in costs if cost.operation == "score"]
+    return result | {"bare loop": bare}
+
+
+def table_row(cost: Cost) -> dict[str, object]:
+    return {
+        "operation": cost.operation,
+        "variables": cost.variables,
+        "rows": cost.rows,
+        "leaves": f"{cost.leaves:,.0f}",
+        "ns per point and leaf": f"{cost.ns:.2f}",
+        "bare loop, library's, ns": f"{cost.library_bare_ns:.2f}",
+        "bare loop, ns": f"{cost.bare_ns:.2f}",
+        "multiple": f"{cost.ns / cost.bare_ns:.2f}",
+        "points/s": f"{cost.points_per_second:,.0f}",
+    }

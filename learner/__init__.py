@@ -1,0 +1,28 @@
+"""The learner: a sum-product network that grows online, and everything that scores depend on."""
+
+from .compile import compile_kernels
+from .errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    LearnerError,
+    NotFittedError,
+    StateError,
+)
+from .network import Network
+from .oslrau import OSLRAU
+from .protocol import Learner
+from .stream import ScoredBlock, StreamScorer
+
+__all__ = [
+    "OSLRAU",
+    "InvalidInputError",
+    "InvalidParameterError",
+    "Learner",
+    "LearnerError",
+    "Network",
+    "NotFittedError",
+    "ScoredBlock",
+    "StateError",
+    "StreamScorer",
+    "compile_kernels",
+]

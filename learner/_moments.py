@@ -1,0 +1,234 @@
+"""Kernels of the running averages: means, covariances and the cached densities of leaves.
+
+All of them take the rows ``rows[lo:hi]`` of ``Z`` and skip missing values (NaN): a mean uses the
+rows where its variable was observed, a covariance those where both were.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ._density import LOG_2PI
+from ._jit import kernel
+from ._layout import FREE, LEAF, NIL, NODES_TOP, SUM, Array
+
+SMALLEST_VARIANCE = 1e-30
+"""Keeps densities finite when a leaf without a floor has seen one value only."""
+
+SINGULAR_RIDGE = 1e-4
+"""Added for good to the diagonal of a singular leaf covariance (authors' implementation)."""
+
+SINGULAR_RATIO = 2.2e-10
+"""A pivot below this share of the largest variance counts as zero (a million roundings)."""
+
+
+@kernel
+def update_leaf(i: int, nodes: Array, Z: Array, rows: Array, lo: int, hi: int) -> None:
+    """Equations 3 and 4 for one variable; the first update counts the initial mean as one value.
+
+    The variance is summed about the new mean, so that it cannot turn negative by rounding.
+    """
+    variable = nodes[i]["scope"]
+    m, total = 0, 0.0
+    for t in range(lo, hi):
+        x = Z[variable, rows[t]]
+        if x == x:
+            m += 1
+            total += x
+    if m == 0:
+        return
+    n = max(nodes[i]["observed"], 1.0)
+    mean = (n * nodes[i]["mean"] + total) / (n + m)
+    shift = mean - nodes[i]["mean"]
+    squares = n * (nodes[i]["variance"] + shift * shift)
+    for t in range(lo, hi):
+        dx = Z[variable, rows[t]] - mean
+        if dx == dx:
+            squares += dx * dx
+    nodes[i]["mean"] = mean
+    nodes[i]["variance"] = squares / (n + m)
+    nodes[i]["observed"] += m
+
+
+@kernel
+def refresh_leaf(i: int, nodes: Array, variance_floor: float) -> None:
+    """Recompute what a univariate leaf's density needs from its variance."""
+    variance = max(nodes[i]["variance"], variance_floor, SMALLEST_VARIANCE)
+    nodes[i]["precision"] = 1.0 / variance
+    nodes[i]["log_norm"] = -0.5 * (LOG_2PI + math.log(variance))
+
+
+@kernel
+def update_moments(
+    stats: Array,
+    block: int,
+    scopes: Array,
+    scope: int,
+    k: int,
+    Z: Array,
+    rows: Array,
+    lo: int,
+    hi: int,
+    complete: bool,
+) -> None:
+    """Equations 3 and 4 for the mean vector and covariance matrix of a block of statistics.
+
+    Leaves the counts alone: a structure update wants those from before the batch. ``complete``
+    says that no value is missing.
+    """
+    m = hi - lo
+    shift = np.zeros(k)
+    for a in range(k):
+        variable, seen, total = scopes[scope + a], 0, 0.0
+        for t in range(lo, hi):
+            x = Z[variable, rows[t]]
+            if x == x:
+                seen += 1
+                total += x
+        if seen > 0:
+            n = stats[block + k + a]
+            mean = (n * stats[block + a] + total) / (n + seen)
+            shift[a] = mean - stats[block + a]
+            stats[block + a] = mean
+    matrix = block + 2 * k
+    for a in range(k):
+        for b in range(a, k):
+            n = stats[block + k + a] if a == b else stats[matrix + b * k + a]
+            stats[matrix + a * k + b] = n * (stats[matrix + a * k + b] + shift[a] * shift[b])
+    dx = np.empty(k)
+    for t in range(lo, hi):
+        for a in range(k):
+            x = Z[scopes[scope + a], rows[t]]
+            dx[a] = x - stats[block + a] if x == x else 0.0
+        for a in range(k):
+            for b in range(a, k):
+                stats[matrix + a * k + b] += dx[a] * dx[b]
+    for a in range(k):
+        for b in range(a, k):
+            n = stats[block + k + a] if a == b else stats[matrix + b * k + a]
+            pairs = (
+                m
+                if complete
+                else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
+            )
+            if n + pairs > 0:
+                stats[matrix + a * k + b] /= n + pairs
+
+
+@kernel
+def count_pairs(Z: Array, v: int, w: int, rows: Array, lo: int, hi: int) -> int:
+    """Rows in which both variables were observed."""
+    pairs = 0
+    for t in range(lo, hi):
+        x, y = Z[v, rows[t]], Z[w, rows[t]]
+        pairs += x == x and y == y
+    return pairs
+
+
+@kernel
+def add_counts(
+    stats: Array,
+    block: int,
+    scopes: Array,
+    scope: int,
+    k: int,
+    Z: Array,
+    rows: Array,
+    lo: int,
+    hi: int,
+    complete: bool,
+) -> None:
+    """Add the batch to the counts of observed values and pairs of a block of statistics."""
+    matrix = block + 2 * k
+    for a in range(k):
+        for b in range(a + 1):
+            pairs = (
+                hi - lo
+                if complete
+                else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
+            )
+            if a == b:
+                stats[block + k + a] += pairs
+            else:
+                stats[matrix + a * k + b] += pairs
+
+
+@kernel
+def refresh_multivariate(i: int, nodes: Array, stats: Array, variance_floor: float) -> None:
+    """Recompute what a multivariate leaf's density needs from its covariance.
+
+    The floor is added to the diagonal. A covariance that is singular all the same gets
+    SINGULAR_RIDGE for good, or as much more as its size asks for.
+    """
+    k, block = nodes[i]["n_scope"], nodes[i]["stats"]
+    whitening = block + k * (k + 2)
+    ridge = SINGULAR_RIDGE
+    while not factorise(stats, block, k, variance_floor):
+        for a in range(k):
+            stats[block + 2 * k + a * k + a] += ridge
+        ridge *= 2.0
+    log_norm = -0.5 * k * LOG_2PI
+    for a in range(k):
+        log_norm -= math.log(stats[whitening + a * k + a])
+    invert_factor(stats, whitening, k)
+    nodes[i]["log_norm"] = log_norm
+    nodes[i]["variance"] = variance_floor
+
+
+@kernel
+def factorise(stats: Array, block: int, k: int, variance_floor: float) -> bool:
+    """Write the lower Cholesky factor into the place of the whitening matrix; False if singular."""
+    covariance, factor = block + 2 * k, block + k * (k + 2)
+    largest = 0.0
+    for a in range(k):
+        largest = max(largest, stats[covariance + a * k + a] + variance_floor)
+    for a in range(k):
+        for b in range(a + 1):
+            value = stats[covariance + b * k + a]
+            if a == b:
+                value += variance_floor
+            for c in range(b):
+                value -= stats[factor + a * k + c] * stats[factor + b * k + c]
+            if b < a:
+                stats[factor + a * k + b] = value / stats[factor + b * k + b]
+            elif value > SINGULAR_RATIO * largest:
+                stats[factor + a * k + a] = math.sqrt(value)
+            else:
+                return False
+    return True
+
+
+@kernel
+def invert_factor(stats: Array, factor: int, k: int) -> None:
+    """Invert a lower triangular matrix in place, column by column."""
+    for b in range(k):
+        stats[factor + b * k + b] = 1.0 / stats[factor + b * k + b]
+        for a in range(b + 1, k):
+            value = 0.0
+            for c in range(b, a):
+                value -= stats[factor + a * k + c] * stats[factor + c * k + b]
+            stats[factor + a * k + b] = value / stats[factor + a * k + a]
+
+
+@kernel
+def forget(header: Array, nodes: Array, edges: Array, stats: Array, keep: float) -> None:
+    """Let every count, and with it the weight of the past, shrink to the share ``keep``."""
+    for i in range(header[NODES_TOP]):
+        kind = nodes[i]["kind"]
+        if kind == FREE:
+            continue
+        nodes[i]["count"] *= keep
+        nodes[i]["observed"] *= keep
+        if kind == SUM:
+            edge = nodes[i]["first_edge"]
+            while edge != NIL:
+                edges[edge]["weight"] = (edges[edge]["weight"] - 1.0) * keep + 1.0
+                edge = edges[edge]["next"]
+        elif kind != LEAF:
+            k, block = nodes[i]["n_scope"], nodes[i]["stats"]
+            for a in range(k):
+                stats[block + k + a] *= keep
+                for b in range(a):
+                    stats[block + 2 * k + a * k + b] *= keep

@@ -1,0 +1,229 @@
+"""Kernels that edit the network: nodes, edges, scopes and blocks of statistics.
+
+Capacity is not checked here: the driver reserves room for the worst case of a mini-batch before
+it starts (``structure_bound``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._jit import kernel
+from ._layout import (
+    EDGES_TOP,
+    FREE,
+    FREE_EDGE,
+    FREE_NODE,
+    LEAF,
+    MULTIVARIATE_LEAF,
+    N_NODES,
+    N_ORDERED,
+    NIL,
+    NODES_TOP,
+    PRODUCT,
+    SCOPES_TOP,
+    STATS_TOP,
+    Array,
+)
+from ._moments import refresh_leaf
+
+LEAF_VARIANCE_AT_CREATION = 1e-4
+"""A new component's leaves start at least this wide (authors' code)."""
+
+
+@kernel
+def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int) -> int:
+    """Take a node from the free list, or the next one of the pool."""
+    i = header[FREE_NODE]
+    if i == NIL:
+        i = header[NODES_TOP]
+        header[NODES_TOP] += 1
+    else:
+        header[FREE_NODE] = nodes[i]["first_edge"]
+    header[N_NODES] += 1
+    header[N_ORDERED] = 0
+    nodes[i]["kind"] = kind
+    nodes[i]["n_children"] = 0
+    nodes[i]["first_edge"] = NIL
+    nodes[i]["last_edge"] = NIL
+    nodes[i]["scope"] = scope
+    nodes[i]["n_scope"] = n_scope
+    nodes[i]["stats"] = NIL
+    nodes[i]["count"] = 0.0
+    nodes[i]["observed"] = 0.0
+    nodes[i]["mean"] = 0.0
+    nodes[i]["variance"] = 0.0
+    return i
+
+
+@kernel
+def free_node(header: Array, nodes: Array, i: int) -> None:
+    """Put a node without edges on the free list; its block of statistics becomes garbage."""
+    nodes[i]["kind"] = FREE
+    nodes[i]["first_edge"] = header[FREE_NODE]
+    header[FREE_NODE] = i
+    header[N_NODES] -= 1
+    header[N_ORDERED] = 0
+
+
+@kernel
+def add_edge(
+    header: Array, nodes: Array, edges: Array, parent: int, child: int, weight: float
+) -> None:
+    """Append a child."""
+    e = header[FREE_EDGE]
+    if e == NIL:
+        e = header[EDGES_TOP]
+        header[EDGES_TOP] += 1
+    else:
+        header[FREE_EDGE] = edges[e]["next"]
+    edges[e]["child"] = child
+    edges[e]["weight"] = weight
+    edges[e]["next"] = NIL
+    if nodes[parent]["last_edge"] == NIL:
+        nodes[parent]["first_edge"] = e
+    else:
+        edges[nodes[parent]["last_edge"]]["next"] = e
+    nodes[parent]["last_edge"] = e
+    nodes[parent]["n_children"] += 1
+
+
+@kernel
+def remove_edge(header: Array, nodes: Array, edges: Array, parent: int, child: int) -> float:
+    """Unlink a child and return the weight it had."""
+    previous, e = NIL, nodes[parent]["first_edge"]
+    while edges[e]["child"] != child:
+        previous, e = e, edges[e]["next"]
+    if previous == NIL:
+        nodes[parent]["first_edge"] = edges[e]["next"]
+    else:
+        edges[previous]["next"] = edges[e]["next"]
+    if nodes[parent]["last_edge"] == e:
+        nodes[parent]["last_edge"] = previous
+    nodes[parent]["n_children"] -= 1
+    edges[e]["next"] = header[FREE_EDGE]
+    header[FREE_EDGE] = e
+    return edges[e]["weight"]
+
+
+@kernel
+def new_block(header: Array, stats: Array, length: int) -> int:
+    """Take ``length`` zeros from the pool of statistics."""
+    block = header[STATS_TOP]
+    header[STATS_TOP] += length
+    stats[block : block + length] = 0.0
+    return block
+
+
+@kernel
+def add_factored_model(
+    header: Array,
+    nodes: Array,
+    edges: Array,
+    scopes: Array,
+    stats: Array,
+    scope: int,
+    k: int,
+    means: Array,
+    variances: Array,
+    variance_floor: float,
+) -> int:
+    """Algorithm 5, createFactoredModel: a product of univariate Gaussians with count 0."""
+    product = new_node(header, nodes, PRODUCT, scope, k)
+    nodes[product]["stats"] = new_block(header, stats, k * (k + 2))
+    for a in range(k):
+        # the first entries of the pool of scopes are the variables themselves
+        leaf = new_node(header, nodes, LEAF, scopes[scope + a], 1)
+        nodes[leaf]["mean"] = means[a]
+        nodes[leaf]["variance"] = max(variances[a], LEAF_VARIANCE_AT_CREATION)
+        refresh_leaf(leaf, nodes, variance_floor)
+        add_edge(header, nodes, edges, product, leaf, 1.0)
+    return product
+
+
+@kernel
+def join_scopes(header: Array, nodes: Array, scopes: Array, a: int, b: int) -> int:
+    """Write the sorted union of two disjoint scopes to the pool and return its offset."""
+    start = header[SCOPES_TOP]
+    n, m = nodes[a]["n_scope"], nodes[b]["n_scope"]
+    i, j = nodes[a]["scope"], nodes[b]["scope"]
+    end_i, end_j = i + n, j + m
+    for t in range(start, start + n + m):
+        if j == end_j or (i < end_i and scopes[i] < scopes[j]):
+            scopes[t] = scopes[i]
+            i += 1
+        else:
+            scopes[t] = scopes[j]
+            j += 1
+    header[SCOPES_TOP] += n + m
+    return start
+
+
+@kernel
+def copy_statistics(nodes: Array, scopes: Array, stats: Array, source: int, target: int) -> None:
+    """Restrict the statistics of ``source`` to the scope of ``target``."""
+    k, n = nodes[source]["n_scope"], nodes[target]["n_scope"]
+    old, new = nodes[source]["stats"], nodes[target]["stats"]
+    at = np.empty(n, np.int64)
+    position = 0
+    for a in range(n):
+        while scopes[nodes[source]["scope"] + position] != scopes[nodes[target]["scope"] + a]:
+            position += 1
+        at[a] = position
+    for a in range(n):
+        stats[new + a] = stats[old + at[a]]
+        stats[new + n + a] = stats[old + k + at[a]]
+        for b in range(n):
+            stats[new + 2 * n + a * n + b] = stats[old + 2 * k + at[a] * k + at[b]]
+
+
+@kernel
+def copy_nodes(
+    live: Array, nodes: Array, edges: Array, moved: Array, new_nodes: Array, new_edges: Array
+) -> None:
+    """Copy the nodes ``live`` to their places ``moved`` in new arrays, with edges in a row."""
+    e = 0
+    for i in live:
+        new_nodes[moved[i]] = nodes[i]
+        edge = nodes[i]["first_edge"]
+        if edge != NIL:
+            new_nodes[moved[i]]["first_edge"] = e
+        while edge != NIL:
+            new_edges[e]["child"] = moved[edges[edge]["child"]]
+            new_edges[e]["weight"] = edges[edge]["weight"]
+            edge = edges[edge]["next"]
+            new_edges[e]["next"] = NIL if edge == NIL else e + 1
+            new_nodes[moved[i]]["last_edge"] = e
+            e += 1
+
+
+@kernel
+def move_scopes(nodes: Array, n: int, n_variables: int, old: Array, new: Array) -> int:
+    """Copy the scopes that ``nodes[:n]`` use, each once, behind the variables; return the end."""
+    moved = np.full(len(old), NIL)
+    moved[:n_variables] = np.arange(n_variables)
+    new[:n_variables] = old[:n_variables]
+    top = n_variables
+    for i in range(n):
+        start, k = nodes[i]["scope"], nodes[i]["n_scope"]
+        if moved[start] == NIL:
+            moved[start] = top
+            new[top : top + k] = old[start : start + k]
+            top += k
+        nodes[i]["scope"] = moved[start]
+    return top
+
+
+@kernel
+def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
+    """Copy the statistics of ``nodes[:n]``, one block behind the other; return the end."""
+    top = 0
+    for i in range(n):
+        k, start = nodes[i]["n_scope"], nodes[i]["stats"]
+        if start == NIL:
+            continue
+        length = 2 * k * (k + 1) if nodes[i]["kind"] == MULTIVARIATE_LEAF else k * (k + 2)
+        new[top : top + length] = old[start : start + length]
+        nodes[i]["stats"] = top
+        top += length
+    return top

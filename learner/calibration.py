@@ -1,0 +1,105 @@
+"""p-values of scores against the recent stream, with a model of the tail."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+RECENT = 8192
+"""Scores that p-values are taken from: enough that eight of them lie below a rate of 0.001, few
+enough to follow the stream."""
+
+TAIL_SHARE = 0.1
+"""Share of the recent scores, the lowest ones, that the tail is fitted to."""
+
+FEWEST_IN_TAIL = 20
+"""Fewer scores do not make a tail."""
+
+TRUSTED_RANK = 5
+"""Ranks below it say less about a score than the tail does."""
+
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""No p-value is zero: a logarithm of it may be wanted."""
+
+LARGEST_SHAPE = 0.9
+"""The fit by moments needs a mean, which a generalised Pareto has for shapes below 1."""
+
+
+class Tail(NamedTuple):
+    """Generalised Pareto distribution of how far a score lies below ``threshold``."""
+
+    threshold: float
+    shape: float
+    scale: float
+
+    def survival(self, score: FloatArray) -> FloatArray:
+        """Probability (m,) of a score this low or lower among those below the threshold."""
+        excess = np.maximum(self.threshold - score, 0.0) / self.scale
+        if abs(self.shape) < 1e-9:
+            return np.exp(-excess)
+        base = np.maximum(1.0 + self.shape * excess, 0.0)
+        return np.asarray(base ** (-1.0 / self.shape), np.float64)
+
+
+class Calibration:
+    """How often the recent stream was at least as unlikely as a record.
+
+    A score's p-value is its rank among the recent ones; below the lowest few it follows a
+    generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
+    ``update`` alone, which the scorer calls at learning boundaries, so that p-values do not
+    depend on how the stream was cut into blocks. ``recent`` is the whole state, ``ascending``
+    the same in order.
+    """
+
+    def __init__(self) -> None:
+        self.recent = np.empty(0)
+        self.ascending = np.empty(0)
+        self._tail: Tail | None = None
+
+    def update(self, score: FloatArray) -> None:
+        """Take in the scores of a learning batch."""
+        self.recent = np.concatenate([self.recent, score])[-RECENT:]
+        self.ascending = np.sort(self.recent)
+        self._tail = fit_tail(self.ascending)
+
+    def p_value(self, score: FloatArray) -> FloatArray:
+        """Share (m,) of the recent scores, with the record itself, not above each score.
+
+        NaN before the first update.
+        """
+        n = len(self.ascending)
+        if n == 0:
+            return np.full(len(score), np.nan)
+        rank = np.searchsorted(self.ascending, score, side="right")
+        p_value = np.asarray((1.0 + rank) / (n + 1.0), np.float64)
+        if self._tail is None:
+            return p_value
+        beyond = rank < TRUSTED_RANK
+        anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
+        share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
+        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST)
+        return p_value
+
+
+def fit_tail(ascending: FloatArray) -> Tail | None:
+    """Fit the lowest tenth of the scores by probability-weighted moments (Hosking and Wallis).
+
+    None where there are too few, or where they do not differ. A shape below 0, a tail that ends,
+    is taken for 0: there is always something less likely still.
+    """
+    n = int(TAIL_SHARE * len(ascending))
+    if n < FEWEST_IN_TAIL:
+        return None
+    threshold = float(ascending[n])
+    excess = threshold - ascending[:n][::-1]
+    mean = float(excess.mean())
+    if mean <= 0.0 or not np.isfinite(mean):
+        return None
+    weight = 1.0 - (np.arange(1, n + 1) - 0.35) / n
+    weighted = float((weight * excess).mean())
+    shape = min(max(2.0 - mean / (mean - 2.0 * weighted), 0.0), LARGEST_SHAPE)
+    return Tail(threshold, shape, mean * (1.0 - shape))

@@ -1,0 +1,23 @@
+"""What can go wrong in the learner."""
+
+from __future__ import annotations
+
+
+class LearnerError(ValueError):
+    """Base of the learner's errors."""
+
+
+class InvalidInputError(LearnerError):
+    """Data of the wrong shape, or with infinite values."""
+
+
+class InvalidParameterError(LearnerError):
+    """A hyper-parameter outside its range."""
+
+
+class NotFittedError(LearnerError):
+    """A query before the first mini-batch was learned."""
+
+
+class StateError(LearnerError):
+    """Bytes that hold no state this version can read."""

@@ -1,0 +1,154 @@
+"""Exact queries on a network beyond its density, in the network's own units."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._density import evaluate
+from ._layout import LEAF, NODES_TOP, PRODUCT, SUM
+from ._leave_one_out import derivatives, leave_one_out
+from .network import ROWS_PER_BLOCK, Network
+
+FloatArray = NDArray[np.float64]
+
+
+class Others(NamedTuple):
+    """Each variable given the other observed ones, (d, m) each."""
+
+    log_density: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+
+
+def given_others(network: Network, Z: FloatArray) -> Others:
+    """Tell, for each variable and column of ``Z`` (d, m), what the other variables say.
+
+    ``log_density`` is that of the others; ``mean`` and ``variance`` are the variable's moments
+    given them.
+    """
+    result = Others(*(np.empty(Z.shape) for _ in range(3)))
+    live, n_nodes = network.live, int(network.header[NODES_TOP])
+    values, downs = np.empty((2, n_nodes, min(Z.shape[1], ROWS_PER_BLOCK)))
+    for start in range(0, Z.shape[1], ROWS_PER_BLOCK):
+        block = np.ascontiguousarray(Z[:, start : start + ROWS_PER_BLOCK])
+        parts = [np.empty(block.shape) for _ in result]
+        m = block.shape[1]
+        evaluate(
+            network.header, network.order, network.nodes, network.edges, network.scopes,
+            network.stats, block, m, values,
+        )  # fmt: skip
+        derivatives(live, network.nodes, network.edges, block, m, values, downs)
+        leave_one_out(live, network.nodes, network.scopes, network.stats, block, m, downs, *parts)
+        for whole, part in zip(result, parts, strict=True):
+            whole[:, start : start + m] = part
+    return result
+
+
+def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray) -> FloatArray:
+    """Draw ``n`` rows (n, d) from the density given the observed values of ``given`` (d,)."""
+    values = node_values(network, given)
+    rows = np.tile(given, (n, 1))
+    waiting = [(network.root, np.arange(n))]
+    while waiting:
+        i, chosen = waiting.pop()
+        if network.nodes[i]["kind"] == SUM:
+            children, share = posterior_weights(network, i, values)
+            picks = rng.choice(len(children), size=len(chosen), p=share)
+            waiting += [
+                (child, chosen[picks == c])
+                for c, child in enumerate(children)
+                if (picks == c).any()
+            ]
+        elif network.nodes[i]["kind"] == PRODUCT:
+            waiting += [(child, chosen) for child, _ in network.children(i)]
+        else:
+            scope = network.scope(i)
+            mean, covariance = leaf_moments(network, i, given[scope])
+            missing = np.isnan(given[scope])
+            if missing.any():
+                draws = rng.multivariate_normal(
+                    mean[missing], covariance[np.ix_(missing, missing)], len(chosen),
+                    method="cholesky",
+                )  # fmt: skip
+                rows[np.ix_(chosen, scope[missing])] = draws
+    return rows
+
+
+def moments(network: Network, given: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) given the observed values of ``given`` (d,).
+
+    Observed variables keep their value, with covariance zero.
+    """
+    values = node_values(network, given)
+    done: dict[int, tuple[FloatArray, FloatArray]] = {}
+    for i in network.live.tolist():
+        if network.nodes[i]["kind"] == SUM:
+            children, share = posterior_weights(network, i, values)
+            done[i] = _mix(share, [done.pop(child) for child in children])
+        elif network.nodes[i]["kind"] == PRODUCT:
+            done[i] = _join(network, i, done)
+        else:
+            done[i] = leaf_moments(network, i, given[network.scope(i)])
+    return done[network.root]
+
+
+def node_values(network: Network, z: FloatArray) -> FloatArray:
+    """Log-density of every node for one row (d,), by node index."""
+    values = np.empty((int(network.header[NODES_TOP]), 1))
+    evaluate(
+        network.header, network.order, network.nodes, network.edges, network.scopes,
+        network.stats, np.ascontiguousarray(z[:, None]), 1, values,
+    )  # fmt: skip
+    return values[:, 0]
+
+
+def posterior_weights(network: Network, i: int, values: FloatArray) -> tuple[list[int], FloatArray]:
+    """Children of a sum node and their probabilities given what was observed."""
+    children, weights = zip(*network.children(i), strict=True)
+    logs = np.log(weights) + values[list(children)]
+    share = np.exp(logs - logs.max())
+    return list(children), share / share.sum()
+
+
+def leaf_moments(network: Network, i: int, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of a leaf over its scope, given the observed values of ``x``."""
+    node = network.nodes[i]
+    if node["kind"] == LEAF:
+        mean, covariance = np.array([node["mean"]]), np.array([[1.0 / node["precision"]]])
+    else:
+        mean, covariance = network.gaussian(i)
+    seen = ~np.isnan(x)
+    if not seen.any():
+        return mean, covariance
+    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
+    mean = mean + gain @ (x[seen] - mean[seen])
+    covariance = covariance - gain @ covariance[seen]
+    mean[seen] = x[seen]
+    covariance[seen], covariance[:, seen] = 0.0, 0.0
+    return mean, covariance
+
+
+def _mix(
+    share: FloatArray, parts: list[tuple[FloatArray, FloatArray]]
+) -> tuple[FloatArray, FloatArray]:
+    means = np.array([mean for mean, _ in parts])
+    mean = share @ means
+    covariance = sum(
+        p * (part + np.outer(m - mean, m - mean))
+        for p, m, (_, part) in zip(share, means, parts, strict=True)
+    )
+    return mean, np.asarray(covariance)
+
+
+def _join(
+    network: Network, i: int, done: dict[int, tuple[FloatArray, FloatArray]]
+) -> tuple[FloatArray, FloatArray]:
+    scope = network.scope(i)
+    mean, covariance = np.empty(len(scope)), np.zeros((len(scope), len(scope)))
+    for child, _ in network.children(i):
+        at = np.searchsorted(scope, network.scope(child))
+        mean[at], covariance[np.ix_(at, at)] = done.pop(child)
+    return mean, covariance

@@ -1,0 +1,345 @@
+"""oSLRAU: online structure learning with running average update (Hsu, Kalra and Poupart)."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._layout import LearningRule
+from ._learn import learn
+from ._merge import structure_bound
+from ._packing import pack_network, unpack_network
+from ._scaling import Scaling
+from .density import NetworkDensity
+from .errors import InvalidParameterError, StateError
+from .network import Network
+from .state import pack, unpack
+
+if TYPE_CHECKING:
+    pass
+
+FloatArray = NDArray[np.float64]
+
+WIDEST_BACKGROUND = 64
+"""Most variables of the background, whose cost grows with their square."""
+
+NO_BUDGET = 2**31 - 1
+"""Node budget of a model without one."""
+
+
+class OSLRAU(NetworkDensity):
+    """Density of a stream of records, as a sum-product network that grows in one pass.
+
+    Parameters
+    ----------
+    corr_threshold
+        Absolute correlation abs(S_ij) / sqrt(S_ii S_jj), in (0, 1], from which two variables
+        under a product node are joined; ``threshold`` of the paper's Algorithm 2.
+    max_leaf_vars
+        Most variables in one multivariate Gaussian leaf; more make a mixture; ``nVars`` of
+        Algorithm 2. 0 or 1 keeps all leaves univariate. None takes 16, but less than all
+        variables, so that a mixture can always grow.
+    merges_per_batch
+        Pairs of children that a product node may join into leaves in one mini-batch; the paper
+        joins one. None for no limit.
+    min_count
+        Records n that a product node must have seen before its children are merged; the paper
+        has no such limit.
+    n_init_components
+        Components of the first mixture, each with all variables independent; the paper's text
+        begins with one.
+    background
+        Beside them, one Gaussian over all variables that every record updates: it knows all
+        correlations at once, and covers what no component does. For at most 64 variables. The
+        paper has none.
+    max_nodes
+        Node budget, or None for no limit. A merge that would exceed it is left out.
+    memory
+        Records after which the weight of a record in all averages has shrunk to 1/e, so that the
+        model follows a stream that changes; None weighs all records alike, as the paper does.
+    variance_floor
+        Least variance of a leaf, in standardised units (with ``standardize``: relative to the
+        variance of the first records).
+    structure_until
+        Records after which the structure stays as it is; None for never, 0 for parameter
+        learning on the initial structure alone (the paper's Algorithm 1).
+    standardize
+        Learn location and scale of each variable from its first mini-batch. Densities are in
+        original units either way.
+    random_state
+        Seed of ``sample``; learning draws nothing at random.
+
+    Attributes
+    ----------
+    n_records_
+        Records learned so far.
+
+    Notes
+    -----
+    Rows are records and columns variables: ``X`` is (m, d) in the variables' own units, NaN =
+    missing. Log-densities are in nats per record; low = anomalous.
+
+    With the paper's symbols, from its numbered equations: the density is f_root (1), computed
+    from leaves upward; a child c of a sum node s weighs w_sc = (n_c + 1) / (n_s + number of
+    children), its Algorithms' smoothed form of (2); a leaf's mean mu and covariance Sigma are
+    running averages (3, 4) over the records that reach it, as are those of a product node, whose
+    correlations decide where structure grows (Algorithms 2 to 5).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=2000)
+    >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=2000)])
+    >>> model = OSLRAU(max_nodes=100).partial_fit(X, batch_size=100)
+    >>> model.n_records_
+    2000
+    >>> usual, odd = model.score_samples([[1.0, 1.0], [1.0, -1.0]])
+    >>> bool(odd < usual)
+    True
+    >>> model.impute([[1.0, np.nan]]).round()
+    array([[1., 1.]])
+    >>> model.sample(3).shape
+    (3, 2)
+    >>> bool(OSLRAU.from_bytes(model.to_bytes()).score_samples([[1.0, 1.0]])[0] == usual)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        corr_threshold: float = 0.1,
+        max_leaf_vars: int | None = None,
+        merges_per_batch: int | None = None,
+        min_count: int = 64,
+        n_init_components: int = 2,
+        background: bool = True,
+        max_nodes: int | None = 2000,
+        memory: float | None = None,
+        variance_floor: float = 1e-4,
+        structure_until: int | None = None,
+        standardize: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.corr_threshold = corr_threshold
+        self.max_leaf_vars = max_leaf_vars
+        self.merges_per_batch = merges_per_batch
+        self.min_count = min_count
+        self.n_init_components = n_init_components
+        self.background = background
+        self.max_nodes = max_nodes
+        self.memory = memory
+        self.variance_floor = variance_floor
+        self.structure_until = structure_until
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_records_ = 0
+        self._network = None
+
+    @classmethod
+    def paper(
+        cls,
+        *,
+        corr_threshold: float = 0.1,
+        min_count: int = 256,
+        max_leaf_vars: int = 4,
+        n_init_components: int = 2,
+        structure_until: int | None = None,
+    ) -> Self:
+        """Behave as in the paper: N(0, 1) start on data already standardised, no budget or floor.
+
+        ``min_count`` is the authors' mergebatch and ``max_leaf_vars`` their mvmaxscope.
+        """
+        return cls(
+            corr_threshold=corr_threshold,
+            min_count=min_count,
+            max_leaf_vars=max_leaf_vars,
+            merges_per_batch=1,
+            n_init_components=n_init_components,
+            background=False,
+            max_nodes=None,
+            variance_floor=0.0,
+            structure_until=structure_until,
+            standardize=False,
+        )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyper-parameters by name, as scikit-learn asks for them; ``deep`` changes nothing."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set hyper-parameters by name, for what is learned from now on.
+
+        Raises
+        ------
+        InvalidParameterError
+            There is no hyper-parameter of that name.
+        """
+        known = inspect.signature(type(self)).parameters
+        for name, value in parameters.items():
+            _require(name in known, name, value, f"one of {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """Write the hyper-parameters that differ from their defaults."""
+        known = inspect.signature(type(self)).parameters
+        changed = {n: v for n, v in self.get_params().items() if v != known[n].default}
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a hyper-parameter outside its range."""
+        _require(0 < self.corr_threshold <= 1, "corr_threshold", self.corr_threshold, "in (0, 1]")
+        _require(
+            self.max_leaf_vars is None or self.max_leaf_vars >= 0,
+            "max_leaf_vars", self.max_leaf_vars, "at least 0, or None",
+        )  # fmt: skip
+        _require(
+            self.merges_per_batch is None or self.merges_per_batch >= 1,
+            "merges_per_batch", self.merges_per_batch, "at least 1, or None",
+        )  # fmt: skip
+        _require(self.min_count >= 1, "min_count", self.min_count, "at least 1")
+        _require(
+            self.n_init_components >= 1, "n_init_components", self.n_init_components, "at least 1"
+        )
+        _require(
+            self.max_nodes is None or self.max_nodes >= 2, "max_nodes", self.max_nodes,
+            "at least 2, or None",
+        )  # fmt: skip
+        _require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
+        _require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
+        _require(
+            self.structure_until is None or self.structure_until >= 0,
+            "structure_until", self.structure_until, "at least 0, or None",
+        )  # fmt: skip
+
+    def partial_fit(self, X: ArrayLike, y: None = None, *, batch_size: int | None = None) -> Self:
+        """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
+
+        Raises
+        ------
+        InvalidInputError
+            ``X`` is not a matrix of finite or missing numbers with as many columns as before.
+        InvalidParameterError
+            A hyper-parameter or ``batch_size`` is outside its range.
+        """
+        _require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
+        rows = self._check(X)
+        if len(rows) == 0:
+            return self
+        network, scaling = self._start(rows.shape[1])
+        size = batch_size or len(rows)
+        done = 0
+        while done < len(rows):
+            if not scaling.is_complete:
+                scaling.learn(rows[done : done + size])
+            stretch = self._stretch(len(rows) - done, size, scaling.is_complete)
+            Z, _ = scaling.apply(rows[done : done + stretch])
+            self._learn(network, Z, size)
+            self.n_records_ += stretch
+            done += stretch
+        return self
+
+    def to_bytes(self) -> bytes:
+        """Write the whole model, so that learning can go on from it to the same bits."""
+        parameters = {name: _plain(value) for name, value in self.get_params().items()}
+        values = {"parameters": parameters, "n_records": self.n_records_}
+        if self._network is None:
+            return pack("OSLRAU", values, {})
+        arrays = {"location": self._scaling.location, "scale": self._scaling.scale}
+        return pack("OSLRAU", values, arrays | pack_network(self._network))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read a model that ``to_bytes`` wrote.
+
+        Raises
+        ------
+        StateError
+            The bytes are damaged, of another format version, or no model.
+        """
+        values, arrays = unpack(data, "OSLRAU")
+        try:
+            model = cls(**values["parameters"])
+            model.check_parameters()
+            model.n_records_ = int(values["n_records"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"state: expected the parameters of a model, {error}") from error
+        if arrays:
+            model._restore(arrays)
+        return model
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        location, scale = arrays.pop("location", None), arrays.pop("scale", None)
+        self._scaling = Scaling.of(location, scale)
+        self._network = unpack_network(len(self._scaling.scale), arrays, self.variance_floor)
+
+    def _start(self, d: int) -> tuple[Network, Scaling]:
+        if self._network is None:
+            self.check_parameters()
+            if self._budget() < d + 3:  # a root, a background and one component
+                raise InvalidParameterError(
+                    f"max_nodes = {self.max_nodes}: expected at least {d + 3} for {d} variables"
+                )
+            components = min(self.n_init_components, (self._budget() - 2) // (d + 1))
+            self._network = Network.mixture_of_independents(
+                d,
+                max(components, 1),
+                self.variance_floor,
+                background=self.background and d <= WIDEST_BACKGROUND,
+            )
+            self._scaling = Scaling(d) if self.standardize else Scaling.identity(d)
+        return self._network, self._scaling
+
+    def _most_leaf_vars(self, d: int) -> int:
+        return min(16, d - 1) if self.max_leaf_vars is None else self.max_leaf_vars
+
+    def _budget(self) -> int:
+        return NO_BUDGET if self.max_nodes is None else self.max_nodes
+
+    def _grows(self) -> bool:
+        return self.structure_until is None or self.n_records_ < self.structure_until
+
+    def _stretch(self, remaining: int, size: int, scaled: bool) -> int:
+        """Rows that one call of the kernel can take under the same rule and scaling."""
+        if not scaled:
+            return min(size, remaining)
+        if self.structure_until is None or not self._grows():
+            return remaining
+        batches = -(-(self.structure_until - self.n_records_) // size)
+        return min(batches * size, remaining)
+
+    def _learn(self, network: Network, Z: FloatArray, batch_size: int) -> None:
+        rule = LearningRule(
+            self._grows(),
+            float(self.corr_threshold),
+            float(self.min_count),
+            self._most_leaf_vars(network.n_variables),
+            network.n_variables if self.merges_per_batch is None else self.merges_per_batch,
+            self._budget(),
+            np.inf if self.memory is None else float(self.memory),
+            float(self.variance_floor),
+        )
+        complete = not np.isnan(Z).any()
+        done = 0
+        while done < Z.shape[1]:
+            values = np.empty((len(network.nodes), min(batch_size, Z.shape[1])))
+            done = learn(
+                network.header, network.order, network.nodes, network.edges, network.scopes,
+                network.stats, Z, values, network.tasks, done, batch_size, complete, rule,
+            )  # fmt: skip
+            if done < Z.shape[1]:
+                network.reserve(*structure_bound(network.header, network.order, network.nodes))
+
+
+def _plain(value: Any) -> Any:
+    """Turn a numpy number, as a grid of hyper-parameters holds them, into Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _require(valid: bool, name: str, value: object, expected: str) -> None:
+    if not valid:
+        raise InvalidParameterError(f"{name} = {value!r}: expected {expected}")

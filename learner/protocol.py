@@ -1,0 +1,33 @@
+"""What a stream scorer needs of a learner; ``OSLRAU`` is the first that has it."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Learner(Protocol):
+    """A density that is learned one mini-batch at a time. Low log-density = anomalous."""
+
+    n_records_: int
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a hyper-parameter outside its range."""
+
+    def partial_fit(self, X: ArrayLike) -> object:
+        """Learn one mini-batch (m, d), NaN = missing."""
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
+
+    def contributions(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
+
+    def to_bytes(self) -> bytes:
+        """Write the whole state, so that learning can go on from it to the same bits."""
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what ``to_bytes`` wrote; StateError for anything else."""

@@ -1,0 +1,115 @@
+"""oSLRAU as a River anomaly detector; needs the extra ``river``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInputError, InvalidParameterError
+from .oslrau import OSLRAU
+from .stream import FIRST_BATCH
+
+try:
+    from river.base import AnomalyDetector
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"{__name__} needs River: pip install 'faust-oslrau[river]'", name=error.name
+    ) from error
+
+
+class OSLRAUAnomaly(AnomalyDetector):
+    """Anomaly detector whose score is minus the log-density, in nats: high = anomalous.
+
+    Records are learned in mini-batches of 16, 32, 64, ... up to ``batch_size``, so that a score
+    depends on the order of the records alone. A field that a record lacks, or that is None or
+    NaN, is missing and marginalised. Scores have no bounds: ``metrics.RollingROCAUC`` ranks them,
+    ``metrics.ROCAUC`` expects them in [0, 1].
+
+    Parameters
+    ----------
+    learner
+        The model whose hyper-parameters to use; None for ``OSLRAU()``.
+    batch_size
+        Records of a mini-batch, at least 1.
+    fields
+        Names of the fields, whatever order they come in; None takes those of the first
+        mini-batch. Others are left out.
+
+    Examples
+    --------
+    >>> from river import datasets, preprocessing
+    >>> from faust_oslrau.learner.river import OSLRAUAnomaly
+    >>> detector = preprocessing.StandardScaler() | OSLRAUAnomaly(batch_size=64)
+    >>> for x, _ in datasets.TrumpApproval():
+    ...     score = detector.score_one(x)
+    ...     detector.learn_one(x)
+    >>> detector.score_one({"rasmussen": 99.0}) > detector.score_one({"rasmussen": 44.0})
+    True
+    """
+
+    def __init__(
+        self,
+        learner: OSLRAU | None = None,
+        batch_size: int = 256,
+        fields: Sequence[Hashable] | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise InvalidParameterError(f"batch_size = {batch_size}: expected at least 1")
+        self.learner = learner
+        self.batch_size = batch_size
+        self.fields = fields
+        self._learner = OSLRAU(**({} if learner is None else learner.get_params()))
+        self._columns = None if fields is None else tuple(fields)
+        self._pending: list[dict[Hashable, float]] = []
+        self._next_batch = min(FIRST_BATCH, batch_size)
+
+    def learn_one(self, x: dict[Hashable, Any]) -> None:
+        """Keep a record, and learn those kept once they are a mini-batch.
+
+        Raises
+        ------
+        InvalidInputError
+            A field holds something else than a finite number, None or NaN.
+        """
+        if not x:
+            return
+        self._pending.append(self._numbers(x))
+        if len(self._pending) >= self._next_batch:
+            if self._columns is None:
+                self._columns = tuple(sorted(set().union(*self._pending), key=repr))
+            self._learner.partial_fit(self._matrix(self._pending))
+            self._pending = []
+            self._next_batch = min(2 * self._next_batch, self.batch_size)
+
+    def score_one(self, x: dict[Hashable, Any]) -> float:
+        """Return minus the log-density of a record, 0 before anything was learned.
+
+        Raises
+        ------
+        InvalidInputError
+            A field holds something else than a finite number, None or NaN.
+        """
+        if self._learner.n_records_ == 0:
+            return 0.0
+        return -float(self._learner.score_samples(self._matrix([self._numbers(x)]))[0])
+
+    def _numbers(self, x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
+        fields = x if self._columns is None else self._columns
+        return {field: _number(field, x.get(field)) for field in fields}
+
+    def _matrix(self, records: Sequence[Mapping[Hashable, float]]) -> NDArray[np.float64]:
+        columns = self._columns or ()
+        return np.array([[record.get(field, np.nan) for field in columns] for record in records])
+
+
+def _number(field: Hashable, value: object) -> float:
+    if value is None:
+        return math.nan
+    if not isinstance(value, Real | np.bool_) or math.isinf(value):
+        raise InvalidInputError(f"{field}: expected a finite number, None or NaN, got {value!r}")
+    return float(value)

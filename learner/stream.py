@@ -1,0 +1,290 @@
+"""The promise as one object: scores as a function of a partition's records alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .calibration import Calibration
+from .errors import InvalidInputError, InvalidParameterError, StateError
+from .guard import Guard
+from .oslrau import OSLRAU
+from .protocol import Learner
+from .state import pack, unpack
+
+FloatArray = NDArray[np.float64]
+
+FIRST_BATCH = 16
+"""Records of the first learning batch; each next one is twice as long, up to the batch size."""
+
+WARM_UP = 240
+"""Records after which scores are no longer flagged: the first four batches, 16 to 128."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBlock:
+    """Scores of the m rows of one call, and what the call took.
+
+    Attributes
+    ----------
+    log_likelihood
+        Log-density (m,) in nats, NaN while there is no model.
+    p_value
+        How often the recent stream was at least as unlikely (m,), NaN where unknown.
+    is_anomaly
+        Whether the p-value is at most the alarm rate (m,).
+    n_learned
+        Records that the model had learned when it scored the row (m,).
+    warming_up
+        Whether the row is among the stream's first 240 (m,).
+    contributions
+        -log p(x_i | the other fields) of the anomalous rows, in order (n_anomalous, d).
+    learned
+        Records learned during the call.
+    held_back
+        Records kept out of learning during the call, far below all usual scores. They are
+        learned later if they turn out to be a new regime.
+    score_seconds, learn_seconds
+        Time that scoring and learning took.
+    """
+
+    log_likelihood: FloatArray
+    p_value: FloatArray
+    is_anomaly: NDArray[np.bool_]
+    n_learned: NDArray[np.int64]
+    warming_up: NDArray[np.bool_]
+    contributions: FloatArray
+    learned: int
+    held_back: int
+    score_seconds: float
+    learn_seconds: float
+
+
+class StreamScorer:
+    """Scores one partition's valid records in order and learns from them.
+
+    Learning happens at boundaries counted in records from the partition's start, after 16, 48,
+    112, 240, ... and then every ``batch_size``; a record is scored by the model as it stood at
+    the last boundary before it. Any cutting of the stream into calls gives the same bits.
+
+    Parameters
+    ----------
+    learner
+        The density; nothing else may change it.
+    batch_size
+        Records of a learning batch, at least 16.
+    alarm_rate
+        Largest p-value of an anomaly, in (0, 1).
+    learning
+        False scores with the learner as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from faust_oslrau.learner import OSLRAU
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[800] = [9.0, 0.0, 0.0]
+    >>> block = StreamScorer(OSLRAU(), alarm_rate=0.01).process(X)
+    >>> np.isnan(block.log_likelihood[:16]).all(), np.unique(block.n_learned)
+    (np.True_, array([  0,  16,  48, 112, 240, 496, 752]))
+    >>> block.is_anomaly[800]
+    np.True_
+    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of contributions
+    >>> block.contributions[at].argmax()  # the field to blame
+    np.int64(0)
+
+    In pieces the same stream gives the same bits.
+
+    >>> scorer = StreamScorer(OSLRAU(), alarm_rate=0.01)
+    >>> pieces = [scorer.process(X[start : start + 7]).p_value for start in range(0, 1000, 7)]
+    >>> np.array_equal(np.concatenate(pieces), block.p_value, equal_nan=True)
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        batch_size: int = 256,
+        alarm_rate: float = 0.001,
+        *,
+        learning: bool = True,
+    ) -> None:
+        if batch_size < FIRST_BATCH:
+            raise InvalidParameterError(
+                f"batch_size = {batch_size}: expected at least {FIRST_BATCH}"
+            )
+        if not 0 < alarm_rate < 1:
+            raise InvalidParameterError(f"alarm_rate = {alarm_rate}: expected in (0, 1)")
+        learner.check_parameters()
+        self.learner = learner
+        self.batch_size = batch_size
+        self.alarm_rate = alarm_rate
+        self.learning = learning
+        self.n_records = 0
+        self._n_fields: int | None = None
+        self._calibration = Calibration()
+        self._guard = Guard()
+        self._pending: list[FloatArray] = []
+        self._pending_scores: list[FloatArray] = []
+        self._until_boundary = FIRST_BATCH
+        self._next_batch = FIRST_BATCH
+
+    def process(self, X: ArrayLike) -> ScoredBlock:
+        """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
+
+        Raises
+        ------
+        InvalidInputError
+            ``X`` is not a matrix of finite or missing numbers with as many columns as before.
+        """
+        rows = np.array(X, dtype=np.float64, order="C")
+        self._check(rows)
+        block = _Block(*rows.shape)
+        start = 0
+        while start < len(rows):
+            stop = min(start + self._until_boundary, len(rows))
+            self._score(rows[start:stop], block, slice(start, stop))
+            self._collect(rows[start:stop], block.log_likelihood[start:stop])
+            if self._until_boundary == 0:
+                self._learn(block)
+            start = stop
+        return block.finish()
+
+    def to_bytes(self) -> bytes:
+        """Write the whole state, pending records too, so that it can go on to the same bits."""
+        pending = np.concatenate(self._pending) if self._pending else np.empty((0, 0))
+        values = {
+            "batch_size": self.batch_size,
+            "alarm_rate": self.alarm_rate,
+            "learning": self.learning,
+            "n_records": self.n_records,
+            "next_batch": self._next_batch,
+        }
+        arrays: dict[str, NDArray[Any]] = {
+            "learner": np.frombuffer(self.learner.to_bytes(), np.uint8),
+            "recent": self._calibration.recent,
+            "held": self._guard.held,
+            "held_positions": self._guard.positions,
+            "pending": pending,
+            "pending_scores": np.concatenate([np.empty(0), *self._pending_scores]),
+        }
+        return pack("StreamScorer", values, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, learner: type[Learner] = OSLRAU) -> Self:
+        """Read what ``to_bytes`` wrote, with a learner of the named type.
+
+        Raises
+        ------
+        StateError
+            The bytes are damaged, of another format version, or no scorer's.
+        """
+        values, arrays = unpack(data, "StreamScorer")
+        try:
+            model = learner.from_bytes(arrays["learner"].tobytes())
+            scorer = cls(
+                model, values["batch_size"], values["alarm_rate"], learning=values["learning"]
+            )
+            scorer._restore(values, arrays)
+        except StateError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"state: expected the state of a scorer, {error}") from error
+        return scorer
+
+    def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        pending, scores = arrays["pending"], arrays["pending_scores"]
+        if pending.ndim != 2 or scores.ndim != 1 or len(pending) != len(scores):
+            raise StateError("state: expected one score for each pending record")
+        self.n_records, self._next_batch = int(values["n_records"]), int(values["next_batch"])
+        self._until_boundary = self._next_batch - len(pending)
+        if self.n_records < len(pending) or not 0 < self._until_boundary <= self.batch_size:
+            raise StateError("state: expected fewer pending records than a learning batch")
+        if len(pending) > 0:
+            self._pending, self._pending_scores = [pending], [scores]
+            self._n_fields = pending.shape[1]
+        self._calibration.update(arrays["recent"])
+        held, positions = arrays["held"], arrays["held_positions"]
+        if held.ndim != 2 or positions.shape != held.shape[:1]:
+            raise StateError("state: expected a position for each record held back")
+        self._guard.held, self._guard.positions = held, positions
+
+    def _check(self, rows: FloatArray) -> None:
+        """Refuse what could not be learned later, before anything is scored."""
+        if rows.ndim != 2:
+            raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
+        if self._n_fields not in (None, rows.shape[1]):
+            raise InvalidInputError(f"X: expected {self._n_fields} columns, got {rows.shape[1]}")
+        if np.isinf(rows).any():
+            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+        self._n_fields = rows.shape[1]
+
+    def _score(self, rows: FloatArray, block: _Block, at: slice) -> None:
+        began = perf_counter()
+        block.n_learned[at] = self.learner.n_records_
+        block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
+        if self.learner.n_records_ > 0:
+            log_likelihood = self.learner.score_samples(rows)
+            p_value = self._calibration.p_value(log_likelihood)
+            is_anomaly = p_value <= self.alarm_rate
+            block.log_likelihood[at] = log_likelihood
+            block.p_value[at] = p_value
+            block.is_anomaly[at] = is_anomaly
+            if is_anomaly.any():
+                block.contributions.append(self.learner.contributions(rows[is_anomaly]))
+        block.score_seconds += perf_counter() - began
+
+    def _collect(self, rows: FloatArray, log_likelihood: FloatArray) -> None:
+        """Keep scored rows for the next boundary."""
+        self._pending.append(rows)
+        self._pending_scores.append(log_likelihood)
+        self.n_records += len(rows)
+        self._until_boundary -= len(rows)
+
+    def _learn(self, block: _Block) -> None:
+        """At a boundary, learn the rows since the last one and let their scores count."""
+        began = perf_counter()
+        scores = np.concatenate(self._pending_scores)
+        if self.learning:
+            scores = self._learn_usual(np.concatenate(self._pending), scores, block)
+        self._calibration.update(scores[~np.isnan(scores)])
+        self._pending, self._pending_scores = [], []
+        self._next_batch = min(2 * self._next_batch, self.batch_size)
+        self._until_boundary = self._next_batch
+        block.learn_seconds += perf_counter() - began
+
+    def _learn_usual(self, rows: FloatArray, scores: FloatArray, block: _Block) -> FloatArray:
+        """Learn all but what the guard holds back, and return the scores of what is usual."""
+        usual, regime = self._guard.filter(
+            rows, scores, self._calibration.ascending, self.n_records
+        )
+        before = self.learner.n_records_
+        self.learner.partial_fit(rows[usual])
+        for start in range(0, len(regime), self.batch_size):
+            self.learner.partial_fit(regime[start : start + self.batch_size])
+        block.learned += self.learner.n_records_ - before
+        block.held_back += int(np.count_nonzero(~usual))
+        return scores[usual]
+
+
+class _Block:
+    """A scored block in the making."""
+
+    def __init__(self, m: int, d: int) -> None:
+        self.log_likelihood = np.full(m, np.nan)
+        self.p_value = np.full(m, np.nan)
+        self.is_anomaly = np.zeros(m, np.bool_)
+        self.n_learned = np.zeros(m, np.int64)
+        self.warming_up = np.zeros(m, np.bool_)
+        self.contributions = [np.empty((0, d))]
+        self.learned = 0
+        self.held_back = 0
+        self.score_seconds = 0.0
+        self.learn_seconds = 0.0
+
+    def finish(self) -> ScoredBlock:
+        return ScoredBlock(**{**vars(self), "contributions": np.concatenate(self.contributions)})

@@ -1,0 +1,69 @@
+"""A clean run and what a real one left, to be compared."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import defaultdict
+
+import orjson
+from faust.types import TP
+
+from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.security import client_arguments
+from faust_oslrau.app.stores import snapshot_store
+from faust_oslrau.app.transactions import Producers
+
+# Kafka deletes what is older than a week, so that the rows must look fresh.
+_NOW = int(time.time() * 1000)
+
+
+def rows(number, partitions=1, seed=0):
+    rng = random.Random(seed)
+    found = []
+    for i in range(number):
+        a = rng.gauss(0, 1)
+        value = orjson.dumps({"a": a, "b": a + rng.gauss(0, 0.1)})
+        found.append((i % partitions, value, b"key-%d" % i, (), _NOW + i))
+    return found
+
+
+def by_partition(records):
+    found = defaultdict(list)
+    for record in records:
+        found[record.partition].append(record)
+    return found
+
+
+def clean_run(client, settings):
+    """Return scores and final state that a run without any trouble gives, by partition."""
+    scores, states = {}, {}
+    source = settings.source_topics[0]
+    for partition, records in by_partition(client.read(source)).items():
+        pipeline = PartitionPipeline(source, partition, settings)
+        scores[partition] = [message.value for message in pipeline.process(records).scores]
+        states[partition] = pipeline.snapshot(0, pipeline.next_offset).to_bytes()
+    return scores, states
+
+
+def scores_of(client, settings):
+    found = by_partition(client.read(settings.scores_topic))
+    return {partition: [record.value for record in part] for partition, part in found.items()}
+
+
+def newest_states(settings, partitions):
+    """Return the bytes of each partition's newest snapshot."""
+
+    async def newest(store, tp):
+        await store.open(tp)
+        async for stored in store.load(tp):
+            return stored.data
+
+    async def read():
+        # The reader's producers are never opened: a reader fences nobody.
+        store = snapshot_store(settings, Producers(settings.app_id, client_arguments(settings)))
+        source = settings.source_topics[0]
+        return {p: await newest(store, TP(source, p)) for p in range(partitions)}
+
+    return asyncio.run(read())

@@ -1,0 +1,282 @@
+"""Fixtures for workers: a Kafka client to fill and read topics, and workers as processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+
+from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.settings import Settings
+
+_READY_SECONDS = 60.0
+_POLL_SECONDS = 0.05
+
+
+class _Row(NamedTuple):
+    partition: int
+    value: bytes | None
+    key: bytes | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+    timestamp: int | None = None
+
+
+class KafkaClient:
+    """Blocking calls on a broker, each with a connection of its own."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+
+    def create(self, topic: str, partitions: int = 1, **config: str) -> None:
+        new = NewTopic(topic, partitions, 1, topic_configs=config)
+
+        async def create() -> None:
+            async with _Admin(self.servers) as admin:
+                await admin.create_topics([new])
+                while topic not in await admin.list_topics():
+                    await asyncio.sleep(_POLL_SECONDS)
+
+        asyncio.run(create())
+
+    def send(self, topic: str, rows: Iterable[tuple[Any, ...]], abort: bool | None = None) -> None:
+        """Send rows (partition, value, key, headers, timestamp), those of a partition in order.
+
+        With `abort` in a transaction, which is aborted or committed.
+        """
+        options = {} if abort is None else {"transactional_id": f"{topic}-{time.monotonic_ns()}"}
+
+        async def send() -> None:
+            async with AIOKafkaProducer(
+                bootstrap_servers=self.servers,
+                max_batch_size=2**18,
+                max_request_size=2**22,
+                **options,
+            ) as producer:
+                if abort is not None:
+                    await producer.begin_transaction()
+                await asyncio.gather(
+                    *[
+                        await producer.send(
+                            topic,
+                            row.value,
+                            key=row.key,
+                            partition=row.partition,
+                            headers=list(row.headers),
+                            timestamp_ms=row.timestamp,
+                        )
+                        for row in starmap(_Row, rows)
+                    ]
+                )
+                if abort is not None:
+                    await (producer.abort_transaction if abort else producer.commit_transaction)()
+
+        asyncio.run(send())
+
+    def read(self, topic: str) -> list[Any]:
+        """Return all committed records that the topic holds now, partition by partition."""
+
+        async def read() -> list[Any]:
+            found: dict[TopicPartition, list[Any]] = {}
+            async with AIOKafkaConsumer(
+                bootstrap_servers=self.servers,
+                isolation_level="read_committed",
+                auto_offset_reset="earliest",
+            ) as consumer:
+                numbers = await consumer._client._wait_on_metadata(topic)
+                partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
+                consumer.assign(partitions)
+                ends = await consumer.end_offsets(partitions)
+                found = {tp: [] for tp in partitions}
+                while not all([await consumer.position(tp) >= ends[tp] for tp in partitions]):
+                    for tp, records in (await consumer.getmany(timeout_ms=100)).items():
+                        found[tp] += records
+            return [record for tp in partitions for record in found[tp]]
+
+        return asyncio.run(read())
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        async def delete() -> None:
+            async with _Admin(self.servers) as admin:
+                tp = TopicPartition(topic, partition)
+                await admin.delete_records({tp: RecordsToDelete(before_offset=offset)})
+
+        asyncio.run(delete())
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        async def add() -> None:
+            async with _Admin(self.servers) as admin:
+                await admin.create_partitions({topic: NewPartitions(total)})
+
+        asyncio.run(add())
+
+
+class _Admin(AIOKafkaAdminClient):
+    def __init__(self, servers: str) -> None:
+        super().__init__(bootstrap_servers=servers)
+
+    async def __aenter__(self) -> _Admin:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class WorkerProcess:
+    """A worker in a process of its own."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self.port = int(environment["OSLRAU_WEB_PORT"])
+        self._log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, **environment}, stderr=output, stdout=output
+            )
+
+    def get(self, page: str) -> tuple[int, str]:
+        """Return status and text of a page, status 0 where nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{page}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def model(self) -> list[dict[str, Any]]:
+        partitions: list[dict[str, Any]] = json.loads(self.get("/model")[1])["partitions"]
+        return partitions
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return the sum of a metric's series that have these labels."""
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        lines = self.get("/metrics")[1].splitlines()
+        series = [line for line in lines if re.match(rf"{name}[{{ ]", line)]
+        return sum(float(s.rsplit(" ", 1)[1]) for s in series if all(w in s for w in wanted))
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while not condition():
+            assert self._process.poll() is None, f"the worker ended:\n{self.log()}"
+            assert time.monotonic() < deadline, f"still not {what}:\n{self.log()}"
+            time.sleep(_POLL_SECONDS)
+
+    def wait_ready(self) -> WorkerProcess:
+        self.wait_until(lambda: self.get("/readyz")[0] == 200, "ready")
+        return self
+
+    def wait_records(self, count: int) -> WorkerProcess:
+        """Wait until so many records of any outcome are done with."""
+        done = lambda: self.metric("oslrau_records_total") >= count  # noqa: E731
+        self.wait_until(done, f"done with {count} records")
+        return self
+
+    def wait_offsets(self, offset: int) -> None:
+        """Wait until each partition of the worker is done up to this offset."""
+        done = lambda: all(p["next_offset"] == offset for p in self.model())  # noqa: E731
+        self.wait_until(done, f"at offset {offset} everywhere")
+
+    def terminate(self, seconds: float = _READY_SECONDS) -> int:
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait(seconds)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def pause(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def wait(self, seconds: float = _READY_SECONDS) -> int:
+        return self._process.wait(seconds)
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    return _free_port
+
+
+@pytest.fixture
+def servers(kafka: KafkaBroker) -> str:
+    """Where the broker is; a module may put another one here."""
+    return kafka.bootstrap_servers
+
+
+@pytest.fixture
+def client(servers: str) -> KafkaClient:
+    return KafkaClient(servers)
+
+
+@pytest.fixture
+def settings(servers: str, topic_name: str, tmp_path: Path) -> Settings:
+    """Settings with topics, a group and a port of the test's own."""
+    return Settings(
+        broker=servers,
+        app_id=topic_name,
+        source_topics=(topic_name,),
+        scores_topic=f"{topic_name}.scores",
+        anomalies_topic=f"{topic_name}.anomalies",
+        dead_letter_topic=f"{topic_name}.dead",
+        snapshots_topic=f"{topic_name}.snapshots",
+        snapshot_dir=str(tmp_path / "snapshots"),
+        web_port=_free_port(),
+        session_timeout=6.0,
+        commit_interval=0.2,
+    )
+
+
+@pytest.fixture
+def start_worker(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
+    """A function that starts a worker with the test's settings, changed by its arguments."""
+    started: list[WorkerProcess] = []
+
+    def start(*, command: Sequence[str] = (), **changes: object) -> WorkerProcess:
+        environment = _environment(settings) | {
+            f"OSLRAU_{name.upper()}": str(value) for name, value in changes.items()
+        }
+        log = tmp_path / f"worker-{len(started)}.log"
+        script = command or (str(Path(sys.executable).with_name("faust-oslrau")), "worker")
+        started.append(WorkerProcess([sys.executable, *script], environment, log))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.kill()
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    names = (
+        *("broker", "app_id", "scores_topic", "anomalies_topic", "dead_letter_topic"),
+        *("web_port", "session_timeout", "commit_interval"),
+        *("snapshots", "snapshots_topic", "snapshot_dir", "delivery"),
+    )
+    found = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
+    return found | {"OSLRAU_SOURCE_TOPICS": ",".join(settings.source_topics)}
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,129 @@
+"""The embedded broker, and what the real one needs before a process starts."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
+from faust_oslrau.app.brokers.jars import find_java, kafka_jars
+from faust_oslrau.app.brokers.metadata import known_brokers
+from faust_oslrau.app.brokers.ports import free_ports, is_free
+from faust_oslrau.app.brokers.properties import NodePorts, node_properties
+from faust_oslrau.app.errors import BrokerError, TopicError
+
+
+async def _partitions(servers: str, topic: str) -> set[int]:
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        return set(await producer.partitions_for(topic))
+
+
+async def _send_and_read(servers: str, topic: str, partition: int) -> tuple[bytes, bytes]:
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        await producer.send_and_wait(topic, b"value", key=b"key", partition=partition)
+    async with AIOKafkaConsumer(
+        topic, bootstrap_servers=servers, auto_offset_reset="earliest"
+    ) as consumer:
+        record = await consumer.getone()
+        assert record.partition == partition
+        return record.key, record.value
+
+
+def test_embedded_broker_carries_a_record_through_the_partition_that_was_named() -> None:
+    with EmbeddedBroker() as broker:
+        broker.create_topic("features", 3)
+        servers = broker.bootstrap_servers
+        assert asyncio.run(_partitions(servers, "features")) == {0, 1, 2}
+        assert asyncio.run(_send_and_read(servers, "features", 2)) == (b"key", b"value")
+
+
+def test_embedded_broker_refuses_a_topic_twice() -> None:
+    with EmbeddedBroker() as broker:
+        broker.create_topic("features", 1)
+        with pytest.raises(TopicError, match=r"'features' with 2 partitions.*already exists"):
+            broker.create_topic("features", 2)
+
+
+def test_embedded_broker_answers_only_while_it_runs() -> None:
+    with EmbeddedBroker() as broker:
+        port = int(broker.bootstrap_servers.rpartition(":")[2])
+        assert known_brokers(port) == 1
+    assert known_brokers(port, timeout=0.5) == 0
+    with pytest.raises(BrokerError, match="does not run"):
+        broker.create_topic("features", 1)
+
+
+def test_free_ports_are_distinct_and_a_listening_port_is_not_free() -> None:
+    assert len(set(free_ports(8))) == 8
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert not is_free(server.getsockname()[1])
+
+
+def test_no_broker_is_known_where_nothing_listens() -> None:
+    assert known_brokers(free_ports(1)[0]) == 0
+
+
+@pytest.mark.parametrize(("nodes", "replicas", "in_sync"), [(1, "1", "1"), (3, "3", "2")])
+def test_nodes_replicate_as_often_as_the_cluster_allows(
+    nodes: int, replicas: str, in_sync: str
+) -> None:
+    ports = [NodePorts(20_000 + i, 21_000 + i) for i in range(nodes)]
+    properties = node_properties(nodes, ports, Path("/data"))
+    assert properties["default.replication.factor"] == replicas
+    assert properties["min.insync.replicas"] == in_sync
+    assert properties["node.id"] == str(nodes)
+    assert properties["controller.quorum.voters"].count("@127.0.0.1:21") == nodes
+
+
+def test_missing_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BrokerError, match="needs Java 17 or newer, but no java was found"):
+        find_java()
+
+
+def test_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(BrokerError, match=r"needs Java 17 or newer, .*java is Java 11"):
+        find_java()
+
+
+def test_missing_maven_is_named_and_leaves_no_folder_of_jars(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("FAUST_OSLRAU_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(BrokerError, match="no mvn was found"):
+        kafka_jars()
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".lock"]
+
+
+def test_failed_fetch_quotes_maven_and_the_next_one_starts_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    maven = tmp_path / "mvn"
+    half = 'for last; do case "$last" in -DoutputDirectory=*) out="${last#*=}";; esac; done\n'
+    write = 'mkdir "$out" || exit 1\necho > "$out/kafka.jar"\n'
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("FAUST_OSLRAU_CACHE", str(tmp_path / "cache"))
+
+    maven.write_text(f"#!/bin/sh\n{half}{write}echo '[ERROR] no route to the repository'\nexit 1\n")
+    maven.chmod(0o755)
+    with pytest.raises(BrokerError, match=r"could not fetch.*no route to the repository"):
+        kafka_jars()
+
+    maven.write_text(f"#!/bin/sh\n{half}{write}")
+    assert [jar.name for jar in kafka_jars().iterdir()] == ["kafka.jar"]
+
+
+def test_a_cluster_has_at_least_one_node() -> None:
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        KafkaBroker(nodes=0)

@@ -1,0 +1,168 @@
+"""A real Apache Kafka: start, stop, failures and other programs as clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.brokers.metadata import known_brokers
+from faust_oslrau.app.errors import BrokerError
+
+pytestmark = [pytest.mark.real_kafka, pytest.mark.usefixtures("kafka_installed")]
+
+# A node that was killed may come back when the controller no longer counts on it.
+_QUICK = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+
+async def _send(servers: str, topic: str, value: bytes) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers, acks="all") as producer:
+        await producer.send_and_wait(topic, value, key=b"key")
+
+
+async def _read(servers: str, topic: str) -> bytes:
+    group = f"readers-{uuid.uuid4()}"  # a new one each time, so that it reads from the start
+    async with AIOKafkaConsumer(
+        topic, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=group
+    ) as consumer:
+        record = await consumer.getone()
+        return bytes(record.value or b"")
+
+
+async def _create(servers: str, topic: str, partitions: int, replicas: int) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(topic, partitions, replicas)])
+    finally:
+        await admin.close()
+
+
+def _port(servers: str) -> int:
+    return int(servers.split(",")[0].rpartition(":")[2])
+
+
+def _children(parent: int) -> list[int]:
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    return [int(child) for child in listed.split()]
+
+
+def test_a_record_goes_through_aiokafka(kafka: KafkaBroker, topic_name: str) -> None:
+    asyncio.run(_create(kafka.bootstrap_servers, topic_name, 3, 1))
+    asyncio.run(_send(kafka.bootstrap_servers, topic_name, b"through aiokafka"))
+    assert asyncio.run(_read(kafka.bootstrap_servers, topic_name)) == b"through aiokafka"
+
+
+def test_kcat_reads_what_aiokafka_wrote(kafka: KafkaBroker, topic_name: str) -> None:
+    if shutil.which("kcat") is None:
+        pytest.skip("no kcat on the PATH")
+    asyncio.run(_create(kafka.bootstrap_servers, topic_name, 1, 1))
+    asyncio.run(_send(kafka.bootstrap_servers, topic_name, b"value"))
+    command = ["kcat", "-C", "-q", "-e", "-b", kafka.bootstrap_servers, "-t", topic_name]
+    read = subprocess.run([*command, "-f", "%k %s %o"], capture_output=True, text=True, check=True)
+    assert read.stdout == "key value 0"
+
+
+def test_data_outlives_a_stop_and_a_kill(tmp_path: Path, topic_name: str) -> None:
+    with KafkaBroker(tmp_path, properties=_QUICK) as broker:
+        asyncio.run(_create(broker.bootstrap_servers, topic_name, 1, 1))
+        asyncio.run(_send(broker.bootstrap_servers, topic_name, b"kept"))
+    with KafkaBroker(tmp_path, properties=_QUICK) as broker:
+        assert asyncio.run(_read(broker.bootstrap_servers, topic_name)) == b"kept"
+        broker.kill()
+        assert known_brokers(_port(broker.bootstrap_servers)) == 0
+        broker.start_node()
+        assert asyncio.run(_read(broker.bootstrap_servers, topic_name)) == b"kept"
+
+
+def test_data_of_another_number_of_nodes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_text('{"cluster_id": "AAAAAAAAAAAAAAAAAAAAAA", "nodes": 3}')
+    with pytest.raises(BrokerError, match="holds a cluster of 3 nodes, not of 1"):
+        KafkaBroker(tmp_path).start()
+
+
+def test_a_folder_that_cannot_hold_data_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BrokerError, match=r"cannot keep data in .*/file/data: Not a directory"):
+        KafkaBroker(tmp_path / "file" / "data").start()
+
+
+def test_a_temporary_broker_leaves_neither_process_nor_folder() -> None:
+    with KafkaBroker() as broker:
+        folder = broker.data_dir
+        assert folder.is_dir()
+        port = _port(broker.bootstrap_servers)
+    assert not folder.exists()
+    assert known_brokers(port) == 0
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(BrokerError, match=f"port {port} is taken"):
+            KafkaBroker(port=port).start()
+
+
+def test_a_failed_start_quotes_the_log_and_keeps_it(tmp_path: Path) -> None:
+    broker = KafkaBroker(tmp_path, properties={"num.network.threads": "many"})
+    with pytest.raises(BrokerError, match=r"(?s)node 1 ended while it started.*Invalid value many"):
+        broker.start()
+    assert "Invalid value many" in (tmp_path / "node-1" / "server.log").read_text()
+
+
+def test_three_nodes_keep_acknowledged_records_when_one_dies(topic_name: str) -> None:
+    with KafkaBroker(nodes=3, properties=_QUICK) as cluster:
+        asyncio.run(_create(cluster.bootstrap_servers, topic_name, 1, 3))
+        asyncio.run(_send(cluster.bootstrap_servers, topic_name, b"replicated"))
+        cluster.kill(2)
+        assert asyncio.run(_read(cluster.bootstrap_servers, topic_name)) == b"replicated"
+        cluster.start_node(2)
+        assert known_brokers(int(cluster.bootstrap_servers.split(",")[1].split(":")[1])) == 3
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_prints_its_address_and_ends_with_0(stop: signal.Signals) -> None:
+    with _command("--port", "0", "--json") as command:
+        address = json.loads(command.stdout.readline())  # type: ignore[union-attr]
+        assert known_brokers(_port(address["bootstrap_servers"])) == 1
+        command.send_signal(stop)
+        assert command.wait(60) == 0
+    assert not Path(address["data"]).exists()
+
+
+def test_the_command_ends_with_3_when_its_node_dies(tmp_path: Path) -> None:
+    with _command("--port", "0", "--data", str(tmp_path), stderr=subprocess.PIPE) as command:
+        assert str(tmp_path) in command.stdout.readline()  # type: ignore[union-attr]
+        (node,) = _children(command.pid)
+        os.kill(node, signal.SIGKILL)
+        assert command.wait(60) == 3
+        assert "Error: Kafka node 1 ended" in command.stderr.read()  # type: ignore[union-attr]
+
+
+def test_nodes_die_with_a_killed_parent(tmp_path: Path) -> None:
+    with _command("--port", "0", "--data", str(tmp_path), "--json") as command:
+        port = _port(json.loads(command.stdout.readline())["bootstrap_servers"])  # type: ignore[union-attr]
+        command.kill()
+        command.wait()
+    deadline = time.monotonic() + 30
+    while known_brokers(port, timeout=0.5) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert known_brokers(port, timeout=0.5) == 0
+
+
+def _command(*arguments: str, stderr: int | None = None) -> subprocess.Popen[str]:
+    module = [sys.executable, "-c", "from faust_oslrau.app.cli import main; main()", "broker"]
+    return subprocess.Popen([*module, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True)

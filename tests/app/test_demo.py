@@ -1,0 +1,145 @@
+"""The demonstration as a newcomer starts it: one command."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faust_oslrau.app.brokers import KafkaBroker
+
+COMMAND = [str(Path(sys.executable).with_name("faust-oslrau")), "demo", "--json"]
+pytestmark = pytest.mark.timeout(600)  # the kernels may have to be compiled first
+
+
+class Demo:
+    """A demonstration in a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def wait_for(self, text: str) -> None:
+        """Read the lines until one begins with the text."""
+        assert self.process.stderr is not None
+        assert any(line.startswith(text) for line in self.process.stderr), "it ended before"
+
+    def children(self) -> list[int]:
+        found = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True
+        )
+        return [int(number) for number in found.stdout.split()]
+
+    def end(self) -> tuple[int, dict[str, Any], str]:
+        """Wait for the end and return exit code, summary and plain lines."""
+        output, lines = self.process.communicate()
+        assert output, lines
+        return self.process.returncode, json.loads(output), lines
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Demo]]:
+    started: list[Demo] = []
+
+    def start(*arguments: str) -> Demo:
+        started.append(Demo(*arguments))
+        return started[-1]
+
+    yield start
+    for demo in started:
+        demo.process.kill()
+        demo.process.communicate()
+
+
+def test_every_record_of_the_machines_is_accounted_for(start: Callable[..., Demo]) -> None:
+    code, summary, lines = start("--seconds", "8", "--rate", "500").end()
+    assert code == 0, lines
+    assert summary["accounted"]
+    assert summary["records"] == summary["scored"] + sum(summary["rejected"].values()) > 3000
+    assert summary["rejected"] == summary["malformed"]
+    assert summary["nodes"] > 4
+    assert "streaming made-up machines" in lines
+    assert "log-likelihood -" in lines
+
+
+def test_injected_anomalies_are_caught(start: Callable[..., Demo]) -> None:
+    arguments = ("--seconds", "8", "--rate", "4000", "--partitions", "1", "--seed", "3")
+    _, summary, _ = start(*arguments).end()
+    counts = summary["injected"].values()
+    caught, missed = (sum(count[what] for count in counts) for what in ("caught", "missed"))
+    assert caught + missed > 5
+    assert caught > missed
+    assert summary["alarms"] == caught + summary["false_alarms"]
+
+
+def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Path) -> None:
+    rows = [f"{row},{row % 7}.5,{row % 3}" for row in range(500)]
+    rows[100] = "none,0.5,0"
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["count,height,kind", *rows]))
+    code, summary, lines = start("--csv", str(path), "--partitions", "2", "--rate", "5000").end()
+    assert code == 0, lines
+    assert (summary["records"], summary["scored"]) == (500, 499)
+    assert summary["rejected"] == {"not_a_number": 1}
+    assert summary["injected"] == {}
+
+
+def test_ctrl_c_ends_it_with_the_summary_and_nothing_is_left(start: Callable[..., Demo]) -> None:
+    demo = start("--seconds", "600")
+    demo.wait_for("2 s")
+    (worker,) = demo.children()
+    demo.process.send_signal(signal.SIGINT)
+    code, summary, lines = demo.end()
+    assert code == 0, lines
+    assert summary["accounted"]
+    assert summary["records"] > 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_records_that_a_dead_worker_leaves_are_missing(start: Callable[..., Demo]) -> None:
+    demo = start("--seconds", "600", "--rate", "5000")
+    demo.wait_for("2 s")
+    (worker,) = demo.children()
+    os.kill(worker, signal.SIGKILL)
+    code, summary, _ = demo.end()
+    assert code == 1
+    assert summary["missing"] == summary["records"] - summary["scored"] - sum(
+        summary["rejected"].values()
+    )
+    assert summary["missing"] > 0
+    assert summary["worker_failure"] is not None
+
+
+def test_a_file_that_cannot_be_read_ends_it_in_one_line(
+    start: Callable[..., Demo], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b\n1\n")
+    demo = start("--csv", str(path))
+    output, lines = demo.process.communicate()
+    assert (demo.process.returncode, output) == (1, "")
+    assert (
+        lines.splitlines()[-1] == f"Error: {path} line 2: expected 2 cells as in the header, got 1"
+    )
+
+
+@pytest.mark.real_kafka
+def test_every_record_is_accounted_for_on_a_real_kafka(
+    start: Callable[..., Demo], kafka: KafkaBroker
+) -> None:
+    broker = ("--broker", kafka.bootstrap_servers)
+    code, summary, lines = start("--seconds", "8", "--rate", "500", *broker).end()
+    assert code == 0, lines
+    assert summary["accounted"]
+    assert summary["records"] > 3000
+    assert summary["rejected"] == summary["malformed"]
+    assert all(topic.startswith("demo-") for topic in summary["topics"])

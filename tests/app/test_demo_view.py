@@ -1,0 +1,78 @@
+"""What the demonstration shows on a terminal and without one."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from faust_oslrau.app.demo.accounting import Account, Place
+from faust_oslrau.app.demo.collector import Alarm
+from faust_oslrau.app.demo.observer import Network, Situation
+from faust_oslrau.app.demo.view import LineView, line, open_view, picture, sparkline
+from faust_oslrau.topics import Reason
+
+
+@pytest.fixture
+def situation() -> Situation:
+    """A late moment, in which every part of the picture is full."""
+    account = Account(4)
+    account.note_sent(3, 0, ["broken_correlation"] * 123_456)
+    for offset in range(20):
+        account.note_score(Place(3, offset), True)
+    for offset, reason in enumerate(Reason, start=20):
+        account.note_dead_letter(Place(3, offset), reason.value)
+    blamed = [("ambient.temperature", 12.5), ("motor.temperature", 3.0), ("speed", 0.5)]
+    alarms = [Alarm(Place(3, offset), "machine-16", -123.4, blamed) for offset in range(20)]
+    return Situation(
+        title="Demo on the embedded broker 127.0.0.1:33167, 4 partitions",
+        phase="streaming made-up machines",
+        elapsed=12.0,
+        seconds=30.0,
+        account=account,
+        sent_rate=5000.0,
+        answered_rate=4990.0,
+        is_resting=True,
+        network=Network({"sum": 88, "product": 510, "leaf": 4128, "multivariate_leaf": 98}, 13),
+        log_likelihoods=[-30.0 + k / 4 for k in range(60)],
+        alarms=alarms,
+    )
+
+
+def test_the_picture_fits_an_ordinary_terminal(situation: Situation) -> None:
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(picture(situation))
+    lines = console.export_text().splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_picture_names_the_blamed_fields_and_the_injected_kind(situation: Situation) -> None:
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(picture(situation))
+    text = console.export_text()
+    (alarm,) = [row for row in text.splitlines() if "3/19 " in row]
+    assert "ambient.temperature, m" in alarm
+    assert "broken_correlation" in alarm
+
+
+def test_a_sparkline_goes_from_the_lowest_to_the_highest() -> None:
+    assert sparkline([-3.0, -1.0, -1.9, -3.0]) == "▁█▅▁"
+    assert sparkline([5.0]) == "▁"
+    assert sparkline([]) == ""
+
+
+def test_a_line_says_how_many_records_wait(situation: Situation) -> None:
+    assert "sent 123,456" in line(situation)
+    assert "lag 123,428" in line(situation)
+
+
+def test_without_a_terminal_each_phase_is_one_plain_line(situation: Situation) -> None:
+    output = StringIO()
+    view = open_view(Console(file=output, width=40))
+    assert isinstance(view, LineView)
+    with view:
+        view.show(situation)
+        view.show(situation)
+    assert output.getvalue().splitlines() == [situation.title, situation.phase]

@@ -1,0 +1,130 @@
+"""`faust-oslrau inspect` on the snapshots of real workers."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from faust_oslrau.app.cli import main
+
+pytestmark = pytest.mark.real_kafka
+
+
+@pytest.fixture(params=["topic", "folder"])
+def settings(settings, request):
+    return replace(settings, snapshots=request.param)
+
+
+@pytest.fixture
+def inspect(settings, tmp_path):
+    """A function that runs the command with the test's settings, and returns exit code and text."""
+    environment = {
+        f"OSLRAU_{name.upper()}": str(getattr(settings, name))
+        for name in ("broker", "app_id", "snapshots", "snapshots_topic", "snapshot_dir")
+    }
+    environment["OSLRAU_SOURCE_TOPICS"] = settings.source_topics[0]
+
+    def run(*arguments, **changes):
+        changed = {f"OSLRAU_{name.upper()}": str(value) for name, value in changes.items()}
+        result = CliRunner().invoke(
+            main, ["inspect", *map(str, arguments)], env=os.environ | environment | changed
+        )
+        return result.exit_code, result.output
+
+    return run
+
+
+def _fill(client, topic, number):
+    client.send(topic, [(i % 2, b'{"a": %d, "b": %d}' % (i % 97, i % 89)) for i in range(number)])
+
+
+@pytest.fixture
+def scored(client, settings, start_worker, topic_name):
+    """Two partitions with snapshots at offset 300."""
+    client.create(topic_name, 2)
+    _fill(client, topic_name, 600)
+    assert start_worker().wait_records(600).terminate() == 0
+
+
+def test_snapshots_are_listed(scored, inspect, topic_name):
+    code, text = inspect()
+    assert code == 0
+    assert [line.split()[0] for line in text.splitlines()] == [f"{topic_name}/0", f"{topic_name}/1"]
+    assert "offset 300" in text and "300 records" in text and "2 fields" in text
+    assert "batch_size: 256" in inspect("--partition", f"{topic_name}/1")[1]
+    code, text = inspect("--json")
+    first = json.loads(text.splitlines()[0])
+    assert (first["partition"], first["next_offset"], first["fields"]) == (0, 300, ["a", "b"])
+    assert first["nodes"] > 0 and first["age_seconds"] < 300
+
+
+def test_a_deployment_without_snapshots_has_none(client, inspect, topic_name, settings):
+    client.create(topic_name, 2)
+    client.create(settings.snapshots_topic, 2)
+    assert inspect() == (0, "no snapshots\n")
+
+
+def test_an_unknown_partition_is_named(scored, inspect, topic_name):
+    code, text = inspect("--partition", f"{topic_name}/7")
+    assert code == 4
+    assert f"partition {topic_name}/7: expected one such as {topic_name}/0" in text
+
+
+def test_an_exported_snapshot_seeds_another_partition(
+    scored, inspect, client, start_worker, topic_name, tmp_path
+):
+    file = tmp_path / "seed"
+    assert inspect("--partition", f"{topic_name}/0", "--export", file)[0] == 0
+    to = ("--partition", f"{topic_name}/1", "--import", file)
+    code, text = inspect(*to)
+    assert code == 1 and "expected --offset" in text
+    code, text = inspect(*to, "--offset", 300, "--yes")
+    assert (code, text.splitlines()[-1]) == (0, "done")
+    _fill(client, topic_name, 100)
+    worker = start_worker().wait_records(100)
+    assert [p["records"] for p in worker.model()] == [350, 350]
+    assert [p["start"] for p in worker.model()] == [0, 300]
+    worker.terminate()
+
+
+def test_a_reset_says_what_it_would_do_and_does_it_with_yes(
+    scored, inspect, start_worker, topic_name
+):
+    code, text = inspect("--reset", 100)
+    assert code == 0
+    assert "begins a new model and emits from offset 100" in text
+    assert text.endswith("nothing is changed without --yes\n")
+    assert len(inspect()[1].splitlines()) == 2
+    assert inspect("--reset", 100, "--yes")[0] == 0
+    assert inspect()[1] == "no snapshots\n"
+    worker = start_worker().wait_records(400)
+    assert [p["start"] for p in worker.model()] == [100, 100]
+    assert worker.metric("oslrau_records_total", outcome="scored") == 400
+    worker.terminate()
+
+
+def test_a_forgotten_model_is_learned_again_under_new_settings(
+    scored, inspect, start_worker, topic_name
+):
+    refused = start_worker(batch_size=64)
+    assert refused.wait() == 2 and "inspect --forget" in refused.log()
+    assert inspect("--forget", "--yes", batch_size=64)[0] == 0
+    worker = start_worker(batch_size=64).wait_records(600)
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 600
+    assert worker.terminate() == 0
+
+
+def test_an_offset_outside_the_log_is_refused(scored, inspect):
+    code, text = inspect("--reset", 301)
+    assert code == 1 and "expected one from 0 to 300" in text
+
+
+def test_nothing_is_changed_while_a_worker_runs(scored, inspect, start_worker):
+    start_worker().wait_ready()
+    code, text = inspect("--reset", "start", "--yes")
+    assert code == 1 and "stop the workers first" in text
+    assert len(inspect()[1].splitlines()) == 2

@@ -1,0 +1,111 @@
+"""A file over Kafka and through a worker, and the same file offline: one command each."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from faust_oslrau.app.cli import main
+
+pytestmark = pytest.mark.real_kafka
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+
+
+def without_time(score):
+    return re.sub(rb'"timestamp":(null|[0-9]+)', b"", score)
+
+
+def live_scores(client, settings, start_worker, path, topic, partitions, records):
+    """Return the score messages of a worker by partition, in the order of the topic."""
+    create = ("--create-topic", "--partitions", partitions)
+    run("produce", path, "--topic", topic, "--broker", settings.broker, *create)
+    start_worker().wait_records(records).terminate()
+    found = [[] for _ in range(partitions)]
+    for message in client.read(settings.scores_topic):
+        found[message.partition].append(message.value)
+    return found
+
+
+def replayed_scores(out, partitions):
+    found = [[] for _ in range(partitions)]
+    for line in out.read_bytes().splitlines():
+        found[orjson.loads(line)["partition"]].append(line)
+    return found
+
+
+@pytest.mark.parametrize(("name", "partitions"), [("quake", 1), ("ca", 3), ("sensorless", 4)])
+def test_live_scores_equal_replayed_ones_to_the_bit(
+    name, partitions, dataset, client, settings, start_worker, topic_name, tmp_path
+):
+    rows = dataset(name)
+    path = tmp_path / f"{name}.npz"
+    np.savez(path, x=rows)
+    live = live_scores(client, settings, start_worker, path, topic_name, partitions, len(rows))
+    assert sum(map(len, live)) == len(rows)
+
+    broker = ("--topic", topic_name, "--broker", settings.broker)
+    run("replay", *broker, "--out", tmp_path / "topic")
+    assert replayed_scores(tmp_path / "topic", partitions) == live
+
+    spread = ("--partitions", partitions, "--topic", topic_name)
+    run("replay", path, *spread, "--out", tmp_path / "file")
+    offline = replayed_scores(tmp_path / "file", partitions)
+    assert [list(map(without_time, scores)) for scores in offline] == [
+        list(map(without_time, scores)) for scores in live
+    ]
+
+
+def test_a_console_consumer_reads_the_scores(client, settings, start_worker, topic_name, tmp_path):
+    if shutil.which("kcat") is None:
+        pytest.skip("no kcat on the PATH")
+    path = tmp_path / "rows.ndjson"
+    path.write_bytes(b"\n".join(b'{"x": %d, "y": %d}' % (i, i % 7) for i in range(400)))
+    live_scores(client, settings, start_worker, path, topic_name, 1, 400)
+    command = ["kcat", "-C", "-q", "-e", "-b", settings.broker, "-t", settings.scores_topic]
+    read = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    scores = [json.loads(line) for line in read.stdout.splitlines()]
+    assert [score["offset"] for score in scores] == list(range(400))
+    assert all(isinstance(score["log_likelihood"], float) for score in scores[16:])
+
+
+def test_bad_rows_of_a_file_are_dead_letters_live_and_in_replay(
+    client, settings, start_worker, topic_name, tmp_path
+):
+    bad = [b"{", b"\xff" * 10, b"[]", b'{"x": 1e400}', b'{"x": "1"}', b"{}", b'{"x": NaN}', b""]
+    bad += [b'{"x": 1, "y": "' + b"z" * 1_000_000 + b'"}']
+    good = [b'{"x": %d}' % i for i in range(300)]
+    path = tmp_path / "rows.ndjson"
+    path.write_bytes(b"\n".join(good + bad * 50 + good))
+    total = 600 + 50 * len(bad)
+    live = live_scores(client, settings, start_worker, path, topic_name, 2, total)
+    letters = client.read(settings.dead_letter_topic)
+    assert sorted(letter.value for letter in letters) == sorted(bad * 50)
+
+    run("replay", path, "--partitions", 2, "--topic", topic_name, "--out", tmp_path / "file",
+        "--dead-letters", tmp_path / "letters")  # fmt: skip
+    offline = replayed_scores(tmp_path / "file", 2)
+    assert [list(map(without_time, scores)) for scores in offline] == [
+        list(map(without_time, scores)) for scores in live
+    ]
+    named = [dict(orjson.loads(line)["headers"]) for line in
+             (tmp_path / "letters").read_bytes().splitlines()]  # fmt: skip
+    assert sorted(named, key=place) == sorted(map(texts, letters), key=place)
+
+
+def texts(letter):
+    return {name: content.decode() for name, content in letter.headers}
+
+
+def place(headers):
+    return int(headers["oslrau-partition"]), int(headers["oslrau-offset"])

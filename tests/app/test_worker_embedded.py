@@ -1,0 +1,135 @@
+"""Workers on the embedded broker, which creates no topics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from faust_oslrau.app.brokers import EmbeddedBroker
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as embedded:
+        yield embedded
+
+
+@pytest.fixture
+def servers(broker):
+    return broker.bootstrap_servers
+
+
+@pytest.fixture
+def settings(settings):
+    return replace(settings, snapshots="folder")  # the broker has no topics to compact
+
+
+@pytest.fixture
+def topics(broker, settings):
+    broker.create_topic(settings.source_topics[0], 2)
+    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
+        broker.create_topic(topic, 2)
+
+
+def test_records_are_scored_and_bad_ones_are_dead_letters(
+    topics, client, settings, start_worker, topic_name
+):
+    rows = [(i % 2, b'{"a": %d}' % (i % 7)) for i in range(1000)]
+    client.send(topic_name, [*rows, (1, b"broken")])
+    worker = start_worker().wait_ready().wait_records(1001)
+    assert worker.terminate() == 0
+    scores = [orjson.loads(score.value) for score in client.read(settings.scores_topic)]
+    assert [(s["partition"], s["offset"]) for s in scores] == [
+        (partition, offset) for partition in (0, 1) for offset in range(500)
+    ]
+    assert [letter.value for letter in client.read(settings.dead_letter_topic)] == [b"broken"]
+
+
+def test_a_topic_that_the_broker_does_not_create_is_named(broker, settings, start_worker):
+    broker.create_topic(settings.source_topics[0], 2)
+    worker = start_worker(log_level="ERROR")
+    assert worker.wait() == 4
+    assert worker.log() == (
+        f"Error: topic {settings.scores_topic} with 2 partitions is missing, "
+        "and this broker creates no topics\n"
+    )
+
+
+def test_a_taken_web_port_is_named_in_one_line(topics, start_worker):
+    first = start_worker()
+    first.wait_until(lambda: first.get("/healthz")[0] == 200, "alive")
+    second = start_worker(log_level="ERROR")
+    assert second.wait() == 2
+    (line,) = second.log().splitlines()
+    assert f"expected a free port, 127.0.0.1:{first.port} is taken" in line
+
+
+def test_the_pages_say_what_is_going_on(topics, client, start_worker, topic_name):
+    client.send(topic_name, [(0, b'{"a": %d, "b": 1}' % i) for i in range(100)])
+    worker = start_worker().wait_ready().wait_records(100)
+    worker.wait_until(lambda: worker.model()[0]["lag"] == 0, "aware that nothing waits")
+    assert worker.get("/healthz") == (200, '{"status":"ok"}')
+    first, second = worker.model()
+    assert (first["fields"], first["records"], first["next_offset"]) == (["a", "b"], 100, 100)
+    assert (second["fields"], second["records"], second["next_offset"]) == (None, 0, 0)
+    assert first["nodes"]["leaf"] >= 2
+    assert worker.metric("oslrau_network_nodes", kind="leaf") == first["nodes"]["leaf"]
+    assert worker.metric("oslrau_learned_records_total") == 48
+    assert worker.metric("oslrau_end_to_end_seconds_count") == 100
+    for stage in ("decode", "score", "learn", "emit"):
+        assert worker.metric("oslrau_stage_seconds_count", stage=stage) >= 1
+
+
+def test_fausts_own_command_line_starts_a_worker(topics, client, settings, start_worker):
+    client.send(settings.source_topics[0], [(0, b'{"a": 1}')])
+    faust = ["-A", "faust_oslrau.app", "worker", "-l", "warn"]
+    worker = start_worker(command=["-m", "faust", *faust]).wait_ready().wait_records(1)
+    assert worker.terminate() == 0
+    assert len(client.read(settings.scores_topic)) == 1
+
+
+_OWN_APP = """
+import os
+import faust
+from faust_oslrau.app import attach
+from faust_oslrau.app.settings import load_settings
+
+settings = load_settings(None, os.environ)
+app = faust.App(
+    settings.app_id,
+    broker=f"kafka://{settings.broker}",
+    web_bind="127.0.0.1",
+    web_port=settings.web_port,
+    datadir=os.environ["OWN_DATA"],
+    topic_allow_declare=False,
+    topic_disable_leader=True,
+)
+attach(app, settings)
+own = app.topic(os.environ["OWN_TOPIC"], value_type=bytes, value_serializer="raw")
+
+@app.agent(own)
+async def shout(values):
+    async for value in values:
+        print(f"own agent: {value.decode()}", flush=True)
+
+app.main()
+"""
+
+
+def test_scoring_attaches_to_an_app_with_agents_of_its_own(
+    topics, broker, client, settings, start_worker, tmp_path, monkeypatch
+):
+    own = f"{settings.app_id}.own"
+    broker.create_topic(own, 1)
+    (tmp_path / "own_app.py").write_text(_OWN_APP)
+    monkeypatch.setenv("OWN_TOPIC", own)
+    monkeypatch.setenv("OWN_DATA", str(tmp_path / "data"))
+    client.send(settings.source_topics[0], [(0, b'{"a": 1}'), (1, b'{"a": 2}')])
+    client.send(own, [(0, b"one"), (0, b"two")])
+    script = [str(tmp_path / "own_app.py"), "worker", "-l", "warn"]
+    worker = start_worker(command=script).wait_ready().wait_records(2)
+    worker.wait_until(lambda: "own agent: two" in worker.log(), "done with its own topic")
+    assert worker.terminate() == 0
+    assert len(client.read(settings.scores_topic)) == 2

@@ -1,0 +1,43 @@
+"""Workers while their broker is away; each test has a Kafka of its own to kill."""
+
+from __future__ import annotations
+
+import pytest
+
+from faust_oslrau.app.brokers import KafkaBroker
+
+pytestmark = pytest.mark.real_kafka
+
+# A node that comes back is in service again at once.
+_QUICK = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+
+@pytest.fixture
+def kafka(kafka_installed, tmp_path):
+    with KafkaBroker(tmp_path / "kafka", properties=_QUICK) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["at_least_once", "exactly_once"])
+def busy_worker(client, start_worker, topic_name, request):
+    """A worker in the middle of 40,000 records."""
+    client.create(topic_name, 2)
+    client.send(topic_name, [(i % 2, b'{"a": %d, "b": 1}' % (i % 97)) for i in range(40_000)])
+    return start_worker(delivery=request.param, snapshot_interval=0.5).wait_records(5000)
+
+
+def test_records_are_scored_once_each_when_the_broker_comes_back(
+    busy_worker, kafka, client, settings
+):
+    kafka.kill()
+    assert busy_worker.get("/healthz")[0] == 200
+    kafka.start_node()
+    busy_worker.wait_records(40_000)
+    assert busy_worker.terminate() == 0
+    scores = client.read(settings.scores_topic)
+    assert len(scores) == len({score.value for score in scores}) == 40_000
+
+
+def test_a_worker_ends_in_bounded_time_without_a_broker(busy_worker, kafka):
+    kafka.kill()
+    assert busy_worker.terminate(seconds=30) == 3

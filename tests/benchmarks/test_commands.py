@@ -1,0 +1,79 @@
+"""Every benchmark runs on a tiny data set and leaves its files."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench]'")
+pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
+
+from benchmarks import speed
+from benchmarks.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "tiny.npz"
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3)) + 4.0 * rng.integers(2, size=(300, 1))
+    np.savez(path, x=x)
+    return path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "methods"),
+    [
+        ("table1", 1),
+        ("threshold", 6),
+        ("leaf-size", 3),
+        ("early-stop", 2),
+        ("baselines", 6),
+    ],
+)
+def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
+    tmp_path, data, name, methods
+):
+    shown = run(name, "--data", data, "--folds", 2, "--out", tmp_path).stdout
+    written = (tmp_path / f"{name}.md").read_text().splitlines()
+    figures = json.loads(written[-1])["figures"]
+    assert json.loads(shown.splitlines()[-1]) == json.loads(written[-1])
+    assert [figure["folds"] for figure in figures] == [2] * methods
+    assert all(np.isfinite(figure["honest"]["mean"]) for figure in figures)
+    with (tmp_path / f"{name}.csv").open() as file:
+        assert file.readline().startswith("# python -m benchmarks")
+        assert len(list(csv.DictReader(file))) == 2 * methods
+
+
+def test_the_toy_benchmark_draws_its_networks(tmp_path):
+    run("toy", "--out", tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "toy.md", "toy-structure.png", "toy-components.png"
+    }  # fmt: skip
+
+
+def test_missing_data_sets_are_skipped_by_name(tmp_path, data):
+    arguments = ("--datasets", tmp_path, "--dataset", "quake", "--data", data, "--folds", 1)
+    result = run("table1", *arguments, "--out", tmp_path)
+    assert "quake: skipped" in result.stderr
+    assert len(json.loads(result.stdout.splitlines()[-1])["figures"]) == 1
+
+
+def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatch):
+    monkeypatch.setattr(speed, "LEAVES", (50, 100))
+    monkeypatch.setattr(speed, "VARIABLES", (2, 4))
+    monkeypatch.setattr(speed, "BATCHES", (1, 64))
+    monkeypatch.setattr(speed, "MIDDLE_LEAVES", 60)
+    result = run("speed", "--datasets", tmp_path, "--out", tmp_path)
+    figures = json.loads(result.stdout.splitlines()[-1])["figures"]
+    assert len(figures) == 3 * 2 + 3 * 2 + 4
+    assert all(figure["ns"] > 0 and figure["bare_ns"] > 0 for figure in figures)
+    assert (tmp_path / "speed.png").is_file()

@@ -1,0 +1,393 @@
+"""Random faults on workers and brokers of a real Kafka, and what became of the records.
+
+`python tests/chaos/chaos.py --records 500000 --faults 30` prints its seed first and a line of JSON
+last; its exit code is 1 where a record was lost or learned twice, or a score or model differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from faust.types import TP
+
+from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.brokers.ports import free_ports
+from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.security import client_arguments
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.snapshots import Snapshot
+from faust_oslrau.app.stores import snapshot_store
+from faust_oslrau.app.transactions import Producers
+
+NODES = 3
+WORKERS = 2
+_SESSION_SECONDS = 3.0
+# Small batches keep the workers busy for longer: faults are to hit them in the middle.
+_BATCH_RECORDS = 128
+_PATIENCE_SECONDS = 300.0
+_POLL_SECONDS = 0.05
+# A node that comes back is in service again at once.
+_BROKER = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+# A worker that restores the state but reads from the committed offset: the run must notice.
+_WITHOUT_SEEK = """
+from faust_oslrau.app import opening
+from faust_oslrau.app.cli import main
+
+held = opening.Opener._held
+
+def without_seek(self, log, restored):
+    partition = held(self, log, restored)
+    partition.next_offset = partition.pipeline.next_offset = partition.emit_from
+    return partition
+
+opening.Opener._held = without_seek
+main(["worker"], prog_name="faust-oslrau")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    records: int
+    faults: int
+    seed: int
+    delivery: str = "at_least_once"
+    partitions: int = 4
+    seek: bool = True
+
+
+@dataclass(slots=True)
+class Outcome:
+    seed: int
+    delivery: str
+    records: int
+    faults: int
+    kinds: dict[str, int]
+    lost: int = 0
+    learned_twice: int = 0
+    differing_scores: int = 0
+    differing_models: int = 0
+    duplicates: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_clean(self) -> bool:
+        repeated = self.duplicates if self.delivery == "exactly_once" else 0
+        wrong = self.lost + self.learned_twice + self.differing_scores + self.differing_models
+        return wrong + repeated == 0
+
+
+class Worker:
+    """A worker process."""
+
+    def __init__(self, settings: Settings, log: Path, command: list[str]) -> None:
+        self._port = free_ports(1)[0]
+        names = ("broker", "app_id", "delivery", "session_timeout", "commit_interval",
+                 "snapshot_interval", "snapshot_records", "max_poll_records")  # fmt: skip
+        environment = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
+        environment["OSLRAU_WEB_PORT"] = str(self._port)
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command, env=os.environ | environment, stdout=output, stderr=output
+            )
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def offsets(self) -> dict[int, int]:
+        """Return the next offset of each partition, nothing where it does not answer."""
+        try:
+            page = f"http://127.0.0.1:{self._port}/model"
+            with urllib.request.urlopen(page, timeout=0.5) as answer:
+                found = json.load(answer)["partitions"]
+        except OSError:
+            return {}
+        return {each["partition"]: each["next_offset"] for each in found}
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self, number: signal.Signals) -> None:
+        self.send(number)
+        self._process.wait(60)
+
+
+class Chaos:
+    """One run: a cluster, workers, faults, verification."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._random = random.Random(plan.seed)
+        script = [str(Path(sys.executable).with_name("faust-oslrau")), "worker"]
+        self._command = [sys.executable, *(script if plan.seek else ["-c", _WITHOUT_SEEK])]
+        self._workers: list[Worker] = []
+        self._sent: Counter[int] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._started = 0
+
+    def run(self) -> Outcome:
+        began = time.monotonic()
+        with ExitStack() as stack:
+            self._broker = stack.enter_context(
+                KafkaBroker(self._folder / "kafka", nodes=NODES, properties=_BROKER)
+            )
+            self._settings = Settings(
+                broker=self._broker.bootstrap_servers,
+                app_id="chaos",
+                delivery=self._plan.delivery,
+                session_timeout=_SESSION_SECONDS,
+                commit_interval=0.5,
+                snapshot_interval=1.0,
+                snapshot_records=3000,
+                max_poll_records=_BATCH_RECORDS,
+            )
+            stack.callback(self._kill_all)
+            asyncio.run(self._create())
+            for _ in range(WORKERS):
+                self._start()
+            self._wait("the workers are ready", lambda: len(self._held()) == self._plan.partitions)
+            self._do_faults()
+            self._finish()
+            outcome = asyncio.run(self._verify())
+        outcome.seconds = round(time.monotonic() - began, 1)
+        return outcome
+
+    def _start(self) -> None:
+        log = self._folder / f"worker-{self._started}.log"
+        self._workers.append(Worker(self._settings, log, self._command))
+        self._started += 1
+
+    def _kill_all(self) -> None:
+        for worker in self._workers:
+            worker.end(signal.SIGKILL)
+
+    def _do_faults(self) -> None:
+        portion = -(-self._plan.records // self._plan.faults)
+        while sum(self._kinds.values()) < self._plan.faults:
+            before = sum(self._sent.values())
+            asyncio.run(self._feed(portion))
+            place = before + self._random.uniform(0.1, 0.7) * portion
+            self._wait("work goes on", lambda place=place: self._done() > place)
+            busy = self._busy()
+            if not busy:
+                print("the portion was done too soon, no fault", flush=True)
+                continue
+            kind = self._random.choice(
+                [self._kill, self._terminate, self._pause, self._break_broker, self._join_or_leave]
+            )
+            done = self._done()
+            name = kind(self._random.choice(busy))
+            self._kinds[name] += 1
+            print(f"{sum(self._kinds.values())}: {name} after {done} records", flush=True)
+
+    def _busy(self) -> list[Worker]:
+        """Return the workers in the middle of their work."""
+        return [
+            worker
+            for worker in self._workers
+            if any(done < self._sent[p] for p, done in worker.offsets().items())
+        ]
+
+    def _replace(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        self._start()
+
+    def _kill(self, worker: Worker) -> str:
+        worker.end(signal.SIGKILL)
+        self._replace(worker)
+        return "kill"
+
+    def _terminate(self, worker: Worker) -> str:
+        worker.end(signal.SIGTERM)
+        self._replace(worker)
+        return "terminate"
+
+    def _pause(self, worker: Worker) -> str:
+        worker.send(signal.SIGSTOP)
+        time.sleep(self._random.uniform(0.5, 2.5) * _SESSION_SECONDS)
+        worker.send(signal.SIGCONT)
+        return "pause"
+
+    def _break_broker(self, _: Worker) -> str:
+        node = self._random.randint(1, NODES)
+        self._broker.kill(node)
+        time.sleep(self._random.uniform(0, 5))
+        self._broker.start_node(node)
+        return "broker"
+
+    def _join_or_leave(self, worker: Worker) -> str:
+        if len(self._workers) <= WORKERS:
+            self._start()
+            return "join"
+        worker.end(signal.SIGTERM)
+        self._workers.remove(worker)
+        return "leave"
+
+    def _finish(self) -> None:
+        ends = dict(self._sent)
+        self._wait("all is done", lambda: self._held() == ends)
+        for worker in self._workers:
+            worker.end(signal.SIGTERM)
+
+    def _held(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for worker in self._workers:
+            for partition, offset in worker.offsets().items():
+                found[partition] = max(found.get(partition, 0), offset)
+        return found
+
+    def _done(self) -> int:
+        return sum(self._held().values())
+
+    def _wait(self, what: str, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not condition():
+            for worker in self._workers:
+                if not worker.is_running:
+                    last = worker.log.read_text().splitlines()[-40:]
+                    raise RuntimeError("\n".join([f"{what}: a worker ended", *last]))
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"not in time: {what}, {self._held()} of {dict(self._sent)}")
+            time.sleep(_POLL_SECONDS)
+
+    async def _create(self) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self._settings.broker)
+        await admin.start()
+        try:
+            await admin.create_topics([NewTopic("features", self._plan.partitions, NODES)])
+        finally:
+            await admin.close()
+
+    async def _feed(self, number: int) -> None:
+        """Send a portion; a broker may be away, but no record may come twice."""
+        async with AIOKafkaProducer(
+            bootstrap_servers=self._settings.broker, enable_idempotence=True, linger_ms=5
+        ) as producer:
+            sent = [await self._send(producer) for _ in range(number)]
+            await asyncio.gather(*sent)
+
+    async def _send(self, producer: AIOKafkaProducer) -> Any:
+        partition = self._random.randrange(self._plan.partitions)
+        a = self._random.gauss(0, 1)
+        row = {"a": a, "b": a + self._random.gauss(0, 0.1)}
+        row |= {f"c{i}": self._random.gauss(5, 2) for i in range(6)}
+        # Some are no records, and some are far away.
+        value = b"broken" if self._random.random() < 0.001 else orjson.dumps(row)
+        self._sent[partition] += 1
+        return await producer.send("features", value, partition=partition)
+
+    async def _verify(self) -> Outcome:
+        outcome = Outcome(
+            self._plan.seed,
+            self._plan.delivery,
+            sum(self._sent.values()),
+            sum(self._kinds.values()),
+            dict(self._kinds),
+        )
+        for partition in range(self._plan.partitions):
+            await self._verify_partition(partition, outcome)
+        return outcome
+
+    async def _verify_partition(self, partition: int, outcome: Outcome) -> None:
+        pipeline = PartitionPipeline("features", partition, self._settings)
+        records = [record async for record in self._read("features", partition)]
+        block = pipeline.process(records)
+        for topic, messages in (("scores", block.scores),
+                                ("anomalies", block.anomalies),
+                                ("features-dead-letters", block.dead_letters)):  # fmt: skip
+            expected = {message.offset: message.value for message in messages}
+            seen: Counter[int] = Counter()
+            async for record in self._read(topic, partition):
+                offset = _source_offset(topic, record)
+                seen[offset] += 1
+                outcome.differing_scores += expected.get(offset) != record.value
+            outcome.lost += len(expected.keys() - seen.keys())
+            outcome.duplicates += seen.total() - len(seen)
+        state = await self._newest_state(partition)
+        clean = pipeline.snapshot(0, pipeline.next_offset or 0)
+        outcome.differing_models += state != clean.to_bytes()
+        found = Snapshot.from_bytes(state).records if state else 0
+        outcome.learned_twice += max(0, found - clean.records)
+
+    async def _newest_state(self, partition: int) -> bytes | None:
+        tp = TP("features", partition)
+        store = snapshot_store(self._settings, Producers("chaos", client_arguments(self._settings)))
+        await store.open(tp)
+        async for stored in store.load(tp):
+            return stored.data
+        return None
+
+    async def _read(self, topic: str, partition: int) -> AsyncIterator[Any]:
+        place = TopicPartition(topic, partition)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._settings.broker,
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+        )
+        async with consumer:
+            consumer.assign([place])
+            end = (await consumer.end_offsets([place]))[place]
+            while await consumer.position(place) < end:
+                for found in (await consumer.getmany(place, timeout_ms=200)).values():
+                    for record in found:
+                        yield record
+
+
+def _source_offset(topic: str, record: Any) -> int:
+    if topic == "features-dead-letters":
+        return int(dict(record.headers)["oslrau-offset"])
+    return int(orjson.loads(record.value)["offset"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=500_000)
+    parser.add_argument("--faults", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--delivery", default="at_least_once")
+    parser.add_argument("--without-seek", action="store_true", help="Break it, to see it fail.")
+    parser.add_argument("--out", type=Path, help="Folder for the report.")
+    arguments = parser.parse_args()
+    plan = Plan(
+        arguments.records,
+        arguments.faults,
+        arguments.seed,
+        arguments.delivery,
+        seek=not arguments.without_seek,
+    )
+    print(f"seed {plan.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="oslrau-chaos-") as folder:
+        outcome = Chaos(plan, Path(folder)).run()
+    report = json.dumps(asdict(outcome))
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        name = plan.delivery if plan.seek else "without_seek"
+        (arguments.out / f"chaos_{name}.json").write_text(report + "\n")
+    print(report)
+    return 0 if outcome.is_clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+"""A short chaos run; `make chaos` does the long one."""
+
+from __future__ import annotations
+
+import pytest
+from chaos import Chaos, Plan
+
+pytestmark = pytest.mark.real_kafka
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_nothing_is_lost_or_learned_twice_through_random_faults(
+    delivery, kafka_installed, tmp_path
+):
+    plan = Plan(records=60_000, faults=6, seed=4, delivery=delivery)
+    outcome = Chaos(plan, tmp_path).run()
+    assert outcome.is_clean, outcome
+    assert outcome.faults == 6

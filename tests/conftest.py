@@ -1,0 +1,94 @@
+"""Fixtures shared by all tests, and the account of those that need a real Kafka."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from numpy.typing import NDArray
+
+from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.brokers.jars import find_java, kafka_jars
+from faust_oslrau.app.errors import BrokerError
+
+# the first example of a test may compile kernels, and the machine may be busy
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
+
+_DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
+
+
+@pytest.fixture(scope="session")
+def kafka_installed() -> None:
+    """Skip where Java, Maven or the jars are missing; a Kafka that does not start is a failure."""
+    try:
+        find_java()
+        kafka_jars()
+    except BrokerError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_installed: None) -> Iterator[KafkaBroker]:
+    """One real Kafka node for the whole session."""
+    with KafkaBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A name no other test uses, for a topic or as the prefix of several."""
+    test = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name)[:60].strip("-")
+    return f"{test}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="session")
+def dataset_file() -> Callable[[str], Path]:
+    """A finder of the paper's data sets by name: npz files with ``x`` and ``fold``."""
+    folder = Path(os.environ.get("OSLRAU_DATASETS", _DATASETS))
+
+    def find(name: str) -> Path:
+        path = folder / f"{name}.npz"
+        if not path.is_file():
+            pytest.skip(f"no data set {path}; OSLRAU_DATASETS may name another folder")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def dataset(dataset_file: Callable[[str], Path]) -> Callable[[str], NDArray[np.float64]]:
+    """A loader of the paper's data sets by name: rows x variables."""
+
+    def load(name: str) -> NDArray[np.float64]:
+        with np.load(dataset_file(name)) as arrays:
+            return np.ascontiguousarray(arrays["x"], dtype=np.float64)
+
+    return load
+
+
+def _real_kafka(config: pytest.Config, outcome: str) -> int:
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    reports = reporter.stats.get(outcome, []) if reporter else []
+    return sum("real_kafka" in getattr(report, "keywords", ()) for report in reports)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """On CI everything is installed, so that a skipped test of a real Kafka is a failure."""
+    if os.environ.get("CI") == "true" and _real_kafka(session.config, "skipped"):
+        print("\nreal-kafka: skipped tests are failures under CI=true")
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the output with how many tests ran on a real Kafka."""
+    passed, skipped = _real_kafka(config, "passed"), _real_kafka(config, "skipped")
+    failed = _real_kafka(config, "failed") + _real_kafka(config, "error")
+    print(f"real-kafka: {passed} passed, {skipped} skipped" + f", {failed} failed" * bool(failed))

@@ -1,0 +1,14 @@
+"""Streams for the learner's tests."""
+
+import numpy as np
+
+
+def clusters(seed, n, d, missing=0.0):
+    """Three correlated clusters, with a share of the values missing."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(scale=3.0, size=(3, d))
+    mixing = rng.normal(size=(3, d, d))
+    cluster = rng.integers(3, size=n)
+    X = centres[cluster] + np.einsum("nij,nj->ni", mixing[cluster], rng.normal(size=(n, d)))
+    X[rng.random(X.shape) < missing] = np.nan
+    return X

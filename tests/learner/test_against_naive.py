@@ -1,0 +1,153 @@
+"""The compiled kernels against a plain-Python oracle, compared after every mini-batch."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import NaiveOSLRAU
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU
+
+
+def models(
+    d,
+    min_count=10,
+    max_leaf_vars=2,
+    n_components=2,
+    variance_floor=0.0,
+    merges_per_batch=1,
+    background=False,
+    memory=None,
+):
+    fast = OSLRAU(
+        min_count=min_count, max_leaf_vars=max_leaf_vars, n_init_components=n_components,
+        variance_floor=variance_floor, max_nodes=None, standardize=False,
+        merges_per_batch=merges_per_batch, background=background, memory=memory,
+    )  # fmt: skip
+    slow = NaiveOSLRAU(
+        d,
+        0.1,
+        min_count,
+        max_leaf_vars,
+        n_components,
+        10**9,
+        variance_floor,
+        merges_per_batch,
+        background,
+        memory or math.inf,
+    )
+    return fast, slow
+
+
+def assert_same_network(network, i, naive):
+    """The same kinds, scopes, children in order, counts and parameters, down to the leaves."""
+    record = network.nodes[i]
+    assert network.scope(i).tolist() == naive.scope
+    children = list(network.children(i))
+    assert len(children) == len(getattr(naive, "children", []))
+    if naive.kind == "sum":
+        assert [weight - 1 for _, weight in children] == pytest.approx(naive.counts)
+        assert record["count"] == pytest.approx(naive.n)
+    elif naive.kind == "leaf":
+        assert record["observed"] == pytest.approx(naive.observed)
+        assert record["mean"] == pytest.approx(naive.mean, rel=1e-9, abs=1e-9)
+        assert record["variance"] == pytest.approx(naive.variance, rel=1e-6, abs=1e-9)
+    else:
+        assert_same_moments(network, record, naive)
+    for (child, _), expected in zip(children, getattr(naive, "children", []), strict=True):
+        assert_same_network(network, child, expected)
+
+
+def assert_same_moments(network, record, naive):
+    k, block, scope = record["n_scope"], record["stats"], naive.scope
+    mean = network.stats[block : block + k]
+    matrix = network.stats[block + 2 * k : block + 2 * k + k * k].reshape(k, k)
+    np.testing.assert_allclose(mean, [naive.moments.mean[v] for v in scope], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        np.triu(matrix), np.triu(naive.moments.matrix(scope)), rtol=1e-7, atol=1e-9
+    )
+    for a, v in enumerate(scope):
+        assert network.stats[block + k + a] == pytest.approx(naive.moments.seen[v, v])
+        for b in range(a):
+            assert matrix[a, b] == pytest.approx(naive.moments.seen[scope[b], v])
+
+
+def assert_learns_the_same(fast, slow, X, batch_size, X_test):
+    for start in range(0, len(X), batch_size):
+        fast.partial_fit(X[start : start + batch_size])
+        slow.partial_fit(X[start : start + batch_size])
+        assert_same_network(fast.network_, fast.network_.root, slow.root)
+    np.testing.assert_allclose(
+        fast.score_samples(X_test), slow.score_samples(X_test), rtol=1e-7, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 64])
+@pytest.mark.parametrize("max_leaf_vars", [0, 2, 3])
+@pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.2, False), (0.0, True)])
+def test_structure_and_parameters_equal_the_oracle_after_every_batch(
+    batch_size, max_leaf_vars, missing, background
+):
+    X = clusters(1, 200, 5, missing)
+    floor = 1e-4 if missing else 0.0
+    fast, slow = models(5, max_leaf_vars=max_leaf_vars, variance_floor=floor, background=background)
+    assert_learns_the_same(fast, slow, X, batch_size, clusters(2, 50, 5, missing))
+    assert sum(fast.structure_changes_.values()) > 0
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    d=st.integers(1, 6),
+    batch_size=st.integers(1, 40),
+    min_count=st.integers(4, 30),  # two or three rows correlate all pairs alike, up to rounding
+    max_leaf_vars=st.integers(0, 5),
+    n_components=st.integers(1, 3),
+    missing=st.sampled_from([0.0, 0.0, 0.1, 0.6]),
+    merges_per_batch=st.sampled_from([1, 2, 6]),
+    background=st.booleans(),
+    memory=st.sampled_from([None, 30, 500]),
+)
+def test_any_stream_and_settings_equal_the_oracle(
+    seed,
+    d,
+    batch_size,
+    min_count,
+    max_leaf_vars,
+    n_components,
+    missing,
+    merges_per_batch,
+    background,
+    memory,
+):
+    X = clusters(seed, 80, d, missing)
+    fast, slow = models(
+        d, min_count, max_leaf_vars, n_components, 1e-3, merges_per_batch, background, memory
+    )
+    assert_learns_the_same(fast, slow, X, batch_size, clusters(seed + 1, 20, d, missing))
+
+
+def test_parameter_learning_alone_keeps_the_initial_structure():
+    X = clusters(3, 400, 3)
+    fast = OSLRAU(
+        structure_until=0, standardize=False, background=False, variance_floor=0.0, min_count=10
+    )
+    slow = NaiveOSLRAU(3, 0.1, 10, 2, 2, 10**9, 0.0)
+    for start in range(0, 400, 20):
+        fast.partial_fit(X[start : start + 20])
+        slow.partial_fit(X[start : start + 20], grow=False)
+    assert_same_network(fast.network_, fast.network_.root, slow.root)
+    assert fast.n_nodes_ == 1 + 2 * 4
+
+
+def test_structure_learning_stops_after_the_named_number_of_records():
+    X = clusters(4, 600, 4)
+    fast = OSLRAU(structure_until=200, standardize=False, min_count=10, variance_floor=0.0)
+    fast.partial_fit(X[:200], batch_size=10)
+    changes = fast.structure_changes_
+    fast.partial_fit(X[200:], batch_size=10)
+    assert sum(changes.values()) > 0
+    assert fast.structure_changes_ == changes

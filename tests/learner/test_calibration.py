@@ -1,0 +1,78 @@
+"""p-values: right rates, ranks where there are enough scores, a tail where there are not."""
+
+import numpy as np
+import pytest
+from scipy.stats import genpareto
+
+from faust_oslrau.learner.calibration import RECENT, Calibration, fit_tail
+
+
+def calibrated(scores):
+    calibration = Calibration()
+    calibration.update(scores)
+    return calibration
+
+
+def prequential(scores, batch=256):
+    """Return the p-value of each score from those before its batch."""
+    calibration, p_values = Calibration(), []
+    for start in range(0, len(scores), batch):
+        p_values.append(calibration.p_value(scores[start : start + batch]))
+        calibration.update(scores[start : start + batch])
+    return np.concatenate(p_values)
+
+
+STREAMS = {
+    "chi-square": lambda rng, n: -0.5 * rng.chisquare(4, n),
+    "normal": lambda rng, n: rng.normal(-30, 5, n),
+    "heavy": lambda rng, n: -rng.pareto(2.5, n),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("rate", [0.01, 0.001])
+def test_the_realised_rate_is_the_nominal_one_on_a_stationary_stream(name, rate):
+    scores = STREAMS[name](np.random.default_rng(1), 400_000)
+    assert (prequential(scores)[RECENT:] <= rate).mean() == pytest.approx(rate, rel=0.15)
+
+
+def test_atoms_alarm_at_most_at_the_nominal_rate():
+    scores = np.random.default_rng(2).choice([-1.0, -2.0, -9.0], 100_000, p=[0.7, 0.28, 0.02])
+    for rate in (0.05, 0.01, 0.001):
+        assert (prequential(scores)[RECENT:] <= rate).mean() <= rate
+
+
+def test_p_values_are_ranks_above_the_lowest_few():
+    scores = np.random.default_rng(3).normal(size=1000)
+    lowest = np.sort(scores)
+    p_values = calibrated(scores).p_value(lowest[4:])
+    np.testing.assert_array_equal(p_values, (1 + np.arange(5, 1001)) / 1001)
+
+
+def test_below_all_scores_p_values_fall_on_towards_zero_but_never_reach_it():
+    scores = np.random.default_rng(4).normal(size=5000)
+    p_values = calibrated(scores).p_value(np.linspace(scores.min(), -500.0, 1000))
+    assert (np.diff(p_values) <= 0).all() and p_values[-1] > 0
+    assert p_values[0] < 6 / 5001 and p_values[200] < 1e-6
+
+
+def test_the_tail_finds_the_shape_it_was_drawn_from():
+    excess = genpareto(0.25, scale=2.0).rvs(20_000, random_state=5)
+    scores = np.sort(np.concatenate([-10.0 - excess, np.full(180_000, -10.0)]))
+    tail = fit_tail(scores)
+    assert tail.shape == pytest.approx(0.25, abs=0.05)
+    assert tail.scale == pytest.approx(2.0, rel=0.1)
+    assert tail.survival(np.array([-14.0]))[0] == pytest.approx(
+        genpareto(0.25, scale=2.0).sf(4.0), rel=0.05
+    )
+
+
+def test_few_or_equal_scores_have_no_tail():
+    assert fit_tail(np.sort(np.random.default_rng(6).normal(size=100))) is None
+    assert fit_tail(np.zeros(5000)) is None
+    p_values = calibrated(np.zeros(5000)).p_value(np.array([-1.0, 0.0, 1.0]))
+    np.testing.assert_array_equal(p_values, [1 / 5001, 1.0, 1.0])
+
+
+def test_there_is_no_p_value_before_the_first_scores():
+    assert np.isnan(Calibration().p_value(np.array([1.0]))).all()

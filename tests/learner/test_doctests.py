@@ -1,0 +1,23 @@
+"""The examples in the learner's docstrings give what they show."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import faust_oslrau.learner
+
+MODULES = [module.name for module in pkgutil.iter_modules(faust_oslrau.learner.__path__)]
+WITH_EXAMPLES = {"oslrau", "stream", "sklearn", "river"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_give_what_they_show(name):
+    result = doctest.testmod(importlib.import_module(f"faust_oslrau.learner.{name}"))
+    assert result.failed == 0
+    assert result.attempted > 0 or name not in WITH_EXAMPLES
+
+
+def test_the_public_classes_have_examples():
+    assert set(MODULES) >= WITH_EXAMPLES

@@ -1,0 +1,51 @@
+"""The structure drawn: every node and edge once, in the fields' own names and units."""
+
+import networkx
+import numpy as np
+import pytest
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, InvalidInputError
+
+NAMES = ["speed", "load", 'odd "name"', "heat"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return OSLRAU(min_count=20).partial_fit(clusters(1, 600, 4) * 1000 + 5000, batch_size=100)
+
+
+def test_the_graph_has_every_node_and_edge(model):
+    graph = model.to_networkx(NAMES)
+    assert (graph.number_of_nodes(), graph.number_of_edges()) == (model.n_nodes_, model.n_edges_)
+    assert networkx.is_arborescence(graph)
+    kinds = [kind for _, kind in graph.nodes(data="kind")]
+    assert {kind: kinds.count(kind) for kind in model.node_counts_} == model.node_counts_
+
+
+def test_scopes_are_complete_and_decomposable(model):
+    graph = model.to_networkx(NAMES)
+    (root,) = [node for node, degree in graph.in_degree() if degree == 0]
+    assert graph.nodes[root]["scope"] == NAMES
+    for node, data in graph.nodes(data=True):
+        scopes = [graph.nodes[child]["scope"] for child in graph.successors(node)]
+        if data["kind"] == "sum":
+            assert all(scope == data["scope"] for scope in scopes)
+            weights = [weight for _, _, weight in graph.out_edges(node, data="weight")]
+            assert sum(weights) == pytest.approx(1)
+        elif data["kind"] == "product":
+            assert sorted(name for scope in scopes for name in scope) == sorted(data["scope"])
+
+
+def test_dot_names_fields_in_their_units(model):
+    dot = model.to_dot(NAMES)
+    assert dot.startswith("digraph") and dot.count("->") == model.n_edges_
+    assert dot.count("shape=") == model.n_nodes_
+    assert 'odd \\"name\\" =' in dot
+    speeds = [float(part.split("\\n")[0].split('"')[0]) for part in dot.split("speed = ")[1:]]
+    assert 3000 < np.median(speeds) < 8000
+
+
+def test_too_few_names_are_refused(model):
+    with pytest.raises(InvalidInputError, match="expected 4 of them, got 1"):
+        model.to_dot(["a"])

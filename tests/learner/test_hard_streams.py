@@ -1,0 +1,90 @@
+"""Streams that break naive learners: every score finite, and sensible where sense is defined."""
+
+import numpy as np
+import pytest
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+
+N = 6000
+RNG = np.random.default_rng(71)
+Z = RNG.normal(size=(N, 4))
+Z[:, 1] += Z[:, 0]
+
+
+def missing(share):
+    rows = Z.copy()
+    rows[RNG.random(rows.shape) < share] = np.nan
+    return rows
+
+
+def with_column(column):
+    return np.column_stack([Z, column])
+
+
+def with_rows_missing():
+    rows = Z.copy()
+    rows[::3] = np.nan
+    return rows
+
+
+STREAMS = {
+    "units from 1e-9 to 1e9": Z * [1e-9, 1.0, 1e9, 1e-3],
+    "a tiny spread far from zero": 1e6 + 1e-3 * Z,
+    "a constant column": with_column(np.full(N, 5.0)),
+    "all constant": np.full((N, 3), 7.0),
+    "all zero": np.zeros((N, 3)),
+    "duplicated rows": np.repeat(Z[:50], N // 50, axis=0),
+    "integers with few values": RNG.integers(0, 4, (N, 5)).astype(float),
+    "exact linear dependence": np.column_stack([Z, Z[:, 0] + Z[:, 1], 2 * Z[:, 0]]),
+    "Cauchy tails": RNG.standard_cauchy((N, 4)),
+    "lognormal with a large spread": np.exp(3 * Z),
+    "half of the values missing": missing(0.5),
+    "a column that is never observed": with_column(np.full(N, np.nan)),
+    "every third row missing": with_rows_missing(),
+    "a column that starts to move": with_column(np.where(np.arange(N) < N / 2, 5.0, 5.0 + Z[:, 2])),
+    "a column that leaves zero": with_column(np.where(np.arange(N) < N / 2, 0.0, 1e3 * Z[:, 2])),
+    "one field": RNG.normal(size=(N, 1)),
+    "values at the end of the range": np.where(RNG.random((N, 3)) < 0.001, 1e300, Z[:, :3]),
+    "500 fields": RNG.normal(size=(1000, 500)) + RNG.normal(size=(1000, 1)),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_scores_are_finite_and_the_budget_holds(name):
+    scorer = StreamScorer(OSLRAU())
+    block = scorer.process(STREAMS[name])
+    assert np.isfinite(block.log_likelihood[16:]).all()
+    assert ((block.p_value[16 + 32 :] > 0) & (block.p_value[16 + 32 :] <= 1)).all()
+    assert scorer.learner.n_nodes_ <= 2000
+    assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["one field", "exact linear dependence", "half of the values missing"]
+)
+def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name):
+    rows = STREAMS[name]
+    block = StreamScorer(OSLRAU()).process(rows)
+    mean, spread = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    independent = np.nansum(
+        -0.5 * ((rows - mean) / spread) ** 2 - np.log(spread * np.sqrt(2 * np.pi)), axis=1
+    )
+    late = slice(N // 2, None)
+    assert block.log_likelihood[late].mean() > independent[late].mean() - 0.05
+
+
+def test_a_column_that_starts_to_move_is_an_anomaly_and_then_learned():
+    block = StreamScorer(OSLRAU()).process(STREAMS["a column that starts to move"])
+    start = N // 2
+    assert block.is_anomaly[start : start + 100].mean() > 0.9
+    assert np.median(block.log_likelihood[-500:]) > -20
+
+
+def test_units_shift_the_scores_and_nothing_else():
+    powers = 2.0 ** np.array([-30, 0, 30, -10])
+    plain = StreamScorer(OSLRAU()).process(Z)
+    scaled = StreamScorer(OSLRAU()).process(Z * powers)
+    np.testing.assert_allclose(
+        scaled.log_likelihood[16:], plain.log_likelihood[16:] - np.log(powers).sum(), rtol=1e-9
+    )
+    np.testing.assert_array_equal(scaled.is_anomaly, plain.is_anomaly)

@@ -1,0 +1,217 @@
+"""What a user of the model relies on: exact densities, original units, clear errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.stats import multivariate_normal, norm
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
+
+
+def grown(d=3, n=2000, **parameters):
+    X = clusters(5, n, d)
+    return OSLRAU(min_count=20, **parameters).partial_fit(X, batch_size=50), X
+
+
+def test_one_component_without_structure_is_a_product_of_gaussians():
+    X = np.random.default_rng(0).normal([3.0, -1.0], [2.0, 0.5], size=(500, 2))
+    model = OSLRAU.paper(n_init_components=1, structure_until=0)
+    model.partial_fit(X)
+    # the first update of a leaf counts its initial N(0, 1) as one observation
+    mean = X.sum(axis=0) / 501
+    variance = (1 + (X**2).sum(axis=0)) / 501 - mean**2
+    expected = norm(mean, np.sqrt(variance)).logpdf(X).sum(axis=1)
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-12)
+
+
+def test_a_multivariate_leaf_is_the_gaussian_of_its_records():
+    rng = np.random.default_rng(1)
+    X = rng.multivariate_normal([1, 2], [[1.0, 0.8], [0.8, 1.0]], size=400)
+    model = OSLRAU.paper(n_init_components=1, min_count=1, max_leaf_vars=2)
+    model.partial_fit(X[:100]).partial_fit(X[100:])
+    expected = multivariate_normal(X.mean(axis=0), np.cov(X.T, bias=True)).logpdf(X)
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-10)
+    assert model.node_counts_ == {"sum": 0, "product": 0, "leaf": 0, "multivariate_leaf": 1}
+
+
+@pytest.mark.parametrize("max_leaf_vars", [0, 2])
+def test_the_density_of_a_grown_network_integrates_to_one(max_leaf_vars):
+    model, X = grown(d=2, max_leaf_vars=max_leaf_vars)
+    assert model.n_nodes_ > (20 if max_leaf_vars == 0 else 3)
+    axes = [np.linspace(x.min() - 4 * x.std(), x.max() + 4 * x.std(), 1500) for x in X.T]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    cell = np.prod([axis[1] - axis[0] for axis in axes])
+    assert np.exp(model.score_samples(grid)).sum() * cell == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("max_leaf_vars", [0, 2])
+def test_a_missing_field_is_integrated_out(max_leaf_vars):
+    model, X = grown(d=3, max_leaf_vars=max_leaf_vars)
+    axis = np.linspace(X[:, 1].min() - 10, X[:, 1].max() + 10, 20001)
+    rows = np.repeat(X[:1], len(axis), axis=0)
+    rows[:, 1] = axis
+    integral = np.exp(model.score_samples(rows)).sum() * (axis[1] - axis[0])
+    masked = X[:1].copy()
+    masked[0, 1] = np.nan
+    assert model.score_samples(masked)[0] == pytest.approx(np.log(integral), abs=1e-4)
+
+
+def test_a_record_without_any_field_has_density_one():
+    model, _ = grown()
+    assert model.score_samples([[np.nan] * 3]) == pytest.approx([0.0])
+
+
+@settings(max_examples=25)
+@given(cuts=st.lists(st.integers(1, 90), max_size=8), order=st.sampled_from("CF"))
+def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(cuts, order):
+    model, X = grown(d=5, n=600)
+    X = np.asarray(X[:200], order=order)
+    whole = model.score_samples(X)
+    pieces = np.split(X, np.cumsum(cuts)[np.cumsum(cuts) < 200])
+    assert np.concatenate([model.score_samples(piece) for piece in pieces]).tobytes() == (
+        whole.tobytes()
+    )
+    assert model.score_samples(X[7:8])[0] == whole[7]
+
+
+def test_units_change_the_log_density_by_their_logarithm():
+    X = clusters(6, 1000, 3)
+    units = np.array([2.0**-30, 1.0, 2.0**30])  # powers of two, which round nothing
+    plain = OSLRAU(min_count=20).partial_fit(X, batch_size=50)
+    scaled = OSLRAU(min_count=20).partial_fit(X * units, batch_size=50)
+    assert plain.n_nodes_ == scaled.n_nodes_
+    np.testing.assert_allclose(
+        scaled.score_samples(X * units), plain.score_samples(X) - np.log(units).sum(), rtol=1e-6
+    )
+
+
+@settings(max_examples=60)
+@given(
+    X=hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(1, 60), st.integers(1, 4)),
+        elements=st.floats(allow_infinity=False, width=64) | st.sampled_from([0.0, 1.0, 7.0]),
+    ),
+    batch_size=st.integers(1, 20),
+)
+def test_any_finite_stream_gives_finite_densities(X, batch_size):
+    model = OSLRAU(min_count=5)
+    model.partial_fit(X, batch_size=batch_size)
+    assert np.isfinite(model.score_samples(X)).all()
+    model.partial_fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), max_nodes=st.integers(8, 300), batch_size=st.integers(1, 50))
+def test_the_node_budget_is_never_exceeded(seed, max_nodes, batch_size):
+    model = OSLRAU(max_nodes=max_nodes, min_count=5, max_leaf_vars=2)
+    X = clusters(seed, 500, 5)
+    for start in range(0, 500, 100):
+        model.partial_fit(X[start : start + 100], batch_size=batch_size)
+        assert model.n_nodes_ <= max_nodes
+
+
+def test_mixtures_denied_by_the_budget_are_counted():
+    model = OSLRAU(max_nodes=50, min_count=5).partial_fit(clusters(1, 2000, 5), batch_size=50)
+    assert model.structure_changes_["denied"] > 0
+
+
+def test_mini_batches_in_one_call_equal_one_call_each():
+    X = clusters(7, 700, 4, missing=0.05)
+    together = OSLRAU(min_count=20, structure_until=333).partial_fit(X, batch_size=30)
+    apart = OSLRAU(min_count=20, structure_until=333)
+    for start in range(0, len(X), 30):
+        apart.partial_fit(X[start : start + 30])
+    assert together.score_samples(X).tobytes() == apart.score_samples(X).tobytes()
+    assert together.n_records_ == apart.n_records_ == 700
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_does_not_decide_over_the_structure(seed):
+    X = clusters(seed, 800, 3)
+    jitter = 1 + 1e-13 * np.random.default_rng(9).normal(size=X.shape)
+    plain = OSLRAU(min_count=20).partial_fit(X, batch_size=25)
+    shaken = OSLRAU(min_count=20).partial_fit(X * jitter, batch_size=25)
+    assert plain.n_nodes_ == shaken.n_nodes_ > 50
+    np.testing.assert_allclose(shaken.score_samples(X), plain.score_samples(X), rtol=1e-6)
+
+
+def test_with_a_memory_the_model_follows_a_stream_that_changes():
+    old, new = clusters(61, 20_000, 3), clusters(62, 20_000, 3) + 4.0
+    rows, test = np.concatenate([old, new]), clusters(62, 2000, 3) + 4.0
+    remembers = OSLRAU().partial_fit(rows, batch_size=256)
+    forgets = OSLRAU(memory=4000).partial_fit(rows, batch_size=256)
+    fresh = OSLRAU().partial_fit(new, batch_size=256)
+    assert forgets.score_samples(test).mean() > remembers.score_samples(test).mean() + 0.2
+    assert forgets.score_samples(test).mean() > fresh.score_samples(test).mean() - 0.5
+    assert forgets.score_samples(old[:2000]).mean() < remembers.score_samples(old[:2000]).mean()
+
+
+def test_a_field_first_seen_late_is_missing_until_then():
+    X = clusters(8, 400, 3)
+    X[:200, 1] = np.nan
+    model = OSLRAU(min_count=20).partial_fit(X[:200], batch_size=50)
+    unseen = model.score_samples(X[200:])
+    X_without = X[200:].copy()
+    X_without[:, 1] = np.nan
+    np.testing.assert_array_equal(unseen, model.score_samples(X_without))
+    model.partial_fit(X[200:], batch_size=50)
+    assert (model.score_samples(X[200:]) != model.score_samples(X_without)).all()
+
+
+def test_the_scoring_floor_widens_leaves_without_changing_the_model():
+    model, X = grown(variance_floor=0.0)
+    before = model.score_samples(X)
+    floored = model.score_samples(X, variance_floor=0.5)
+    assert floored.max() < before.max()
+    np.testing.assert_array_equal(model.score_samples(X), before)
+
+
+def test_nothing_can_be_asked_before_the_first_batch():
+    with pytest.raises(NotFittedError, match="partial_fit"):
+        OSLRAU().score_samples([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([1.0, 2.0], r"matrix"),
+        ([[np.inf, 1.0, 2.0]], "infinity"),
+        ([[1.0, 2.0]], "expected 3 columns, got 2"),
+    ],
+)
+def test_wrong_input_is_refused_with_what_was_expected(X, message):
+    model, _ = grown()
+    with pytest.raises(InvalidInputError, match=message):
+        model.partial_fit(X)
+    with pytest.raises(InvalidInputError, match=message):
+        model.score_samples(X)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"corr_threshold": 0.0},
+        {"corr_threshold": 1.5},
+        {"min_count": 0},
+        {"max_leaf_vars": -1},
+        {"n_init_components": 0},
+        {"max_nodes": 1},
+        {"variance_floor": -1.0},
+        {"structure_until": -1},
+        {"memory": 0},
+    ],
+)
+def test_a_parameter_out_of_range_is_named(parameters):
+    (name,) = parameters
+    with pytest.raises(InvalidParameterError, match=f"{name} = .*expected"):
+        OSLRAU(**parameters).partial_fit([[1.0, 2.0]])
+
+
+def test_a_budget_too_small_for_the_fields_is_refused():
+    with pytest.raises(InvalidParameterError, match="max_nodes = 4: expected at least 13"):
+        OSLRAU(max_nodes=4).partial_fit(np.zeros((1, 10)))

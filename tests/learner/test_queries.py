@@ -1,0 +1,162 @@
+"""Conditional queries, contributions and samples against brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, InvalidInputError
+
+UNITS = np.array([1.0, 100.0, 0.01])
+X = clusters(31, 3000, 3) * UNITS
+
+
+@pytest.fixture(scope="module", params=[0, 2], ids=["univariate", "multivariate"])
+def model(request):
+    model = OSLRAU(min_count=20, max_leaf_vars=request.param).partial_fit(X, batch_size=50)
+    assert model.n_nodes_ > 20
+    assert (model.node_counts_["multivariate_leaf"] > 1) == (request.param == 2)
+    return model
+
+
+def axis_of(v, n=8001):
+    return np.linspace(X[:, v].min() - 5 * X[:, v].std(), X[:, v].max() + 5 * X[:, v].std(), n)
+
+
+def slice_density(model, row, v):
+    """Density of field v on a grid, given the observed fields of the row."""
+    axis = axis_of(v)
+    rows = np.tile(row, (len(axis), 1))
+    rows[:, v] = axis
+    density = np.exp(model.score_samples(rows) - model.score_samples(row[None]))
+    return axis, density * (axis[1] - axis[0])
+
+
+def test_contributions_are_conditional_log_densities(model):
+    rows = X[:40].copy()
+    rows[3, 1] = rows[7, 0] = rows[7, 2] = np.nan
+    contributions = model.contributions(rows)
+    for v in range(3):
+        rest = rows.copy()
+        rest[:, v] = np.nan
+        expected = model.score_samples(rest) - model.score_samples(rows)
+        expected[np.isnan(rows[:, v])] = np.nan
+        np.testing.assert_allclose(contributions[:, v], expected, atol=1e-9)
+
+
+def test_contributions_keep_their_digits_beside_an_impossible_field(model):
+    row = X[:1].copy()
+    row[0, 0] += 1e9
+    contributions = model.contributions(row)[0]
+    assert np.argmax(contributions) == 0
+    assert np.isfinite(contributions).all()
+
+
+def test_expected_values_are_the_moments_of_the_conditional_density(model):
+    rows = X[:3].copy()
+    rows[2, 2] = np.nan
+    mean, deviation = model.expected(rows)
+    for r, row in enumerate(rows):
+        for v in range(3):
+            rest = row.copy()
+            rest[v] = np.nan
+            axis, density = slice_density(model, rest, v)
+            assert density.sum() == pytest.approx(1, abs=1e-3)
+            centre = (axis * density).sum()
+            spread = np.sqrt(((axis - centre) ** 2 * density).sum())
+            assert mean[r, v] == pytest.approx(centre, abs=2e-3 * UNITS[v])
+            assert deviation[r, v] == pytest.approx(spread, rel=5e-3)
+
+
+def test_missing_fields_are_filled_with_their_conditional_means(model):
+    rows = X[:5].copy()
+    rows[[0, 1, 1, 4], [2, 0, 1, 1]] = np.nan
+    filled = model.impute(rows)
+    observed = ~np.isnan(rows)
+    np.testing.assert_array_equal(filled[observed], rows[observed])
+    for row, complete in zip(rows, filled, strict=True):
+        np.testing.assert_allclose(complete, model.conditional_moments(row)[0], rtol=1e-9)
+
+
+def test_conditional_log_density_is_joint_less_condition(model):
+    condition = X[:20].copy()
+    condition[:, [0, 2]] = np.nan
+    expected = model.score_samples(X[:20]) - model.score_samples(condition)
+    np.testing.assert_array_equal(model.conditional_log_density(X[:20], given=[1]), expected)
+
+
+def test_conditional_moments_equal_those_of_a_fine_grid(model):
+    row = np.array([np.nan, np.nan, X[0, 2]])
+    axes = [np.linspace(axis_of(v)[0], axis_of(v)[-1], 900) for v in (0, 1)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    rows = np.column_stack([grid, np.full(len(grid), row[2])])
+    weight = np.exp(model.score_samples(rows) - model.score_samples(row[None]))
+    weight /= weight.sum()
+    centre = weight @ grid
+    spread = (grid - centre).T @ ((grid - centre) * weight[:, None])
+    mean, covariance = model.conditional_moments(row)
+    np.testing.assert_allclose(mean[:2], centre, rtol=0.01, atol=0.01)
+    np.testing.assert_allclose(covariance[:2, :2], spread, rtol=0.02, atol=0.02)
+    assert mean[2] == row[2] and not covariance[2].any()
+
+
+def test_samples_have_the_moments_of_the_density(model):
+    rows = model.sample(40_000, random_state=1)
+    mean, covariance = model.conditional_moments(np.full(3, np.nan))
+    error = np.sqrt(np.diag(covariance) / len(rows))
+    assert (np.abs(rows.mean(axis=0) - mean) < 5 * error).all()
+    np.testing.assert_allclose(np.cov(rows.T), covariance, rtol=0.1, atol=0.1)
+
+
+def test_samples_fill_cells_of_the_density(model):
+    """Share of samples in boxes against the integral of the density over the box."""
+    rows = model.sample(40_000, random_state=2)
+    edges = np.quantile(X[:, 0], [0, 0.2, 0.5, 0.8, 1.0])
+    for low, high in itertools.pairwise(edges):
+        axis = np.linspace(low, high, 2001)
+        line = np.full((len(axis), 3), np.nan)
+        line[:, 0] = axis
+        probability = np.exp(model.score_samples(line)).mean() * (high - low)
+        share = ((rows[:, 0] >= low) & (rows[:, 0] < high)).mean()
+        assert share == pytest.approx(probability, abs=0.02)
+
+
+def test_conditional_samples_keep_the_given_fields_and_follow_the_condition(model):
+    given = np.array([X[5, 0], np.nan, np.nan])
+    rows = model.sample(40_000, given=given, random_state=3)
+    assert (rows[:, 0] == X[5, 0]).all()
+    mean, covariance = model.conditional_moments(given)
+    error = np.sqrt(np.diag(covariance)[1:] / len(rows))
+    assert (np.abs(rows.mean(axis=0) - mean)[1:] < 5 * error).all()
+    np.testing.assert_allclose(np.cov(rows[:, 1:].T), covariance[1:, 1:], rtol=0.1, atol=0.1)
+
+
+def test_samples_are_reproducible(model):
+    np.testing.assert_array_equal(model.sample(5), model.sample(5))
+    assert (model.sample(5, random_state=1) != model.sample(5, random_state=2)).any()
+
+
+def test_a_single_gaussian_gives_the_textbook_conditional():
+    rng = np.random.default_rng(4)
+    rows = rng.multivariate_normal([1, 2, 3], [[2, 1, 0.5], [1, 2, 1], [0.5, 1, 2]], size=500)
+    model = OSLRAU.paper(n_init_components=1, min_count=1, max_leaf_vars=3)
+    for part in np.split(rows, 5):
+        model.partial_fit(part)
+    assert model.node_counts_["multivariate_leaf"] == model.n_nodes_ == 1
+    mean, covariance = model.conditional_moments(np.full(3, np.nan))
+    row = np.array([np.nan, 2.5, 2.0])
+    gain = covariance[0, 1:] @ np.linalg.inv(covariance[1:, 1:])
+    expected = mean[0] + gain @ (row[1:] - mean[1:])
+    variance = covariance[0, 0] - gain @ covariance[1:, 0]
+    assert model.impute(row[None])[0, 0] == pytest.approx(expected)
+    assert model.expected(row[None])[1][0, 0] == pytest.approx(np.sqrt(variance))
+    marginal = multivariate_normal(mean[1:], covariance[1:, 1:]).logpdf(row[1:])
+    assert model.score_samples(row[None])[0] == pytest.approx(marginal)
+
+
+def test_queries_refuse_rows_of_another_width(model):
+    for query in (model.contributions, model.expected, model.impute):
+        with pytest.raises(InvalidInputError):
+            query(np.zeros((2, 4)))

@@ -1,0 +1,135 @@
+"""The density estimator by scikit-learn's own checks, and in its tools."""
+
+import importlib
+import pickle
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from streams import clusters
+
+import faust_oslrau.learner.sklearn as adapter
+from faust_oslrau.learner import OSLRAU, InvalidParameterError
+from faust_oslrau.learner.sklearn import OSLRAUDensity
+
+X = clusters(0, 600, 3)
+X_test = clusters(0, 900, 3)[600:]
+
+
+# None is expected to fail. scikit-learn itself skips its check of the array API, which needs
+# SCIPY_ARRAY_API=1 in the environment.
+@parametrize_with_checks(
+    [OSLRAUDensity(), OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16)]
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_fit_forgets_and_learns_mini_batches():
+    density = OSLRAUDensity(OSLRAU(min_count=20), batch_size=50).fit(X_test).fit(X)
+    model = OSLRAU(min_count=20).partial_fit(X, batch_size=50)
+    np.testing.assert_array_equal(density.score_samples(X_test), model.score_samples(X_test))
+    assert density.learner_.n_records_ == len(X)
+
+
+def test_partial_fit_goes_on_by_one_mini_batch():
+    density, model = OSLRAUDensity(), OSLRAU()
+    for start in range(0, 600, 200):
+        density.partial_fit(X[start : start + 200])
+        model.partial_fit(X[start : start + 200])
+    np.testing.assert_array_equal(density.score_samples(X_test), model.score_samples(X_test))
+
+
+def test_the_learner_given_is_left_alone_and_what_it_learned_is_not_used():
+    taught = OSLRAU(min_count=20).partial_fit(X_test)
+    before = taught.to_bytes()
+    density = OSLRAUDensity(taught).fit(X)
+    assert density.learner_.n_records_ == len(X) and taught.to_bytes() == before
+    assert clone(density).learner.n_records_ == 0
+    assert clone(density).learner.min_count == 20
+
+
+def test_score_is_the_mean_log_density():
+    density = OSLRAUDensity().fit(X)
+    assert density.score(X_test) == pytest.approx(density.score_samples(X_test).mean())
+    assert density.score(X_test) > density.score(X_test + 20)
+
+
+def test_samples_are_rows_that_a_seed_repeats():
+    density = OSLRAUDensity().fit(X)
+    rows = density.sample(500, random_state=1)
+    np.testing.assert_array_equal(rows, density.sample(500, random_state=1))
+    assert rows.shape == (500, 3) and density.score(rows) > density.score(X_test) - 2
+
+
+def test_before_fit_queries_are_refused():
+    for query in (lambda d: d.score_samples(X), lambda d: d.sample()):
+        with pytest.raises(NotFittedError):
+            query(OSLRAUDensity())
+
+
+def test_missing_values_are_marginalised():
+    holes = clusters(1, 400, 3, missing=0.2)
+    density = OSLRAUDensity().fit(holes)
+    model = OSLRAU().partial_fit(holes, batch_size=256)
+    np.testing.assert_array_equal(density.score_samples(holes), model.score_samples(holes))
+    assert np.isfinite(density.score_samples(holes)).all()
+
+
+def test_names_of_columns_are_kept_and_checked():
+    density = OSLRAUDensity().fit(pa.table(dict(zip("abc", X.T, strict=True))))
+    assert density.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        density.score_samples(pa.table(dict(zip("abz", X.T, strict=True))))
+
+
+def test_a_grid_search_in_a_pipeline_finds_the_better_hyper_parameters():
+    pipeline = make_pipeline(StandardScaler(), OSLRAUDensity(OSLRAU(background=False)))
+    grid = {
+        "oslraudensity__learner__structure_until": [0, None],
+        "oslraudensity__batch_size": np.array([50, 100]),
+    }
+    correlated = X[:, :1] + 0.01 * X
+    search = GridSearchCV(pipeline, grid, cv=2).fit(correlated)
+    assert search.best_params_["oslraudensity__learner__structure_until"] is None
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    assert search.best_estimator_.score_samples(correlated).shape == (600,)
+
+
+def test_hyper_parameters_from_a_numpy_grid_can_be_written():
+    model = OSLRAU(min_count=np.int64(20), corr_threshold=np.float64(0.2)).partial_fit(X)
+    again = OSLRAU.from_bytes(model.to_bytes())
+    assert again.get_params() == model.get_params()
+
+
+def test_an_unknown_hyper_parameter_is_refused():
+    with pytest.raises(InvalidParameterError, match="min_counts = 3: expected one of corr_thr"):
+        OSLRAU().set_params(min_counts=3)
+
+
+def test_a_representation_names_what_differs_from_the_defaults():
+    assert (
+        repr(OSLRAUDensity(OSLRAU(min_count=20))) == "OSLRAUDensity(learner=OSLRAU(min_count=20))"
+    )
+
+
+def test_pickling_keeps_every_bit():
+    density = OSLRAUDensity().fit(X)
+    again = pickle.loads(pickle.dumps(density))
+    np.testing.assert_array_equal(again.score_samples(X_test), density.score_samples(X_test))
+    np.testing.assert_array_equal(
+        again.partial_fit(X).score_samples(X_test), density.partial_fit(X).score_samples(X_test)
+    )
+
+
+def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'faust-oslrau\[sklearn\]'"):
+        importlib.reload(adapter)

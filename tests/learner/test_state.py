@@ -1,0 +1,128 @@
+"""State as bytes: exact to the bit, and nothing but a clear error from anything else."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
+from faust_oslrau.learner.state import MAGIC, pack, unpack
+
+X = clusters(21, 1200, 4, missing=0.05)
+
+
+def trained(n=600, **parameters):
+    return OSLRAU(min_count=20, **parameters).partial_fit(X[:n], batch_size=30)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"max_leaf_vars": 0}, {"n_init_components": 1}])
+def test_learning_after_a_round_trip_equals_learning_without_it(parameters):
+    model = trained(**parameters)
+    copy = OSLRAU.from_bytes(model.to_bytes())
+    assert copy.to_bytes() == model.to_bytes()
+    for start in range(600, 1200, 50):
+        model.partial_fit(X[start : start + 50])
+        copy.partial_fit(X[start : start + 50])
+    assert copy.to_bytes() == model.to_bytes()
+    assert copy.score_samples(X).tobytes() == model.score_samples(X).tobytes()
+    assert copy.structure_changes_ == model.structure_changes_
+    assert copy.n_records_ == model.n_records_ == 1200
+
+
+def test_a_model_without_data_keeps_its_parameters():
+    copy = OSLRAU.from_bytes(OSLRAU(corr_threshold=0.3, max_nodes=None).to_bytes())
+    assert (copy.corr_threshold, copy.max_nodes, copy.n_records_) == (0.3, None, 0)
+
+
+@settings(max_examples=30)
+@given(cut=st.integers(0, 1200))
+def test_a_scorer_goes_on_from_any_record_to_the_same_bits(cut):
+    whole, scorer = (StreamScorer(OSLRAU(min_count=32), batch_size=64) for _ in range(2))
+    expected = whole.process(X)
+    scorer.process(X[:cut])
+    copy = StreamScorer.from_bytes(scorer.to_bytes())
+    rest = copy.process(X[cut:])
+    for name in ("log_likelihood", "p_value", "is_anomaly", "n_learned", "warming_up"):
+        assert getattr(rest, name).tobytes() == getattr(expected, name)[cut:].tobytes()
+    assert copy.to_bytes() == whole.to_bytes()
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_damaged_bytes_give_one_clear_error(data):
+    good = STATES[data.draw(st.integers(0, len(STATES) - 1))]
+    how = data.draw(st.sampled_from(["flip", "cut", "add"]))
+    if how == "flip":
+        at = data.draw(st.integers(0, len(good) - 1))
+        bad = good[:at] + bytes([good[at] ^ data.draw(st.integers(1, 255))]) + good[at + 1 :]
+    elif how == "cut":
+        bad = good[: data.draw(st.integers(0, len(good) - 1))]
+    else:
+        bad = good + data.draw(st.binary(min_size=1, max_size=20))
+    for read in (OSLRAU.from_bytes, StreamScorer.from_bytes):
+        with pytest.raises(StateError):
+            read(bad)
+
+
+STATES = [trained(200).to_bytes(), OSLRAU().to_bytes()]
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_hostile_arrays_with_a_right_checksum_never_crash(data):
+    """Whatever is accepted must still be a model that can score and learn."""
+    values, arrays = unpack(STATES[0], "OSLRAU")
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    array = arrays[name]
+    if data.draw(st.booleans()) and len(array) > 0:
+        at = data.draw(st.integers(0, len(array) - 1))
+        elements = st.floats(width=64) if array.dtype.kind == "f" else st.integers(-128, 127)
+        array[at] = data.draw(elements)
+    else:
+        arrays[name] = np.resize(array, data.draw(st.integers(0, len(array) + 3)))
+    try:
+        model = OSLRAU.from_bytes(pack("OSLRAU", values, arrays))
+    except StateError:
+        return
+    assert np.isfinite(model.score_samples(X[:50])).all()
+    model.partial_fit(X[:50])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {"kind": "OSLRAU", "values": {}, "arrays": []},
+        {"kind": "OSLRAU", "values": {"parameters": {"evil": 1}, "n_records": 0}, "arrays": []},
+        {"kind": "OSLRAU", "values": [], "arrays": [["a", "<f8", [2**60]]]},
+        {"kind": "OSLRAU", "values": {}, "arrays": [["a", "O", [1]]]},
+        {"kind": "OSLRAU", "values": {}, "arrays": [["a", "<f8", [-1]]]},
+    ],
+)
+def test_headers_that_promise_what_is_not_there_are_refused(header):
+    from hashlib import blake2b
+
+    text = json.dumps(header).encode()
+    body = MAGIC + len(text).to_bytes(4, "little") + text
+    with pytest.raises(StateError):
+        OSLRAU.from_bytes(body + blake2b(body, digest_size=16).digest())
+
+
+def test_another_format_version_is_named():
+    good = trained(100).to_bytes()
+    with pytest.raises(StateError, match="format version 1, got 9"):
+        OSLRAU.from_bytes(good[:7] + b"\x09" + good[8:])
+
+
+def test_a_scorers_bytes_are_no_model():
+    with pytest.raises(StateError, match="'OSLRAU', got 'StreamScorer'"):
+        OSLRAU.from_bytes(StreamScorer(OSLRAU()).to_bytes())
+
+
+def test_the_state_of_a_node_takes_a_few_hundred_bytes():
+    model = OSLRAU(min_count=20).partial_fit(clusters(22, 6000, 8), batch_size=64)
+    assert model.n_nodes_ > 300
+    assert len(model.to_bytes()) < 400 * model.n_nodes_

@@ -1,0 +1,136 @@
+"""The promise: scores are a function of the partition's records alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StreamScorer
+
+X = clusters(11, 1500, 4, missing=0.03)
+
+
+def run(cuts, rows=X, **parameters):
+    scorer = StreamScorer(OSLRAU(min_count=32), **parameters)
+    pieces = np.split(rows, [cut for cut in np.cumsum(cuts) if cut < len(rows)])
+    return scorer, [scorer.process(piece) for piece in pieces]
+
+
+def joined(blocks, name):
+    return np.concatenate([getattr(block, name) for block in blocks])
+
+
+ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "warming_up", "contributions"]
+
+
+@settings(max_examples=20)
+@given(cuts=st.lists(st.integers(0, 400), max_size=30))
+def test_any_cutting_of_the_stream_gives_the_same_bits(cuts):
+    _, whole = run([], alarm_rate=0.01)
+    _, pieces = run(cuts, alarm_rate=0.01)
+    for name in ARRAYS:
+        assert joined(pieces, name).tobytes() == joined(whole, name).tobytes()
+
+
+def test_learning_happens_after_16_48_112_240_and_then_every_batch():
+    _, (block,) = run([])
+    boundaries = np.flatnonzero(np.diff(block.n_learned)) + 1
+    assert boundaries.tolist() == [16, 48, 112, 240, 496, 752, 1008, 1264]
+    assert block.n_learned[boundaries].tolist() == boundaries.tolist()
+    assert block.learned == 1264
+
+
+def test_a_small_batch_size_caps_the_growing_batches():
+    _, (block,) = run([], batch_size=40)
+    boundaries = np.flatnonzero(np.diff(block.n_learned)) + 1
+    assert boundaries[:4].tolist() == [16, 48, 88, 128]
+
+
+def test_the_first_16_records_have_no_score_and_240_are_flagged():
+    _, (block,) = run([])
+    assert np.isnan(block.log_likelihood).tolist() == [True] * 16 + [False] * (len(X) - 16)
+    assert block.warming_up.tolist() == [True] * 240 + [False] * (len(X) - 240)
+    assert not block.is_anomaly[:16].any()
+
+
+def test_a_record_never_influences_its_own_score():
+    changed = X.copy()
+    changed[700] *= 50
+    _, (before,) = run([])
+    _, (after,) = run([], rows=changed)
+    assert before.log_likelihood[:700].tobytes() == after.log_likelihood[:700].tobytes()
+    assert before.log_likelihood[701:752].tobytes() == after.log_likelihood[701:752].tobytes()
+    assert after.log_likelihood[700] < before.log_likelihood[700]
+
+
+def test_p_values_count_the_recent_scores_that_were_no_higher():
+    _, (block,) = run([])
+    recent = block.log_likelihood[16:1264]
+    expected = [(1 + (recent <= x).sum()) / (len(recent) + 1) for x in block.log_likelihood[1264:]]
+    usual = np.array(expected) > 6 / 1249
+    np.testing.assert_array_equal(block.p_value[1264:][usual], np.array(expected)[usual])
+    assert (block.p_value[1264:][~usual] <= 6 / 1249).all()
+
+
+def test_an_impossible_record_is_an_anomaly_with_its_field_to_blame():
+    rows = np.vstack([X, clusters(12, 1, 4)])
+    rows[-1] = np.nanmean(X, axis=0)
+    rows[-1, 2] += 1000
+    _, (block,) = run([], rows=rows, alarm_rate=0.01)
+    assert block.is_anomaly[-1]
+    assert len(block.contributions) == block.is_anomaly.sum()
+    assert np.argmax(block.contributions[-1]) == 2
+
+
+def test_a_frozen_scorer_learns_nothing():
+    model = OSLRAU().partial_fit(X, batch_size=100)
+    block = StreamScorer(model, learning=False).process(X)
+    np.testing.assert_array_equal(block.log_likelihood, model.score_samples(X))
+    assert block.learned == 0 and model.n_records_ == len(X)
+
+
+def test_no_rows_give_an_empty_block():
+    block = StreamScorer(OSLRAU()).process(np.empty((0, 4)))
+    assert len(block.log_likelihood) == 0 and block.contributions.shape == (0, 4)
+
+
+def test_the_callers_array_may_change_afterwards():
+    rows = X.copy()
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(rows[:10])
+    rows[:] = 0
+    again = StreamScorer(OSLRAU())
+    again.process(X[:10])
+    a, b = scorer.process(X[10:100]), again.process(X[10:100])
+    assert a.log_likelihood.tobytes() == b.log_likelihood.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"batch_size": 8}, "batch_size = 8"), ({"alarm_rate": 0.0}, "alarm_rate = 0.0")],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        StreamScorer(OSLRAU(), **parameters)
+
+
+def test_a_learner_with_wrong_parameters_is_refused_at_once():
+    with pytest.raises(InvalidParameterError, match="min_count"):
+        StreamScorer(OSLRAU(min_count=0))
+
+
+@pytest.mark.parametrize("n", [3, 300])
+def test_a_refused_call_leaves_the_scorer_as_it_was(n):
+    scorer, _ = run([], rows=X[:n])
+    before = scorer.to_bytes()
+    for bad in (np.full((2, 4), np.inf), np.zeros((2, 5)), np.zeros(4)):
+        with pytest.raises(InvalidInputError):
+            scorer.process(bad)
+    assert scorer.to_bytes() == before
+
+
+def test_rows_of_another_width_are_refused():
+    scorer, _ = run([])
+    with pytest.raises(InvalidInputError, match="expected 4 columns, got 5"):
+        scorer.process(np.zeros((3, 5)))

@@ -1,0 +1,109 @@
+"""The dashboards and rules as the tests read them: panels, alerts, expressions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "docker" / "prometheus" / "rules.yml"
+DASHBOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
+
+# What Grafana puts in for its variables, as with "All" chosen. The window has to hold two scrapes.
+_VARIABLES = {
+    "$job": ".*",
+    "$instance": ".*",
+    "$topic": ".*",
+    "$partition": ".*",
+    "$__rate_interval": "10s",
+}
+
+
+def load(path: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the panels that show something."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def rules(text: str | None = None) -> list[dict[str, Any]]:
+    groups = yaml.safe_load(text or RULES.read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def alerts() -> dict[str, dict[str, Any]]:
+    return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+
+def filled_in(expression: str) -> str:
+    """Return an expression with Grafana's variables replaced by values."""
+    for name, value in _VARIABLES.items():
+        expression = expression.replace(name, value)
+    return expression
+
+
+def panel_expressions() -> dict[str, str]:
+    """Return the expressions of all panels, by dashboard, panel and query."""
+    return {
+        f"{path.stem}/{panel['id']}/{target['refId']}": filled_in(target["expr"])
+        for path in DASHBOARDS
+        for panel in panels(load(path))
+        for target in panel["targets"]
+    }
+
+
+def annotation_expressions() -> dict[str, str]:
+    return {
+        f"{path.stem}/{annotation['name']}": filled_in(annotation["expr"])
+        for path in DASHBOARDS
+        for annotation in load(path)["annotations"]["list"]
+    }
+
+
+def rule_expressions(text: str | None = None) -> dict[str, str]:
+    return {rule.get("alert") or rule["record"]: rule["expr"] for rule in rules(text)}
+
+
+def hurried(text: str) -> str:
+    """Return rules or an expression with windows of seconds, so that a test need not wait."""
+    text = re.sub(r"\[\d+[mhd]\]", "[10s]", text)
+    text = re.sub(r"offset \d+[mh]", "offset 3s", text)
+    return re.sub(r"(for|interval): \d+[smh]", r"\1: 1s", text)
+
+
+def operands(expression: Any) -> Iterator[Any]:
+    """Yield the parts of an expression that comparisons and set operators hold together."""
+    if isinstance(expression, promql_parser.ParenExpr):
+        yield from operands(expression.expr)
+    elif isinstance(expression, promql_parser.BinaryExpr) and _filters(expression):
+        yield from operands(expression.lhs)
+        yield from operands(expression.rhs)
+    elif not isinstance(expression, promql_parser.NumberLiteral):
+        yield expression
+
+
+def _filters(expression: Any) -> bool:
+    return str(expression.op) in {">", "<", ">=", "<=", "==", "!=", "and", "or", "unless"}
+
+
+def metric_names(expression: str) -> set[str]:
+    """Return the names of the series that an expression reads."""
+    found: set[str] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, promql_parser.VectorSelector):
+            found.add(node.name)
+        elif isinstance(node, promql_parser.MatrixSelector):
+            found.add(node.vector_selector.name)
+
+    promql_parser.walk(promql_parser.parse(expression), visit)
+    return found

@@ -1,0 +1,168 @@
+"""Programs of the tests: a worker, a producer, Prometheus and Alertmanager, each a process."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+from dashboards import RULES, hurried
+
+_PATIENCE_SECONDS = 120.0
+FAUST_OSLRAU = str(Path(sys.executable).with_name("faust-oslrau"))
+
+_PROMETHEUS = """
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: [rules.yml]
+alerting: {{alertmanagers: [{{static_configs: [{{targets: ["127.0.0.1:{alertmanager}"]}}]}}]}}
+scrape_configs:
+  - {{job_name: faust-oslrau, static_configs: [{{targets: ["127.0.0.1:{worker}"]}}]}}
+"""
+_ALERTMANAGER = """
+route: {{receiver: test, group_wait: 0s, group_interval: 1s}}
+receivers: [{{name: test, webhook_configs: [{{url: "http://127.0.0.1:{webhook}/"}}]}}]
+"""
+
+
+def wait_for(what: str, look: Callable[[], Any]) -> Any:
+    """Return what `look` finds, once it is something true."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"still no {what}"
+        time.sleep(0.2)
+    return found
+
+
+class Server:
+    """A process with a web port, killed at the end."""
+
+    def __init__(
+        self, command: Sequence[str], port: int, log: Path, environment: Mapping[str, str] = {}
+    ) -> None:
+        self.port = port
+        self._log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, **environment}, stdout=output, stderr=output
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def get(self, page: str, **query: str) -> str:
+        """Return the text of a page, nothing where nobody answers."""
+        address = f"http://127.0.0.1:{self.port}{page}?{urllib.parse.urlencode(query)}"
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                text: str = answer.read().decode()
+                return text
+        except OSError:
+            return ""
+
+    def wait_ready(self, page: str) -> Self:
+        wait_for(f"answer of {page}: {self._log.read_text()[-2000:]}", lambda: self.get(page))
+        return self
+
+
+def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
+    environment = {
+        "OSLRAU_BROKER": broker,
+        "OSLRAU_APP_ID": topic,
+        "OSLRAU_SOURCE_TOPICS": topic,
+        "OSLRAU_SCORES_TOPIC": f"{topic}-scores",
+        "OSLRAU_ANOMALIES_TOPIC": f"{topic}-anomalies",
+        "OSLRAU_DEAD_LETTER_TOPIC": f"{topic}-dead-letters",
+        "OSLRAU_WEB_PORT": str(port),
+        "OSLRAU_SESSION_TIMEOUT": "6",
+    }
+    return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)
+
+
+class Prometheus(Server):
+    """A Prometheus with the project's rules, that scrapes one worker each second."""
+
+    def __init__(self, program: str, folder: Path, port: int, **ports: int) -> None:
+        (folder / "rules.yml").write_text(hurried(RULES.read_text()))
+        config = folder / "prometheus.yml"
+        config.write_text(_PROMETHEUS.format(**ports))
+        options = [
+            f"--config.file={config}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ]
+        super().__init__([program, *options], port, folder / "prometheus.log")
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """Return the series of an instant query that are numbers."""
+        answer = json.loads(self.get("/api/v1/query", query=expression) or "{}")
+        assert answer.get("status") == "success", f"{expression}: {answer}"
+        found: list[dict[str, Any]] = answer["data"]["result"]
+        return [series for series in found if not math.isnan(float(series["value"][1]))]
+
+
+class Alertmanager(Server):
+    """An Alertmanager that sends all alerts to a webhook."""
+
+    def __init__(self, program: str, folder: Path, port: int, **ports: int) -> None:
+        config = folder / "alertmanager.yml"
+        config.write_text(_ALERTMANAGER.format(**ports))
+        options = [
+            f"--config.file={config}",
+            f"--storage.path={folder / 'alertmanager'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--cluster.listen-address=",
+        ]
+        super().__init__([program, *options], port, folder / "alertmanager.log")
+
+
+class Webhook:
+    """Takes the alerts that an Alertmanager sends."""
+
+    def __init__(self) -> None:
+        self.alerts: list[dict[str, Any]] = []
+        alerts = self.alerts
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                alerts.extend(json.loads(body)["alerts"])
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_port
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def firing(self, name: str) -> list[dict[str, Any]]:
+        return [
+            alert
+            for alert in self.alerts
+            if alert["labels"]["alertname"] == name and alert["status"] == "firing"
+        ]

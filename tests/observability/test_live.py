@@ -1,0 +1,68 @@
+"""A real Prometheus scrapes a worker that reads a real Kafka."""
+
+from __future__ import annotations
+
+import re
+
+import promql_parser
+import pytest
+from dashboards import (
+    annotation_expressions,
+    filled_in,
+    hurried,
+    metric_names,
+    operands,
+    panel_expressions,
+    rule_expressions,
+)
+from servers import wait_for
+
+pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(240)]
+
+_RECORDED = {name for name in rule_expressions() if ":" in name}
+# Prometheus itself makes these.
+_OF_PROMETHEUS = {"up", "ALERTS"}
+# What these look for is not there while all is well.
+_EMPTY = {
+    "OslrauNoWorker": "absent() has nothing to say while a worker answers",
+}
+
+
+def _conditions():
+    """Return what alerts and annotations compare, part by part, by their names."""
+    for name, expression in (rule_expressions() | annotation_expressions()).items():
+        if name not in _EMPTY:
+            for number, part in enumerate(operands(promql_parser.parse(hurried(expression)))):
+                yield pytest.param(part.prettify(), id=f"{name}-{number}")
+
+
+def test_every_metric_that_a_dashboard_or_rule_names_is_on_the_page(observed):
+    expressions = {**panel_expressions(), **annotation_expressions(), **rule_expressions()}
+    named = {name for expression in expressions.values() for name in metric_names(expression)}
+    page = observed.worker.get("/metrics")
+    exposed = {line.split("{")[0].split(" ")[0] for line in page.splitlines()}
+    assert named - _RECORDED - _OF_PROMETHEUS <= exposed
+
+
+@pytest.mark.parametrize("expression", panel_expressions().values(), ids=panel_expressions())
+def test_every_panel_shows_data(observed, expression):
+    wait_for(f"data of {expression}", lambda: observed.prometheus.query(expression))
+
+
+@pytest.mark.parametrize("expression", list(_conditions()))
+def test_every_part_of_every_alert_and_annotation_sees_data(observed, expression):
+    wait_for(f"data of {expression}", lambda: observed.prometheus.query(filled_in(expression)))
+
+
+def test_the_live_dead_letters_raise_their_alert_and_alertmanager_passes_it_on(observed):
+    (alert, *_) = wait_for("alert", lambda: observed.webhook.firing("OslrauDeadLetters"))
+    summary = alert["annotations"]["summary"]
+    # One record in 97, about: what Prometheus sees of it depends on when it looks.
+    assert re.fullmatch(r"\d\.\d+% of the records of observed-\w+ are rejected\.", summary)
+
+
+def test_a_killed_worker_raises_its_alerts(observed):
+    assert not observed.webhook.firing("OslrauWorkerDown")
+    observed.worker.kill()
+    wait_for("alert", lambda: observed.webhook.firing("OslrauWorkerDown"))
+    wait_for("alert", lambda: observed.webhook.firing("OslrauNoWorker"))

@@ -1,0 +1,121 @@
+"""What the wheel holds, and which package may import which."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("learner", "topics", "app")
+
+
+def _imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def _imports_of_the_project(package: str) -> set[str]:
+    names = {name for file in (ROOT / package).rglob("*.py") for name in _imported(file)}
+    return {name.split(".")[1] for name in names if name.startswith("faust_oslrau.")}
+
+
+def _foreign_imports(package: str) -> set[str]:
+    names = {name for file in (ROOT / package).rglob("*.py") for name in _imported(file)}
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"faust_oslrau"}
+
+
+@pytest.mark.parametrize("package", ["learner", "topics"])
+def test_learner_and_topics_import_no_other_package_of_the_project(package: str) -> None:
+    assert _imports_of_the_project(package) <= {package}
+
+
+def test_the_learner_needs_numpy_scipy_and_its_compiler_only() -> None:
+    optional = {"networkx", "river", "sklearn"}
+    assert _foreign_imports("learner") - optional <= {"numpy", "scipy", "numba"}
+    code = f"import sys, faust_oslrau.learner; print({optional} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert loaded.stdout.strip() == "set()", loaded.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_relative_import_leaves_its_package(package: str) -> None:
+    for file in (ROOT / package).rglob("*.py"):
+        depth = len(file.relative_to(ROOT / package).parts)
+        for node in ast.walk(ast.parse(file.read_text())):
+            assert not (isinstance(node, ast.ImportFrom) and node.level > depth), file
+
+
+def test_every_folder_with_code_is_declared() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        declared = set(tomllib.load(file)["tool"]["setuptools"]["packages"])
+    folders = {file.parent.relative_to(ROOT) for p in PACKAGES for file in (ROOT / p).rglob("*.py")}
+    assert {f"faust_oslrau.{'.'.join(folder.parts)}" for folder in folders} == declared
+
+
+def test_tested_versions_are_pinned_without_hashes_or_addresses() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert pins
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+]+", pin)] == []
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: a stale build/ in the checkout would go into it."""
+    source = tmp_path_factory.mktemp("source")
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, source / package)
+    for file in (ROOT / "pyproject.toml", ROOT / "LICENSE", *ROOT.glob("*.md")):
+        shutil.copy(file, source)
+    out = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "-w", out, source], check=True)
+    (built,) = out.iterdir()
+    return built
+
+
+def test_the_wheel_puts_nothing_but_faust_oslrau_into_site_packages(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert tops == {"faust_oslrau", f"faust_oslrau-{version('faust-oslrau')}.dist-info"}
+
+
+def test_the_wheel_holds_every_module_the_type_marks_and_the_licence(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    code = {
+        f"faust_oslrau/{f.relative_to(ROOT)}" for p in PACKAGES for f in (ROOT / p).rglob("*.py")
+    }
+    marks = {f"faust_oslrau/{package}/py.typed" for package in PACKAGES}
+    data = {f"faust_oslrau/app/brokers/{name}" for name in ("pom.xml", "log4j2.properties")}
+    assert code | marks | data <= names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_installed_wheel_imports_and_has_its_command(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    binaries = tmp_path / "venv" / "bin"
+    pip = [sys.executable, "-m", "pip", "--python", str(binaries / "python")]
+    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", wheel], check=True)
+    # Dependencies come from this environment, by a path entry; its editable install does not.
+    site = next((tmp_path / "venv").glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    code = "import faust_oslrau.learner, faust_oslrau.topics, faust_oslrau.app as app"
+    run = [str(binaries / "python"), "-c", f"{code}; print(app.__file__)"]
+    imported = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(imported.stdout.strip()).is_relative_to(site)
+    shown = subprocess.run([binaries / "faust-oslrau", "--version"], capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout.split()[-1]) == (0, version("faust-oslrau"))

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from faust_oslrau.topics import Reason, Record, Rejection, dead_letter, message_bytes
+
+REJECTION = Rejection(Reason.NOT_JSON, "unexpected end of data")
+TRACE = ("trace", b"\x00\x01")
+RECORD = Record("features", 3, 42, 1700000000000, b"pump-1", b'{"x": \xff', (TRACE,))
+REASON_HEADERS = (
+    ("oslrau-reason", b"not_json"),
+    ("oslrau-detail", b"unexpected end of data"),
+    ("oslrau-topic", b"features"),
+    ("oslrau-partition", b"3"),
+    ("oslrau-offset", b"42"),
+)
+
+
+def test_a_dead_letter_is_the_record_with_the_reason_behind_its_headers():
+    letter = dead_letter(RECORD, REJECTION, 10_000)
+    assert (letter.key, letter.value) == (RECORD.key, RECORD.value)
+    assert (letter.offset, letter.timestamp) == (42, 1700000000000)
+    assert letter.headers == (TRACE, *REASON_HEADERS)
+
+
+def test_a_null_key_and_a_null_value_stay_null():
+    letter = dead_letter(RECORD._replace(key=None, value=None), REJECTION, 10_000)
+    assert letter.key is None and letter.value is None
+
+
+def test_what_does_not_fit_goes_as_reason_and_source_offset_alone():
+    record = RECORD._replace(value=b"x" * 10_000)
+    size = message_bytes(record.key, record.value, (*record.headers, *REASON_HEADERS))
+    assert dead_letter(record, REJECTION, size).value == record.value
+    letter = dead_letter(record, REJECTION, size - 1)
+    assert letter.key is None and letter.value is None
+    assert letter.headers == (*REASON_HEADERS, ("oslrau-left-out-bytes", str(size).encode()))
+
+
+def test_headers_without_a_content_are_kept():
+    letter = dead_letter(RECORD._replace(headers=(("empty", None),)), REJECTION, 10_000)
+    assert letter.headers[0] == ("empty", None)
+
+
+def test_a_detail_of_any_length_is_cut():
+    rejection = Rejection(Reason.NOT_A_NUMBER, "é" * 100_000)
+    assert message_bytes(None, None, dead_letter(RECORD, rejection, 10_000).headers) < 2_000

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from faust_oslrau.topics import FeatureDecoder, Reason
+from faust_oslrau.topics.features import MAX_AUTO_FIELDS
+
+LIMIT = 1_000_000
+
+
+def decode_one(value, fields=("x",), limit=LIMIT):
+    block = FeatureDecoder(fields, limit).decode([value])
+    assert len(block.rows) + len(block.rejected) == 1
+    return block.rows[0] if len(block.rows) else block.rejected[0][1]
+
+
+def reason_of(value, fields=("x",), limit=LIMIT):
+    return decode_one(value, fields, limit).reason
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'{"x": 1.5}', 1.5),
+        (b'{"x": 3}', 3.0),
+        (b'{"x": true}', 1.0),
+        (b'{"x": false}', 0.0),
+        (b'{"x": 9007199254740993}', 9007199254740992.0),
+        (b'{"x": 18446744073709551616}', 2.0**64),
+        (b'{"x": -123456789012345678901234567890}', -1.2345678901234568e29),
+        (b'{"x": 1e-400}', 0.0),
+        (b'{"x": 1, "x": 2}', 2.0),
+        (b' {"x": 1, "note": "\xc3\xa9"}\n', 1.0),
+    ],
+)
+def test_numbers_of_any_kind_become_float64(value, expected):
+    assert decode_one(value).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, Reason.NO_VALUE),
+        (b"", Reason.NOT_JSON),
+        (b" ", Reason.NOT_JSON),
+        (b'{"x": 1', Reason.NOT_JSON),
+        (b'{"x": 1}}', Reason.NOT_JSON),
+        (b'{"x": 1}\x00', Reason.NOT_JSON),
+        (b"{'x': 1}", Reason.NOT_JSON),
+        (b'{"x": 01}', Reason.NOT_JSON),
+        (b'{"x": NaN}', Reason.NOT_JSON),
+        (b'{"x": Infinity}', Reason.NOT_JSON),
+        (b'{"x": -Infinity}', Reason.NOT_JSON),
+        (b'{"x": 1, "note": "\\ud800"}', Reason.NOT_JSON),
+        (b'\xef\xbb\xbf{"x": 1}', Reason.NOT_JSON),
+        ('{"x": 1}'.encode("utf-16-le"), Reason.NOT_JSON),
+        (b"[" * 5000 + b"]" * 5000, Reason.NOT_JSON),
+        (b'{"x": ' + b"[" * 500_000, Reason.NOT_JSON),
+        (b"\xff", Reason.NOT_UTF8),
+        ('{"x": 1}'.encode("utf-16"), Reason.NOT_UTF8),
+        (b'{"x": 1, "note": "\xed\xa0\x80"}', Reason.NOT_UTF8),
+        (b'{"x": 1e400}', Reason.NOT_FINITE),
+        (b'{"x": -1e400}', Reason.NOT_FINITE),
+        (b'{"x": 1' + b"0" * 400 + b"}", Reason.NOT_FINITE),
+        (b'{"x": 1, "y": 1e400}', Reason.NOT_FINITE),
+        (b"null", Reason.NOT_AN_OBJECT),
+        (b"true", Reason.NOT_AN_OBJECT),
+        (b"3", Reason.NOT_AN_OBJECT),
+        (b'"x"', Reason.NOT_AN_OBJECT),
+        (b'["x"]', Reason.NOT_AN_OBJECT),
+        (b'{"x": "1"}', Reason.NOT_A_NUMBER),
+        (b'{"x": [1]}', Reason.NOT_A_NUMBER),
+        (b'{"x": {"y": 1}}', Reason.NOT_A_NUMBER),
+        (b"{}", Reason.NO_FEATURES),
+        (b'{"y": 1}', Reason.NO_FEATURES),
+        (b'{"x": null}', Reason.NO_FEATURES),
+    ],
+)
+def test_each_kind_of_bad_record_gets_its_reason(value, reason):
+    assert reason_of(value) is reason
+
+
+def test_nesting_within_the_parser_limit_is_read():
+    assert decode_one(b'{"x": 1, "y": ' + b"[" * 500 + b"]" * 500 + b"}").tolist() == [1.0]
+
+
+def test_a_record_is_too_large_only_beyond_the_limit():
+    value = b'{"x":1}'
+    assert decode_one(value, limit=len(value)).tolist() == [1.0]
+    assert reason_of(value, limit=len(value) - 1) is Reason.TOO_LARGE
+
+
+def test_the_rejection_names_the_field_and_what_it_holds():
+    rejection = decode_one(b'{"a": 1, "b": {"c": "high"}}', fields=("a", "b.c"))
+    assert rejection.detail == "expected a number in field 'b.c', got a string"
+
+
+def test_missing_and_null_fields_are_nan():
+    row = decode_one(b'{"a": 1, "b": null}', fields=("a", "b", "c", "d.e"))
+    np.testing.assert_array_equal(row, [1.0, math.nan, math.nan, math.nan])
+
+
+def test_columns_follow_the_order_of_the_fields():
+    fields = ("v.rms", "z", "v.peak", "a", "w.deep.x")
+    document = {"a": 4, "v": {"peak": 3, "rms": 1}, "z": 2, "w": {"deep": {"x": 5}}}
+    assert decode_one(orjson.dumps(document), fields).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_top_level_key_wins_over_a_path_of_the_same_name():
+    assert decode_one(b'{"a.b": 1, "a": {"b": 2}}', ("a.b",)).tolist() == [1.0]
+    assert decode_one(b'{"a.b": 1, "a": {"b": 2, "c": 3}}', ("a.b", "a.c")).tolist() == [1, 3]
+    assert decode_one(b'{"a": {"b": 2}}', ("a.b",)).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("parent", [b"3", b'"text"', b"[1]", b"null", b"{}"])
+def test_a_path_through_something_else_than_an_object_is_missing(parent):
+    row = decode_one(b'{"x": 1, "a": ' + parent + b"}", ("x", "a.b"))
+    np.testing.assert_array_equal(row, [1.0, math.nan])
+
+
+def test_auto_takes_the_sorted_numeric_fields_of_the_first_valid_record():
+    decoder = FeatureDecoder(None, LIMIT)
+    first = b'{"z": 1, "name": "pump", "v": {"rms": 0.5, "unit": "g"}, "on": true, "gone": null}'
+    block = decoder.decode([None, b"{}", b'{"name": "x"}', first, b'{"z": 7}'])
+    assert decoder.fields == ("on", "v.rms", "z")
+    np.testing.assert_array_equal(block.rows, [[1, 0.5, 1], [math.nan, math.nan, 7]])
+    assert block.positions == [3, 4]
+    reasons = [rejection.reason for _, rejection in block.rejected]
+    assert reasons == [Reason.NO_VALUE, Reason.NO_FEATURES, Reason.NO_FEATURES]
+
+
+def test_auto_refuses_a_first_record_with_too_many_fields():
+    wide = orjson.dumps({f"x{i}": i for i in range(MAX_AUTO_FIELDS + 1)})
+    decoder = FeatureDecoder(None, LIMIT)
+    assert decoder.decode([wide]).rejected[0][1].reason is Reason.NO_FEATURES
+    assert decoder.fields is None
+
+
+def test_auto_finds_fields_however_deep_they_lie():
+    depth = 900
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+    decoder = FeatureDecoder(None, LIMIT)
+    assert decoder.decode([deep]).rows.tolist() == [[1.0]]
+    assert decoder.fields == (".".join("a" * depth),)
+
+
+def test_auto_reads_the_record_that_chose_the_fields_however_its_keys_look():
+    decoder = FeatureDecoder(None, LIMIT)
+    block = decoder.decode([b'{"a.b": "s", "a": {"b": 1, "c.d": 2}, "e.f": {"g": 3}, "": 4}'])
+    assert decoder.fields == ("",)
+    assert block.rows.tolist() == [[4.0]]
+
+
+json_documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["x", "y", "v", "v.a", "a", "b"]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+values = st.one_of(
+    st.none(),
+    st.binary(max_size=30),
+    json_documents.map(lambda document: json.dumps(document).encode()),
+    st.builds(
+        lambda x, a: orjson.dumps({"x": x, "v": {"a": a}}),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.none() | st.integers(-(2**63), 2**64 - 1),
+    ),
+)
+choices = st.sampled_from([None, ("x",), ("x", "y"), ("v.a", "x", "v.b", "y")])
+
+
+@given(st.lists(values, max_size=12), choices)
+@example([b'{"x": 1}', b'{"x": "1"}', None], ("x",))
+def test_any_bytes_become_one_row_or_one_rejection(block, fields):
+    decoder = FeatureDecoder(fields, 200)
+    decoded = decoder.decode(block)
+    places = decoded.positions + [position for position, _ in decoded.rejected]
+    assert sorted(places) == list(range(len(block)))
+    assert len(decoded.rows) == len(decoded.positions)
+    assert not np.isinf(decoded.rows).any()
+    assert not np.isnan(decoded.rows).all(axis=1).any()
+    assert decoded.rows.flags.c_contiguous and decoded.rows.dtype == np.float64
+
+
+@given(st.lists(values, max_size=12), choices)
+def test_a_block_decodes_as_its_records_one_by_one(block, fields):
+    whole, single = FeatureDecoder(fields, 200), FeatureDecoder(fields, 200)
+    together = whole.decode(block)
+    alone = [single.decode([value]) for value in block]
+    assert whole.fields == single.fields
+    assert [r for _, r in together.rejected] == [r for one in alone for _, r in one.rejected]
+    rows = [row.tobytes() for one in alone for row in one.rows]
+    assert [row.tobytes() for row in together.rows] == rows
+
+
+@given(st.dictionaries(st.sampled_from(["x", "v", "v.a"]), json_documents, min_size=1), choices)
+def test_a_row_holds_what_the_names_find(document, fields):
+    fields = fields or ("x",)
+    block = FeatureDecoder(fields, LIMIT).decode([json.dumps(document).encode()])
+    for row in block.rows:
+        np.testing.assert_array_equal(row, [naive_number(document, field) for field in fields])
+
+
+def naive_number(document, field):
+    if field in document:
+        content = document[field]
+    else:
+        content = document
+        for key in field.split("."):
+            content = content.get(key) if isinstance(content, dict) else None
+    return math.nan if content is None else float(content)

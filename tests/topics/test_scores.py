@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.topics import encode_anomaly, encode_scores
+
+
+class Scores(NamedTuple):
+    log_likelihood: np.ndarray
+    p_value: np.ndarray
+    is_anomaly: np.ndarray
+    n_learned: np.ndarray
+    warming_up: np.ndarray
+    contributions: np.ndarray
+
+
+def scores(log_likelihood, p_value, is_anomaly, contributions=(), fields=("x", "y")):
+    m = len(log_likelihood)
+    return Scores(
+        np.array(log_likelihood, dtype=np.float64),
+        np.array(p_value, dtype=np.float64),
+        np.array(is_anomaly, dtype=bool),
+        np.arange(m, dtype=np.int64),
+        np.arange(m) < 1,
+        np.array(contributions, dtype=np.float64).reshape(sum(is_anomaly), len(fields)),
+    )
+
+
+def test_a_message_has_the_members_of_the_design_in_their_order():
+    block = scores([-1.5], [0.25], [False])
+    (message,) = encode_scores("features", 3, [7], [1700000000000], block, ["x"])
+    assert message == (
+        b'{"topic":"features","partition":3,"offset":7,"timestamp":1700000000000,'
+        b'"log_likelihood":-1.5,"p_value":0.25,"is_anomaly":false,"n_learned":0,"warming_up":true}'
+    )
+
+
+def test_unknown_scores_and_times_are_null():
+    block = scores([np.nan, -np.inf], [np.nan, 1.0], [False, False])
+    messages = encode_scores("t", 0, [0, 1], [None, 5], block, ["x"])
+    first, second = map(json.loads, messages)
+    assert first["log_likelihood"] is first["p_value"] is first["timestamp"] is None
+    assert second["log_likelihood"] is None and second["timestamp"] == 5
+
+
+def test_anomalous_records_carry_their_contributions_by_field():
+    block = scores([0, -9, 0, -8], [1, 0, 1, 0], [False, True, False, True], [[1, np.nan], [3, 4]])
+    messages = [
+        json.loads(m) for m in encode_scores("t", 0, range(4), [0] * 4, block, ['a"%d', "b"])
+    ]
+    assert messages[1]["contributions"] == {'a"%d': 1.0, "b": None}
+    assert messages[3]["contributions"] == {'a"%d': 3.0, "b": 4.0}
+    assert "contributions" not in messages[0] and "contributions" not in messages[2]
+
+
+def test_a_topic_name_is_never_read_as_a_template():
+    (message,) = encode_scores('100%d"', 0, [1], [0], scores([0], [1], [False]), ["x"])
+    assert json.loads(message)["topic"] == '100%d"'
+
+
+def test_no_records_give_no_messages():
+    assert encode_scores("t", 0, [], [], scores([], [], []), ["x"]) == []
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_numbers_keep_every_bit(numbers):
+    block = scores(numbers, numbers, [False] * len(numbers))
+    messages = encode_scores("t", 0, range(len(numbers)), [None] * len(numbers), block, ["x"])
+    read = [json.loads(message) for message in messages]
+    assert np.array_equal(
+        np.array([r["log_likelihood"] for r in read]).view(np.int64),
+        np.array(numbers, dtype=np.float64).view(np.int64),
+    )
+
+
+@given(st.lists(st.tuples(st.floats(), st.floats(0, 1)), min_size=1, max_size=20))
+def test_messages_equal_those_encoded_one_by_one(pairs):
+    block = scores(*zip(*pairs, strict=True), [False] * len(pairs))
+    messages = encode_scores("t", 1, range(len(pairs)), [3] * len(pairs), block, ["x"])
+    for i, message in enumerate(messages):
+        alone = {
+            "topic": "t",
+            "partition": 1,
+            "offset": i,
+            "timestamp": 3,
+            "log_likelihood": pairs[i][0],
+            "p_value": pairs[i][1],
+            "is_anomaly": False,
+            "n_learned": i,
+            "warming_up": i < 1,
+        }
+        assert message == orjson.dumps(alone)
+
+
+def test_an_anomaly_holds_the_record_byte_for_byte():
+    record = b' {"x": 1.50,\n "x": 2, "y": "\xc3\xa9"} '
+    message = encode_anomaly(b'{"offset":1}', record)
+    assert message == b'{"offset":1,"record":' + record + b"}"
+    assert json.loads(message)["record"] == {"x": 2, "y": "é"}

@@ -1,0 +1,23 @@
+"""Records, scores, anomalies and dead letters as Kafka messages."""
+
+from .anomalies import encode_anomaly
+from .dead_letters import dead_letter, message_bytes
+from .features import DecodedBlock, FeatureDecoder
+from .records import KafkaRecord, OutMessage, Record
+from .rejections import Reason, Rejection
+from .scores import Scores, encode_scores
+
+__all__ = [
+    "DecodedBlock",
+    "FeatureDecoder",
+    "KafkaRecord",
+    "OutMessage",
+    "Reason",
+    "Record",
+    "Rejection",
+    "Scores",
+    "dead_letter",
+    "encode_anomaly",
+    "encode_scores",
+    "message_bytes",
+]

@@ -1,0 +1,47 @@
+"""Dead letters: records that could not be scored, as they came, with the reason in headers."""
+
+from __future__ import annotations
+
+from .records import KafkaRecord, OutMessage
+from .rejections import Rejection
+
+# Field names come from outside and may be as long as a message; a sentence is enough.
+_MAX_DETAIL = 500
+# Kafka's framing: 61 bytes of a batch of one, at most 10 + 5 per length and 10 per time and offset.
+_FRAME_BYTES = 128
+_HEADER_FRAME_BYTES = 10
+
+
+def dead_letter(record: KafkaRecord, rejection: Rejection, max_bytes: int) -> OutMessage:
+    """Return the record with its key, bytes and headers, and with headers that say what is wrong.
+
+    Where that comes to more than `max_bytes`, the reason and the source's offset go alone, with
+    the size of what was left out in `oslrau-left-out-bytes`.
+    """
+    reason = _reason_headers(record, rejection)
+    headers = (*record.headers, *reason)
+    size = message_bytes(record.key, record.value, headers)
+    if size <= max_bytes:
+        return OutMessage(record.offset, record.key, record.value, record.timestamp, headers)
+    left_out = ("oslrau-left-out-bytes", str(size).encode())
+    return OutMessage(record.offset, None, None, record.timestamp, (*reason, left_out))
+
+
+def message_bytes(
+    key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes], ...] = ()
+) -> int:
+    """Return an upper bound of the size at which Kafka counts a message."""
+    contents = [key or b"", value or b""]
+    contents += [name.encode() + (text or b"") for name, text in headers]
+    return _FRAME_BYTES + _HEADER_FRAME_BYTES * len(headers) + sum(map(len, contents))
+
+
+def _reason_headers(record: KafkaRecord, rejection: Rejection) -> tuple[tuple[str, bytes], ...]:
+    texts = {
+        "oslrau-reason": rejection.reason.value,
+        "oslrau-detail": rejection.detail[:_MAX_DETAIL],
+        "oslrau-topic": record.topic,
+        "oslrau-partition": str(record.partition),
+        "oslrau-offset": str(record.offset),
+    }
+    return tuple((name, text.encode()) for name, text in texts.items())

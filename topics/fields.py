@@ -1,0 +1,100 @@
+"""Names of fields inside one JSON object.
+
+A name is a top-level key as it stands; where the object has no such key, every dot of the
+name goes one object deeper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from itertools import islice
+from operator import getitem, itemgetter
+from typing import Any
+
+JsonObject = Mapping[str, Any]
+
+
+def find(document: JsonObject, field: str) -> Any:
+    """Return what the field holds, None where it is absent."""
+    if field in document or "." not in field:
+        return document.get(field)
+    content: Any = document
+    for key in field.split("."):
+        if not isinstance(content, dict):
+            return None
+        content = content.get(key)
+    return content
+
+
+def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
+    """Return the sorted names of the fields that hold a number or a boolean.
+
+    None where there are more than `most`, which takes no longer to find out than that.
+    """
+    paths = list(islice(_numeric_paths(document), most + 1))
+    if len(paths) > most:
+        return None
+    return tuple(sorted({path for path in paths if is_number(find(document, path))}))
+
+
+def is_number(content: object) -> bool:
+    """Say whether the content of a field counts as a number; booleans do."""
+    return isinstance(content, int | float)
+
+
+def _numeric_paths(document: JsonObject) -> Iterator[str]:
+    # Nested keys with a dot of their own are among them, though no name may reach them.
+    inside = [("", iter(document.items()))]
+    while inside:  # a stack of its own, since JSON nests deeper than Python recurses
+        prefix, members = inside[-1]
+        for key, content in members:
+            if is_number(content):
+                yield prefix + key
+            elif isinstance(content, dict):
+                inside.append((f"{prefix}{key}.", iter(content.items())))
+                break
+        else:
+            inside.pop()
+
+
+def parent_of(field: str) -> tuple[str, ...]:
+    """Return the keys of the objects around the field."""
+    return tuple(field.split(".")[:-1])
+
+
+def tuple_getter(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a fast getter of all `fields` at once; fields with one parent must be neighbours.
+
+    The getter raises KeyError or TypeError for every document that it does not fully serve.
+    """
+    flat = _keys_getter(fields)
+    dotted = frozenset(field for field in fields if "." in field)
+    if not dotted:
+        return flat
+    groups = _groups(fields)
+
+    def get(document: Any) -> tuple[Any, ...]:
+        if not dotted.isdisjoint(document):
+            return flat(document)
+        values: tuple[Any, ...] = ()
+        for parent, keys in groups:
+            values += keys(reduce(getitem, parent, document))
+        return values
+
+    return get
+
+
+def _groups(
+    fields: tuple[str, ...],
+) -> list[tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]]:
+    keys_of: dict[tuple[str, ...], list[str]] = {}
+    for field in fields:
+        keys_of.setdefault(parent_of(field), []).append(field.split(".")[-1])
+    return [(parent, _keys_getter(tuple(keys))) for parent, keys in keys_of.items()]
+
+
+def _keys_getter(keys: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(keys) == 1:  # itemgetter of one key returns the bare content
+        return lambda document: (document[keys[0]],)
+    return itemgetter(*keys)

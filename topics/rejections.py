@@ -1,0 +1,70 @@
+"""Why a record cannot be scored."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import orjson
+
+
+class Reason(StrEnum):
+    """Reasons of rejection, as dead letters and metrics name them."""
+
+    NO_VALUE = "no_value"
+    TOO_LARGE = "too_large"
+    NOT_UTF8 = "not_utf8"
+    NOT_JSON = "not_json"
+    NOT_AN_OBJECT = "not_an_object"
+    NOT_A_NUMBER = "not_a_number"
+    NOT_FINITE = "not_finite"
+    NO_FEATURES = "no_features"
+
+
+class Rejection(NamedTuple):
+    """One reason, with a sentence for the reader of the dead letter."""
+
+    reason: Reason
+    detail: str
+
+
+JSON_TYPES = {
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
+
+def reject_value(value: bytes | None, max_bytes: int) -> Rejection:
+    """Return why `value` is no JSON object of at most `max_bytes` bytes; it must be none."""
+    if value is None:
+        return Rejection(Reason.NO_VALUE, "expected a JSON object, got a null value")
+    if len(value) > max_bytes:
+        return Rejection(Reason.TOO_LARGE, f"{len(value)} bytes, at most {max_bytes} are taken")
+    try:
+        document = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        return _reject_text(value, error)
+    return Rejection(
+        Reason.NOT_AN_OBJECT, f"expected a JSON object, got {JSON_TYPES[type(document)]}"
+    )
+
+
+def reject_field(field: str, content: object) -> Rejection:
+    """Return the rejection of a chosen field that holds `content` where a number should be."""
+    found = JSON_TYPES[type(content)]
+    return Rejection(Reason.NOT_A_NUMBER, f"expected a number in field {field!r}, got {found}")
+
+
+def _reject_text(value: bytes, error: orjson.JSONDecodeError) -> Rejection:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError as undecodable:
+        return Rejection(Reason.NOT_UTF8, f"{undecodable.reason} at byte {undecodable.start}")
+    # orjson has one error class; this is how it words a number beyond the range of a double.
+    reason = Reason.NOT_FINITE if "infinity" in error.msg else Reason.NOT_JSON
+    return Rejection(reason, str(error))
