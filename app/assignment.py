@@ -155,8 +155,9 @@ class Assignment:
         """Take the snapshots that are due, one after the other, for ever."""
         while True:
             await asyncio.sleep(min(_SNAPSHOT_SECONDS, self._settings.snapshot_interval))
-            for partition in list(self.held.values()):
-                await self._keep(partition)
+            for tp, partition in list(self.held.items()):
+                if self.held.get(tp) is partition:  # else it was taken away meanwhile
+                    await self._keep(partition)
 
     async def measure_lag(self) -> None:
         """Ask how far the logs have grown."""

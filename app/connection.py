@@ -86,8 +86,9 @@ class Connection:
         stopping = asyncio.create_task(self.producer.stop())
         # Not `wait_for`: it would wait for a producer that hangs on its way out.
         done, _ = await asyncio.wait({stopping}, timeout=_CLOSE_SECONDS)
-        if done and stopping.exception() is not None:
-            logger.debug("the producer ended with %r", stopping.exception())
+        if done:
+            (ended,) = await asyncio.gather(stopping, return_exceptions=True)
+            logger.debug("the producer ended with %r", ended)
         stopping.cancel()
         if not self._closed.done():
             self._closed.set_result(None)

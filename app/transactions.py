@@ -142,6 +142,7 @@ class TransactionalProducer:
                 yield Transaction(connection)
                 await connection.producer.commit_transaction()
             except (ProducerFenced, InvalidProducerEpoch) as error:
+                _take_note(connection.producer)
                 await connection.close()
                 raise LostPartitionError(f"{self._id} has been opened elsewhere") from error
             except BaseException:
@@ -210,11 +211,19 @@ class Producers:
             await producer.close()
 
 
+def _take_note(fenced: AIOKafkaProducer) -> None:
+    """Look at the failure that aiokafka keeps, which asyncio would log as never looked at."""
+    transaction = fenced._txn_manager.wait_for_transaction_end()
+    if transaction.done():
+        transaction.exception()
+
+
 async def _abort(connection: Connection) -> None:
     """End what failed, as far as the broker answers; the next one to open the id does the rest."""
     aborting = asyncio.create_task(connection.producer.abort_transaction())
     done, _ = await asyncio.wait({aborting}, timeout=_ABORT_SECONDS)
-    if done and aborting.exception() is not None:
-        logger.debug("not aborted: %r", aborting.exception())
+    if done:
+        (ended,) = await asyncio.gather(aborting, return_exceptions=True)
+        logger.debug("aborted: %r", ended)
     aborting.cancel()
     await connection.close()

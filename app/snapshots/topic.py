@@ -21,7 +21,7 @@ from faust_oslrau.app.transactions import Producers, TooLargeError, Transaction
 from faust_oslrau.topics import OutMessage
 
 from .manifest import Manifest, Slots, chunk_keys, manifest_key, manifest_value, split
-from .store import SnapshotError, StoredSnapshot
+from .store import LostPartitionError, SnapshotError, StoredSnapshot
 from .tail import TailReader
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class TopicStore:
         slots = self._slot(tp)
         slot = slots.to_write()
         async with self._transaction(tp) as transaction:
-            manifest = await self._write(transaction, tp, slot, next_offset, data)
+            manifest = await self._write(transaction, tp, slots, slot, next_offset, data)
         slots.note(slot, manifest)
 
     async def discard(self, tp: TP) -> None:
@@ -115,9 +115,15 @@ class TopicStore:
             raise SnapshotError(f"topic {self._topic}/{tp[1]}: {error!r}") from error
 
     async def _write(
-        self, transaction: Transaction, tp: TP, slot: int, next_offset: int, data: bytes
+        self,
+        transaction: Transaction,
+        tp: TP,
+        slots: Slots,
+        slot: int,
+        next_offset: int,
+        data: bytes,
     ) -> Manifest:
-        slots, prefix, parts = self._slots[tp], self._prefix(tp), split(data)
+        prefix, parts = self._prefix(tp), split(data)
         keys = chunk_keys(prefix, slot, len(parts))
         left_over = chunk_keys(prefix, slot, slots.lengths.get(slot, 0), len(parts))
         messages = [*map(_message, keys, parts), *(_message(key, None) for key in left_over)]
@@ -132,7 +138,7 @@ class TopicStore:
 
     def _slot(self, tp: TP) -> Slots:
         if tp not in self._slots:
-            raise SnapshotError(f"topic {self._topic}/{tp[1]}: the partition is not open")
+            raise LostPartitionError("it has been revoked")
         return self._slots[tp]
 
     def _reader(self, tp: TP) -> TailReader:
