@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from .drawing import to_dot, to_networkx
 from .errors import InvalidInputError, NotFittedError
 from .inference import given_others, moments, sample
 from .network import Network
+from .outline import outline
 
 if TYPE_CHECKING:
     import networkx
@@ -122,6 +123,11 @@ class NetworkDensity:
     def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
         """Build a networkx graph of the structure, whose nodes know kind, scope and count."""
         return to_networkx(self._fitted(), self._names(names))
+
+    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the structure as columns of plain numbers; `outline.outline` explains them."""
+        network = self._fitted()
+        return outline(network, self._names(names), self._scaling.location, self._scaling.scale)
 
     def _names(self, names: Sequence[str] | None) -> Sequence[str]:
         d = self._fitted().n_variables

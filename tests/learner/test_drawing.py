@@ -3,6 +3,7 @@
 import networkx
 import numpy as np
 import pytest
+from pytest import approx
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError
@@ -32,7 +33,7 @@ def test_scopes_are_complete_and_decomposable(model):
         if data["kind"] == "sum":
             assert all(scope == data["scope"] for scope in scopes)
             weights = [weight for _, _, weight in graph.out_edges(node, data="weight")]
-            assert sum(weights) == pytest.approx(1)
+            assert sum(weights) == approx(1)
         elif data["kind"] == "product":
             assert sorted(name for scope in scopes for name in scope) == sorted(data["scope"])
 
@@ -49,3 +50,39 @@ def test_dot_names_fields_in_their_units(model):
 def test_too_few_names_are_refused(model):
     with pytest.raises(InvalidInputError, match="expected 4 of them, got 1"):
         model.to_dot(["a"])
+
+
+def test_the_outline_has_every_node_below_its_parent(model):
+    outline = model.outline(NAMES)
+    assert {len(column) for name, column in outline.items() if name != "fields"} == {model.n_nodes_}
+    assert outline["fields"] == NAMES and outline["parent"][0] == -1
+    assert all(0 <= parent < i for i, parent in enumerate(outline["parent"][1:], start=1))
+    kinds = outline["kind"]
+    assert {kind: kinds.count(kind) for kind in model.node_counts_} == model.node_counts_
+    for i, kind in enumerate(kinds):
+        weights = [
+            outline["weight"][c] for c, parent in enumerate(outline["parent"]) if parent == i
+        ]
+        assert weights.count(None) == len(weights) if kind != "sum" else sum(weights) == approx(1)
+
+
+def test_the_outline_gives_leaves_in_the_units_of_their_fields():
+    rng = np.random.default_rng(0)
+    a = rng.normal(100, 20, size=2000)
+    X = np.column_stack([a, -5 * a + rng.normal(0, 30, size=2000), rng.normal(3, 1, size=2000)])
+    outline = OSLRAU().partial_fit(X, batch_size=100).outline()
+    (background,) = [
+        i
+        for i, parent in enumerate(outline["parent"])
+        if len(outline["scope"][i]) == 3 and outline["kind"][i] == "multivariate_leaf"
+    ]
+    assert outline["mean"][background] == approx([100, -500, 3], rel=0.05)
+    assert outline["deviation"][background] == approx([20, 104, 1], rel=0.05)
+    ab, ac, bc = outline["correlation"][background]
+    assert ab == round(100 * np.corrcoef(X.T)[0, 1]) and abs(ac) < 10 and abs(bc) < 10
+    leaves = [i for i, kind in enumerate(outline["kind"]) if kind == "leaf"]
+    assert all(len(outline["mean"][i]) == len(outline["deviation"][i]) == 1 for i in leaves)
+    assert {outline["kind"][i] for i, mean in enumerate(outline["mean"]) if mean is None} <= {
+        "sum",
+        "product",
+    }
