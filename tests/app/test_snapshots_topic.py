@@ -97,6 +97,19 @@ def test_a_later_owner_fences_the_earlier_one(owner):
     assert asyncio.run(run()) == [(300, b"newer"), (200, b"new")]
 
 
+def test_a_snapshot_that_waits_when_the_partition_is_revoked_ends_as_lost(owner):
+    async def run():
+        async with owner() as store:
+            under_way = asyncio.create_task(store.save(_TP, 100, _state(2_000_000)))
+            waiting = asyncio.create_task(store.save(_TP, 150, b"late"))
+            await asyncio.sleep(0)  # both have begun
+        return await asyncio.gather(under_way, waiting, return_exceptions=True)
+
+    first, second = asyncio.run(run())
+    assert first is None
+    assert isinstance(second, LostPartitionError)
+
+
 def test_a_snapshot_that_was_cut_off_is_not_seen(owner, topic):
     async def run():
         async with owner() as store:
@@ -106,7 +119,8 @@ def test_a_snapshot_that_was_cut_off_is_not_seen(owner, topic):
         await killed.store.open(_TP)
         with pytest.raises(KafkaError, match="killed"):
             async with killed.producers.of(_TP).transaction() as transaction:
-                await killed.store._write(transaction, _TP, 1, 2, b"half")
+                slots = killed.store._slot(_TP)
+                await killed.store._write(transaction, _TP, slots, 1, 2, b"half")
                 raise KafkaError("killed")
         async with owner() as store:
             return await _stored(store)
