@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
 
-.PHONY: help demo test chaos bench bench-pipeline lint clean
+.PHONY: help demo test chaos bench bench-pipeline lint audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -32,6 +32,13 @@ lint: $(READY) ## check style and types
 	@$(BIN)/ruff format --check
 	@mkdir -p .typing && ln -sfn .. .typing/faust_oslrau
 	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana
+
+# Apart from .venv: what it needs is no part of what is audited.
+audit: ## look for known vulnerabilities in the versions of constraints.txt; asks PyPI, make audit ARGS="-s osv" the OSV
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && \
+		$(VENV)/audit/bin/pip install -q --disable-pip-version-check 'pip-audit>=2.7'; }
+	@$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt $(ARGS) || { \
+		echo "NOT AUDITED, or vulnerable: what stands above says which."; exit 1; }
 
 clean: ## remove everything that make and the tools made
 	rm -rf $(VENV) build dist *.egg-info .typing .mypy_cache .ruff_cache .pytest_cache .hypothesis

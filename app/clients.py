@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from .access import check_access
 from .errors import BrokerError, TopicError
 from .security import client_arguments
 from .settings import Settings
@@ -79,4 +80,5 @@ async def _start(client: Client | AIOKafkaAdminClient, settings: Settings) -> No
     try:
         await client.start()
     except (KafkaError, OSError) as error:
+        await check_access(client_arguments(settings))
         raise BrokerError(f"no Kafka broker at {settings.broker}: {error}") from error

@@ -18,6 +18,7 @@ from aiokafka.errors import (
     for_code,
 )
 
+from .access import check_access
 from .errors import TopicError
 from .settings import Settings
 
@@ -46,6 +47,8 @@ async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any])
 
     Raises
     ------
+    BrokerError
+        The broker refuses us.
     TopicError
         Where a topic has too few partitions, or is missing and the broker does not create it.
     """
@@ -116,6 +119,7 @@ async def _connect(client_arguments: Mapping[str, Any]) -> AIOKafkaAdminClient:
             await admin.start()
             return admin
         except KafkaConnectionError as error:
+            await check_access(client_arguments)
             logger.warning("waiting for the broker: %s", error)
         await admin.close()
         await asyncio.sleep(_RETRY_SECONDS)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .ports import LOOPBACK
 
 
 class NodePorts(NamedTuple):
-    """The ports of one node: for clients, and for the controllers among themselves."""
+    """The ports of one node: for clients, for the controllers among themselves, and further ones.
+
+    `secure` holds those for clients that come by another security protocol.
+    """
 
     client: int
     controller: int
+    secure: Mapping[str, int] = MappingProxyType({})
 
 
 def node_properties(node: int, ports: Sequence[NodePorts], log_dir: Path) -> dict[str, str]:
     """Return the server properties of node 1, 2, ... of a cluster with `len(ports)` nodes."""
-    client, controller = ports[node - 1]
     return (
-        _addresses(client, controller)
+        _addresses(ports[node - 1])
         | _replication(len(ports))
         | _SMALL
         | {
@@ -33,15 +37,23 @@ def node_properties(node: int, ports: Sequence[NodePorts], log_dir: Path) -> dic
     )
 
 
-def _addresses(client: int, controller: int) -> dict[str, str]:
+def _addresses(ports: NodePorts) -> dict[str, str]:
+    clients = {"PLAINTEXT": ports.client, **ports.secure}
     return {
         "process.roles": "broker,controller",
-        "listeners": f"PLAINTEXT://{LOOPBACK}:{client},CONTROLLER://{LOOPBACK}:{controller}",
-        "advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{client}",
+        "listeners": _listeners(clients | {"CONTROLLER": ports.controller}),
+        "advertised.listeners": _listeners(clients),
         "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        # A listener has the name of its protocol.
+        "listener.security.protocol.map": ",".join(
+            ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in clients)]
+        ),
     }
+
+
+def _listeners(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in ports.items())
 
 
 def _replication(nodes: int) -> dict[str, str]:

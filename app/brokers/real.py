@@ -41,6 +41,9 @@ class KafkaBroker:
         From 3 nodes on, topics are replicated three times and need two replicas in sync.
     properties
         Server properties beside, or instead of, those that are set here.
+    secure
+        Security protocols, beside PLAINTEXT, that clients may come by, each on a port of its own;
+        the properties say how.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class KafkaBroker:
         port: int = 0,
         nodes: int = 1,
         properties: Mapping[str, str] | None = None,
+        secure: Sequence[str] = (),
     ) -> None:
         if nodes < 1:
             raise ValueError(f"nodes must be at least 1, not {nodes}")
@@ -58,6 +62,7 @@ class KafkaBroker:
         self._port = port
         self._size = nodes
         self._properties = dict(properties or {})
+        self._secure = tuple(secure)
         self._ports: list[NodePorts] = []
         self._nodes: list[Node] = []
 
@@ -65,6 +70,10 @@ class KafkaBroker:
     def bootstrap_servers(self) -> str:
         """The nodes' addresses, separated by commas."""
         return ",".join(f"{LOOPBACK}:{ports.client}" for ports in self._ports)
+
+    def secure_servers(self, protocol: str) -> str:
+        """Return the nodes' addresses for clients that come by this protocol."""
+        return ",".join(f"{LOOPBACK}:{ports.secure[protocol]}" for ports in self._ports)
 
     @property
     def data_dir(self) -> Path:
@@ -153,7 +162,7 @@ class KafkaBroker:
 
     def _start_on_free_ports(self) -> None:
         for attempt in range(1, _PORT_ATTEMPTS + 1):
-            self._ports = _choose_ports(self._port, self._size)
+            self._ports = _choose_ports(self._port, self._size, self._secure)
             try:
                 for number in range(1, self._size + 1):
                     self._launch(number)
@@ -193,16 +202,16 @@ class KafkaBroker:
             self._data_dir = None
 
 
-def _choose_ports(first: int, nodes: int) -> list[NodePorts]:
-    """Take free ports for the controllers, and for the clients too where `first` is 0."""
-    if first == 0:
-        free = free_ports(2 * nodes)
-        return [NodePorts(*pair) for pair in zip(free[:nodes], free[nodes:], strict=True)]
-    clients = range(first, first + nodes)
+def _choose_ports(first: int, nodes: int, secure: Sequence[str]) -> list[NodePorts]:
+    """Take free ports, but for the clients those from `first` on where it is not 0."""
+    free = iter(free_ports(nodes * (2 + len(secure))))
+    clients = range(first, first + nodes) if first else [next(free) for _ in range(nodes)]
     for port in clients:
         if not is_free(port):
             raise BrokerError(f"port {port} is taken; another --port, or 0 for a free one, may do")
-    return [NodePorts(*pair) for pair in zip(clients, free_ports(nodes), strict=True)]
+    return [
+        NodePorts(client, next(free), {name: next(free) for name in secure}) for client in clients
+    ]
 
 
 def _cluster_id(data_dir: Path, nodes: int) -> str:

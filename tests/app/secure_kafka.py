@@ -1,0 +1,104 @@
+"""A real Kafka that asks for TLS and a password or a certificate, and knows who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import trustme
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from cryptography.hazmat.primitives import serialization as pem
+
+from faust_oslrau.app.brokers import KafkaBroker
+
+USER, PASSWORD = "worker", "correct-horse-7"
+_MECHANISMS = {
+    "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
+    "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
+}
+_JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+
+class Keys:
+    """A certificate authority in a folder, with what it gave to the broker and to a client."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = trustme.CA()
+        broker = authority.issue_cert("127.0.0.1")
+        client = authority.issue_cert("worker.test", common_name=USER)
+        self.ca_file = folder / "ca.pem"
+        self.cert_file = folder / "client.pem"
+        self.key_file = folder / "client.key"
+        self.broker_file = folder / "broker.pem"
+        authority.cert_pem.write_to_path(self.ca_file)
+        client.cert_chain_pems[0].write_to_path(self.cert_file)
+        self.key_file.write_bytes(_pkcs8(client))
+        self.broker_file.write_bytes(_pkcs8(broker) + broker.cert_chain_pems[0].bytes())
+
+
+def _pkcs8(issued: trustme.LeafCert) -> bytes:
+    """Return the private key in the only form that Kafka reads."""
+    key = pem.load_pem_private_key(issued.private_key_pem.bytes(), password=None)
+    return key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption())
+
+
+@contextmanager
+def secure_kafka(folder: Path, keys: Keys) -> Iterator[KafkaBroker]:
+    """Run a broker: everything is allowed by PLAINTEXT, only what is granted by other ways."""
+    properties = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(keys.broker_file),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(keys.ca_file),
+        "listener.name.ssl.ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": ",".join(_MECHANISMS),
+        **{
+            f"listener.name.sasl_ssl.{name.lower()}.sasl.jaas.config": _JAAS for name in _MECHANISMS
+        },
+        # A client's certificate makes it the user of its common name.
+        "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with KafkaBroker(folder, properties=properties, secure=("SASL_SSL", "SSL")) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        _add_user(admin)
+        yield broker
+
+
+def _add_user(admin: AdminClient) -> None:
+    for mechanism in _MECHANISMS.values():
+        known = ScramCredentialInfo(mechanism, 4096)
+        new = UserScramCredentialUpsertion(USER, known, PASSWORD.encode())
+        admin.alter_user_scram_credentials([new])[USER].result(60)
+
+
+def allow(servers: str, kind: str, name: str, *operations: str, prefixed: bool = False) -> None:
+    """Let the user do these operations on a topic, group, transactional_id or broker."""
+    pattern = ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL
+    admin = AdminClient({"bootstrap.servers": servers})
+    bindings = [
+        AclBinding(
+            ResourceType[kind.upper()],
+            name,
+            pattern,
+            f"User:{USER}",
+            "*",
+            AclOperation[operation.upper()],
+            AclPermissionType.ALLOW,
+        )
+        for operation in operations
+    ]
+    for done in admin.create_acls(bindings).values():
+        done.result(60)

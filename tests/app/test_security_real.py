@@ -1,0 +1,184 @@
+"""TLS, passwords, certificates and access rights on a real Kafka."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from clean_run import clean_run, newest_states, rows, scores_of
+from click.testing import CliRunner
+from secure_kafka import PASSWORD, USER, Keys, allow, secure_kafka
+
+from faust_oslrau.app.cli import main
+
+pytestmark = pytest.mark.real_kafka
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    return Keys(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="module")
+def kafka(kafka_installed, keys, tmp_path_factory):
+    with secure_kafka(tmp_path_factory.mktemp("kafka"), keys) as broker:
+        yield broker
+
+
+def _by_password(kafka, keys, mechanism="SCRAM-SHA-512"):
+    return {
+        "broker": kafka.secure_servers("SASL_SSL"),
+        "security_protocol": "SASL_SSL",
+        "security_ca_file": keys.ca_file,
+        "sasl_mechanism": mechanism,
+        "sasl_username": USER,
+        "sasl_password": PASSWORD,
+    }
+
+
+def _by_certificate(kafka, keys):
+    return {
+        "broker": kafka.secure_servers("SSL"),
+        "security_protocol": "SSL",
+        "security_ca_file": keys.ca_file,
+        "security_cert_file": keys.cert_file,
+        "security_key_file": keys.key_file,
+    }
+
+
+@pytest.fixture
+def access(kafka, keys, request):
+    """Settings to come to the broker as the user `worker`."""
+    if request.param == "certificate":
+        return _by_certificate(kafka, keys)
+    return _by_password(kafka, keys, request.param)
+
+
+@pytest.fixture
+def password(kafka, keys):
+    return _by_password(kafka, keys)
+
+
+@pytest.fixture
+def allowed(servers, topic_name):
+    """What the README says that a worker needs to be allowed."""
+    allow(servers, "topic", topic_name, "read", "describe_configs")
+    outputs = ("write", "create", "alter", "describe_configs")
+    for name in ("scores", "anomalies", "dead"):
+        allow(servers, "topic", f"{topic_name}.{name}", *outputs)
+    allow(servers, "topic", f"{topic_name}.snapshots", "read", *outputs)
+    allow(servers, "group", topic_name, "read")
+    allow(servers, "transactional_id", f"{topic_name}-", "write", "describe", prefixed=True)
+
+
+@pytest.fixture
+def command(settings):
+    """A function that runs a command with the test's settings."""
+    names = ("app_id", "scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots_topic")
+    own = {name: getattr(settings, name) for name in names}
+    own["source_topics"] = settings.source_topics[0]
+
+    def run(access, *arguments):
+        environment = {f"OSLRAU_{name.upper()}": str(v) for name, v in {**own, **access}.items()}
+        return CliRunner().invoke(main, [*map(str, arguments)], env=os.environ | environment)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("access", "delivery"),
+    [
+        ("SCRAM-SHA-256", "at_least_once"),
+        ("SCRAM-SHA-512", "exactly_once"),
+        ("certificate", "at_least_once"),
+    ],
+    indirect=["access"],
+)
+def test_a_worker_with_these_rights_and_no_others_scores_and_goes_on(
+    delivery, access, allowed, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    for seed in (0, 1):
+        client.send(topic_name, rows(1000, 2, seed))
+        worker = start_worker(**access, delivery=delivery, log_level="DEBUG").wait_records(1000)
+        pages = [worker.get(page)[1] for page in ("/metrics", "/model", "/healthz", "/readyz")]
+        assert worker.terminate() == 0
+        assert PASSWORD not in worker.log() + "".join(pages)
+    scores, states = clean_run(client, settings)
+    assert scores_of(client, settings) == scores
+    assert newest_states(settings, 2) == states
+
+
+def test_every_command_takes_the_same_settings(
+    password, allowed, command, client, servers, settings, start_worker, topic_name, tmp_path
+):
+    allow(servers, "topic", topic_name, "write", "create")
+    data = tmp_path / "data.csv"
+    data.write_text("a,b\n" + "".join(f"{i % 97},{i % 89}\n" for i in range(600)))
+    made = command(
+        password, "produce", data, "--topic", topic_name, "--create-topic", "--partitions", 1
+    )
+    assert made.exit_code == 0, made.output
+    start_worker(**password).wait_records(600).terminate()
+    listed = command(password, "inspect", "--partition", f"{topic_name}/0")
+    assert listed.exit_code == 0 and "offset 600" in listed.output
+    changed = command(password, "inspect", "--reset", 100, "--yes")
+    assert changed.exit_code == 0, changed.output
+    out = tmp_path / "scores.ndjson"
+    replayed = command(password, "replay", "--topic", topic_name, "--out", out)
+    assert replayed.exit_code == 0, replayed.output
+    scores = [score.value for score in client.read(settings.scores_topic)]
+    assert out.read_bytes().splitlines() == scores
+    assert PASSWORD not in made.output + listed.output + changed.output + replayed.output
+
+
+@pytest.fixture(params=["password", "user", "mechanism", "authority", "name", "certificate"])
+def refused(kafka, keys, password, tmp_path, request):
+    """Settings with something wrong in them, and what is said of it."""
+    if request.param == "certificate":
+        stranger = Keys(tmp_path)
+        wrong = {"security_cert_file": stranger.cert_file, "security_key_file": stranger.key_file}
+        return _by_certificate(kafka, keys) | wrong, "TLS fails"
+    wrong, said = {
+        "password": ({"sasl_password": "wrong-horse"}, "invalid credentials"),
+        "user": ({"sasl_username": "nobody"}, "invalid credentials"),
+        "mechanism": ({"sasl_mechanism": "PLAIN"}, "UnsupportedSaslMechanismError for PLAIN"),
+        "authority": ({"security_ca_file": Keys(tmp_path).ca_file}, "certificate is not accepted"),
+        "name": ({"broker": password["broker"].replace("127.0.0.1", "localhost")}, "mismatch"),
+    }[request.param]
+    return password | wrong, said
+
+
+def test_a_refusal_ends_the_start_in_one_clear_line(refused, command, start_worker):
+    access, said = refused
+    worker = start_worker(**access)
+    assert worker.wait() == 3
+    (line,) = [line for line in worker.log().splitlines() if line.startswith("Error: ")]
+    assert line.startswith(f"Error: no access to the Kafka broker at {access['broker']}: ")
+    assert said in line and "Traceback" not in worker.log()
+    told = command(access, "inspect")
+    assert told.exit_code == 3
+    assert told.output.splitlines()[-1] == line
+    for secret in (PASSWORD, "wrong-horse"):
+        assert secret not in worker.log() + told.output
+
+
+def test_a_worker_that_may_not_create_its_topics_says_which(
+    password, client, servers, start_worker, settings, topic_name
+):
+    client.create(topic_name)
+    allow(servers, "topic", topic_name, "read")
+    worker = start_worker(**password)
+    assert worker.wait() == 4
+    assert f"Error: topic {settings.scores_topic} with 1 partitions cannot be" in worker.log()
+
+
+def test_a_password_in_a_file_has_the_worker_let_in(
+    password, allowed, client, start_worker, topic_name, tmp_path
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(50))
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\n")
+    del password["sasl_password"]
+    assert start_worker(**password, sasl_password_file=file).wait_records(50).terminate() == 0
