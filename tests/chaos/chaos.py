@@ -125,6 +125,11 @@ class Worker:
             return {}
         return {each["partition"]: each["next_offset"] for each in found}
 
+    def last_words(self) -> str:
+        """Return the end of the log, without the frames of tracebacks."""
+        lines = [line for line in self.log.read_text().splitlines() if not line.startswith("  ")]
+        return "\n".join([*lines[-60:], f"exit code {self._process.returncode}"])
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
@@ -266,8 +271,7 @@ class Chaos:
         while not condition():
             for worker in self._workers:
                 if not worker.is_running:
-                    last = worker.log.read_text().splitlines()[-40:]
-                    raise RuntimeError("\n".join([f"{what}: a worker ended", *last]))
+                    raise RuntimeError(f"{what}: a worker ended\n{worker.last_words()}")
             if time.monotonic() > deadline:
                 raise RuntimeError(f"not in time: {what}, {self._held()} of {dict(self._sent)}")
             time.sleep(_POLL_SECONDS)
