@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from aiokafka import OffsetAndMetadata
@@ -21,9 +21,12 @@ from .batching import RecordBatch
 from .keeper import Keeper
 from .metrics import NetworkSize, PartitionMetrics
 from .partition import PartitionPipeline, ProcessedBlock
+from .recent import Recent
 from .resume import Resume, start_metadata
 
 logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 
 class Send(Protocol):
@@ -57,6 +60,8 @@ class HeldPartition:
         Records that waited in the log when it was last looked at, None before.
     missing
         Offsets that the log lacks: compaction, retention, transactions.
+    recent
+        The last minutes, for the page.
     keeper
         Saves the snapshots.
     lock
@@ -82,6 +87,7 @@ class HeldPartition:
         self.network: NetworkSize | None = None
         self.lag: int | None = None
         self.missing = 0
+        self.recent = Recent()
         self.metrics = metrics
         self.keeper = keeper
         self.lock = asyncio.Lock()
@@ -119,6 +125,7 @@ class HeldPartition:
     def note_lag(self, records: int) -> None:
         """Take note of how many records wait in the log."""
         self.lag = records
+        self.recent.note_lag(records)
         self.metrics.set_lag(records)
 
     async def process(self, batch: RecordBatch) -> None:
@@ -157,6 +164,16 @@ class HeldPartition:
         await self.keeper.save(offset, data)
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
 
+    async def ask(self, question: Callable[[OSLRAU], Answer]) -> Answer | None:
+        """Ask about the model, None where there is none yet.
+
+        In the thread for the learner: no other may look at it while it learns.
+        """
+        learner = self.pipeline.scorer and self.pipeline.scorer.learner
+        if not isinstance(learner, OSLRAU) or learner.n_records_ == 0:
+            return None
+        return await asyncio.get_running_loop().run_in_executor(self._compute, question, learner)
+
     def _state(self) -> bytes:
         """Return the state as a snapshot; in the thread for it, as it takes time."""
         return self.pipeline.snapshot(self.start, self.next_offset).to_bytes()
@@ -185,6 +202,7 @@ class HeldPartition:
         block = await loop.run_in_executor(self._compute, self._learn_and_score, records)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
+            self.recent.note_replayed(len(records))
         else:
             await self._emit(block, records[-1].offset + 1)
         self.next_offset = records[-1].offset + 1
@@ -203,6 +221,7 @@ class HeldPartition:
         await self._send(self.tp, block, next_offset, self.start)
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, _ages(block))
+        self.recent.note_emitted(block)
 
 
 def _ages(block: ProcessedBlock) -> NDArray[np.float64]:

@@ -1,0 +1,75 @@
+"""What the page for people asks for every second, as plain data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from . import health
+from .held_partition import HeldPartition
+from .recent import SECONDS, NotedAnomaly, Recent, merged
+from .runtime import Runtime
+
+_STARTED = int(time.time())
+_COUNTS = ("scored", "rejected", "replayed", "anomalies")
+
+
+def live_state(
+    runtime: Runtime, waiting_for: str | None, chosen: Sequence[HeldPartition], since: int
+) -> dict[str, Any]:
+    """Return what a worker waits for and has, and what `chosen` partitions did since a moment.
+
+    `since` are seconds since 1970, as the last answer's `until` gave them, or 0 for all that is
+    known. NaN stands for what is not known.
+    """
+    until = int(time.time())
+    begin = min(max(since, until - SECONDS, _STARTED), until)
+    return {
+        "app_id": runtime.settings.app_id,
+        "version": version("faust-oslrau"),
+        "since": begin,
+        "until": until,
+        "waiting_for": waiting_for,
+        "alarm_rate": runtime.settings.alarm_rate,
+        "partitions": health.models(runtime)["partitions"],
+        "seconds": _columns([partition.recent for partition in chosen], begin, until),
+        "anomalies": _anomalies(chosen, begin, until),
+    }
+
+
+def _columns(parts: Sequence[Recent], since: int, until: int) -> dict[str, list[Any]]:
+    """Return one entry a second, by quantity; None where there is no such thing."""
+    seconds = merged(parts, since, until)
+    quantiles = [second.quantiles(0.05, 0.5, 0.95) for second in seconds]
+    return {
+        **{name: [getattr(second, name) for second in seconds] for name in _COUNTS},
+        **{name: [row[i] for row in quantiles] for i, name in enumerate(("low", "median", "high"))},
+        "lowest": [second.lowest for second in seconds],
+        "lag": _lags(parts, np.arange(since, until)),
+    }
+
+
+def _lags(parts: Sequence[Recent], moments: NDArray[np.int64]) -> list[float]:
+    """Return how many records waited for all parts together, NaN where it is not known of one."""
+    lags: list[float] = sum(
+        (part.lag_at(moments) for part in parts), np.zeros(len(moments))
+    ).tolist()
+    return lags
+
+
+def _anomalies(partitions: Sequence[HeldPartition], since: int, until: int) -> list[Any]:
+    """Return the anomalies noted in a stretch of time, oldest first."""
+    noted = [a for p in partitions for a in p.recent.anomalies if since <= a.noted < until]
+    return [_anomaly(found) for found in sorted(noted, key=lambda found: found.noted)]
+
+
+def _anomaly(found: NotedAnomaly) -> dict[str, Any]:
+    key = found.message.key
+    text = None if key is None else key.decode(errors="replace")
+    return {"noted": found.noted, "key": text, **orjson.loads(found.message.value or b"{}")}
