@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
+from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
 from faust_oslrau.topics import (
     DecodedBlock,
     FeatureDecoder,
@@ -20,6 +20,7 @@ from faust_oslrau.topics import (
     OutMessage,
     dead_letter,
     encode_anomaly,
+    encode_drift,
     encode_scores,
 )
 
@@ -35,7 +36,8 @@ class ProcessedBlock:
 
     `reasons` counts the dead letters, `log_likelihood` belongs to `scores`, `learned` counts the
     records that the learner took in, and `seconds` says by stage what it took; encoding the
-    messages is the first part of `emit`.
+    messages is the first part of `emit`. `events` go to the topic of anomalies, `drift` is how
+    far scores have fallen, an event at 1.
     """
 
     scores: list[OutMessage]
@@ -45,6 +47,8 @@ class ProcessedBlock:
     log_likelihood: NDArray[np.float64]
     learned: int
     seconds: dict[str, float]
+    events: list[OutMessage] = field(default_factory=list)
+    drift: float = 0.0
 
 
 class PartitionPipeline:
@@ -117,7 +121,9 @@ class PartitionPipeline:
         scored = self._score(decoded.rows)
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
-            scores, anomalies = self._encode([records[i] for i in decoded.positions], scored)
+            valid = [records[i] for i in decoded.positions]
+            scores, anomalies = self._encode(valid, scored)
+            events = self._events(valid, scored)
             dead_letters = self._dead_letters(records, decoded)
         if records:
             self.next_offset = records[-1].offset + 1
@@ -129,6 +135,8 @@ class PartitionPipeline:
             scored.log_likelihood,
             scored.learned,
             seconds,
+            events,
+            scored.drift,
         )
 
     def _check_order(self, records: Sequence[KafkaRecord]) -> None:
@@ -169,6 +177,20 @@ class PartitionPipeline:
         ]
         return scores, anomalies
 
+    def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:
+        return [self._event(records[position], change) for position, change in scored.changes]
+
+    def _event(self, record: KafkaRecord, change: Change) -> OutMessage:
+        """Return the event of a drift that the record has completed."""
+        place = {
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+        }
+        value = encode_drift(place, change.statistic, change.records)
+        return OutMessage(record.offset, record.key, value, record.timestamp)
+
     def _dead_letters(
         self, records: Sequence[KafkaRecord], decoded: DecodedBlock
     ) -> list[OutMessage]:
@@ -204,7 +226,9 @@ _NOTHING_SCORED = ScoredBlock(
     is_anomaly=np.empty(0, np.bool_),
     n_learned=np.empty(0, np.int64),
     warming_up=np.empty(0, np.bool_),
-    contributions=np.empty((0, 0)),
+    blame=Blame.none(0),
+    drift=0.0,
+    changes=(),
     learned=0,
     held_back=0,
     score_seconds=0.0,

@@ -81,7 +81,7 @@ class ParquetFile(MessageFile):
 
     def write(self, messages: Sequence[OutMessage]) -> None:
         """Append messages."""
-        rows = [_table_row(orjson.loads(message.value or b"")) for message in messages]
+        rows = [orjson.loads(message.value or b"") for message in messages]
         if rows:
             self._writer.write_table(self._pyarrow.Table.from_pylist(rows, schema=self._schema))
 
@@ -102,13 +102,14 @@ def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
         ("is_anomaly", pyarrow.bool_()),
         ("n_learned", pyarrow.int64()),
         ("warming_up", pyarrow.bool_()),
-        ("contributions", pyarrow.map_(pyarrow.string(), pyarrow.float64())),
+        ("contributions", pyarrow.list_(_contribution(pyarrow))),
     ]
 
 
-def _table_row(score: dict[str, Any]) -> dict[str, Any]:
-    contributions = score.get("contributions")
-    return {**score, "contributions": contributions and list(contributions.items())}
+def _contribution(pyarrow: Any) -> Any:
+    numbers = ("nats", "usual", "value", "expected", "deviation")
+    kinds = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
+    return pyarrow.struct(kinds)
 
 
 def _letter(message: OutMessage) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The learner: a sum-product network that grows online, and everything that scores depend on."""
 
+from .blame import Blame
 from .compile import compile_kernels
+from .drift import Change
 from .errors import (
     InvalidInputError,
     InvalidParameterError,
@@ -15,6 +17,8 @@ from .stream import ScoredBlock, StreamScorer
 
 __all__ = [
     "OSLRAU",
+    "Blame",
+    "Change",
     "InvalidInputError",
     "InvalidParameterError",
     "Learner",

@@ -49,24 +49,28 @@ class NetworkDensity:
             network = network.with_variance_floor(variance_floor)
         return network.log_density(Z) - jacobian
 
-    def contributions(self, X: ArrayLike) -> FloatArray:
-        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing.
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return each field against the others: ``contributions``, and what is ``expected``.
 
-        One pass up and one down the network, whatever the number of fields.
+        Three arrays (m, d): -log p(x_i | the other fields) in nats, NaN where x_i is missing, and
+        mean and standard deviation of the field given the others. One pass up and one down the
+        network, whatever the number of fields.
         """
         network, Z, _ = self._query(X)
-        rest = given_others(network, Z).log_density
-        result: FloatArray = rest - network.log_density(Z) + np.log(self._scaling.scale)[:, None]
-        result[np.isnan(Z)] = np.nan
-        return result.T
+        scale = self._scaling.scale
+        others = given_others(network, Z)
+        nats = others.log_density - network.log_density(Z) + np.log(scale)[:, None]
+        nats[np.isnan(Z)] = np.nan
+        mean = others.mean.T * scale + self._scaling.location
+        return nats.T, mean, np.sqrt(others.variance.T) * scale
+
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
+        return self.given_others(X)[0]
 
     def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m, d) of each field given the other fields of its row."""
-        network, Z, _ = self._query(X)
-        others = given_others(network, Z)
-        scale = self._scaling.scale
-        mean = others.mean.T * scale + self._scaling.location
-        return mean, np.sqrt(others.variance.T) * scale
+        return self.given_others(X)[1:]
 
     def impute(self, X: ArrayLike) -> FloatArray:
         """Fill the missing fields of ``X`` (m, d) with their means given the observed ones."""

@@ -22,8 +22,14 @@ class Learner(Protocol):
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
 
-    def contributions(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
+    def given_others(
+        self, X: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return each field against the others of its row, three arrays (m, d).
+
+        -log p(x_i | the other fields) in nats, NaN where x_i is missing; mean and standard
+        deviation of x_i given the others.
+        """
 
     def to_bytes(self) -> bytes:
         """Write the whole state, so that learning can go on from it to the same bits."""

@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .blame import Blame, blame
 from .calibration import Calibration
+from .drift import Change, Drift
 from .errors import InvalidInputError, InvalidParameterError, StateError
 from .guard import Guard
 from .oslrau import OSLRAU
@@ -41,8 +43,13 @@ class ScoredBlock:
         Records that the model had learned when it scored the row (m,).
     warming_up
         Whether the row is among the stream's first 240 (m,).
-    contributions
-        -log p(x_i | the other fields) of the anomalous rows, in order (n_anomalous, d).
+    blame
+        The fields of the anomalous rows, in order, the most to blame first.
+    drift
+        How far scores have fallen against those before, in [0, inf), after the call; at 1 there
+        is an event, and it begins anew at 0.
+    changes
+        The events, and the position of the row at whose boundary each was found.
     learned
         Records learned during the call.
     held_back
@@ -57,11 +64,18 @@ class ScoredBlock:
     is_anomaly: NDArray[np.bool_]
     n_learned: NDArray[np.int64]
     warming_up: NDArray[np.bool_]
-    contributions: FloatArray
+    blame: Blame
+    drift: float
+    changes: tuple[tuple[int, Change], ...]
     learned: int
     held_back: int
     score_seconds: float
     learn_seconds: float
+
+    @property
+    def contributions(self) -> FloatArray:
+        """-log p(x_i | the other fields) of the anomalous rows (n_anomalous, d)."""
+        return self.blame.nats
 
 
 class StreamScorer:
@@ -128,6 +142,7 @@ class StreamScorer:
         self._n_fields: int | None = None
         self._calibration = Calibration()
         self._guard = Guard()
+        self._drift = Drift()
         self._pending: list[FloatArray] = []
         self._pending_scores: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -150,13 +165,14 @@ class StreamScorer:
             self._score(rows[start:stop], block, slice(start, stop))
             self._collect(rows[start:stop], block.log_likelihood[start:stop])
             if self._until_boundary == 0:
-                self._learn(block)
+                self._learn(block, stop - 1)
             start = stop
-        return block.finish()
+        return block.finish(self._drift.statistic)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, pending records too, so that it can go on to the same bits."""
         pending = np.concatenate(self._pending) if self._pending else np.empty((0, 0))
+        reference, numbers = self._drift.state
         values = {
             "batch_size": self.batch_size,
             "alarm_rate": self.alarm_rate,
@@ -167,6 +183,8 @@ class StreamScorer:
         arrays: dict[str, NDArray[Any]] = {
             "learner": np.frombuffer(self.learner.to_bytes(), np.uint8),
             "recent": self._calibration.recent,
+            "drift_reference": reference,
+            "drift_numbers": numbers,
             "held": self._guard.held,
             "held_positions": self._guard.positions,
             "pending": pending,
@@ -212,6 +230,7 @@ class StreamScorer:
         if held.ndim != 2 or positions.shape != held.shape[:1]:
             raise StateError("state: expected a position for each record held back")
         self._guard.held, self._guard.positions = held, positions
+        self._drift.restore(arrays["drift_reference"], arrays["drift_numbers"])
 
     def _check(self, rows: FloatArray) -> None:
         """Refuse what could not be learned later, before anything is scored."""
@@ -235,8 +254,13 @@ class StreamScorer:
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
             if is_anomaly.any():
-                block.contributions.append(self.learner.contributions(rows[is_anomaly]))
+                block.blame.append(self._blame(rows[is_anomaly], log_likelihood[is_anomaly]))
         block.score_seconds += perf_counter() - began
+
+    def _blame(self, rows: FloatArray, score: FloatArray) -> Blame:
+        return blame(
+            self.learner, rows, score, lambda s: self._calibration.p_value(s) > self.alarm_rate
+        )
 
     def _collect(self, rows: FloatArray, log_likelihood: FloatArray) -> None:
         """Keep scored rows for the next boundary."""
@@ -245,10 +269,13 @@ class StreamScorer:
         self.n_records += len(rows)
         self._until_boundary -= len(rows)
 
-    def _learn(self, block: _Block) -> None:
+    def _learn(self, block: _Block, position: int) -> None:
         """At a boundary, learn the rows since the last one and let their scores count."""
         began = perf_counter()
         scores = np.concatenate(self._pending_scores)
+        change = self._drift.update(scores) if self.n_records > WARM_UP else None
+        if change:
+            block.changes.append((position, change))
         if self.learning:
             scores = self._learn_usual(np.concatenate(self._pending), scores, block)
         self._calibration.update(scores[~np.isnan(scores)])
@@ -280,11 +307,13 @@ class _Block:
         self.is_anomaly = np.zeros(m, np.bool_)
         self.n_learned = np.zeros(m, np.int64)
         self.warming_up = np.zeros(m, np.bool_)
-        self.contributions = [np.empty((0, d))]
+        self.blame = [Blame.none(d)]
+        self.changes: list[tuple[int, Change]] = []
         self.learned = 0
         self.held_back = 0
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
-    def finish(self) -> ScoredBlock:
-        return ScoredBlock(**{**vars(self), "contributions": np.concatenate(self.contributions)})
+    def finish(self, drift: float) -> ScoredBlock:
+        whole = {"blame": Blame.joined(self.blame), "changes": tuple(self.changes), "drift": drift}
+        return ScoredBlock(**{**vars(self), **whole})

@@ -1,6 +1,6 @@
 """Records, scores, anomalies and dead letters as Kafka messages."""
 
-from .anomalies import encode_anomaly
+from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes
 from .features import DecodedBlock, FeatureDecoder
 from .records import KafkaRecord, OutMessage, Record
@@ -18,6 +18,7 @@ __all__ = [
     "Scores",
     "dead_letter",
     "encode_anomaly",
+    "encode_drift",
     "encode_scores",
     "message_bytes",
 ]

@@ -15,6 +15,38 @@ _TEMPLATE = (
 )
 
 
+MOST_BLAMED = 16
+"""Fields that an anomaly lists: more help nobody, and a record may have a thousand."""
+
+
+class Blame(Protocol):
+    """The fields of k anomalous records, (k, d) each; the learner's blame is such."""
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Column numbers, the most to blame first."""
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The record's value, NaN where missing."""
+
+    @property
+    def nats(self) -> NDArray[np.float64]:
+        """-log p(field | the other fields)."""
+
+    @property
+    def usual(self) -> NDArray[np.float64]:
+        """What the nats are on average."""
+
+    @property
+    def expected(self) -> NDArray[np.float64]:
+        """Mean of the field given the other fields."""
+
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        """Standard deviation of the field given the other fields."""
+
+
 class Scores(Protocol):
     """The scores of m records, k of them anomalous; the learner's blocks are such."""
 
@@ -39,8 +71,8 @@ class Scores(Protocol):
         """(m,) whether the model was young."""
 
     @property
-    def contributions(self) -> NDArray[np.float64]:
-        """(k, d) share of each field in each anomaly, in nats."""
+    def blame(self) -> Blame:
+        """The fields of the k anomalous records."""
 
 
 def encode_scores(
@@ -53,7 +85,7 @@ def encode_scores(
 ) -> list[bytes]:
     """Return one JSON object for each record; NaN becomes null.
 
-    Anomalous ones have `contributions`, an object of nats by field, at the end.
+    Anomalous ones have `contributions` at the end: their observed fields, the most to blame first.
     """
     if not offsets:
         return []
@@ -79,10 +111,25 @@ def extend_object(message: bytes, name: str, content: bytes) -> bytes:
 
 
 def _add_contributions(messages: list[bytes], scores: Scores, fields: Sequence[str]) -> None:
-    anomalous = np.flatnonzero(scores.is_anomaly).tolist()
-    for position, row in zip(anomalous, scores.contributions.tolist(), strict=True):
-        nats = orjson.dumps(dict(zip(fields, row, strict=True)))
-        messages[position] = extend_object(messages[position], "contributions", nats)
+    for row, position in enumerate(np.flatnonzero(scores.is_anomaly).tolist()):
+        listed = orjson.dumps(_contributions(scores.blame, row, fields))
+        messages[position] = extend_object(messages[position], "contributions", listed)
+
+
+def _contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[str, Any]]:
+    observed = ~np.isnan(blame.value[row])
+    order = blame.order[row]
+    return [
+        {
+            "field": fields[column],
+            "nats": float(blame.nats[row, column]),
+            "usual": float(blame.usual[row, column]),
+            "value": float(blame.value[row, column]),
+            "expected": float(blame.expected[row, column]),
+            "deviation": float(blame.deviation[row, column]),
+        }
+        for column in order[observed[order]][:MOST_BLAMED].tolist()
+    ]
 
 
 def _texts(column: Any) -> list[bytes]:

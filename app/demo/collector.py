@@ -89,8 +89,10 @@ class Collector:
 
     def _note_anomaly(self, record: KafkaRecord) -> None:
         anomaly = orjson.loads(record.value or b"")
+        if "event" in anomaly:
+            return
         self._account.note_anomaly(_place(anomaly))
-        blamed = sorted(anomaly["contributions"].items(), key=lambda item: -(item[1] or 0.0))
+        blamed = [(item["field"], item["nats"]) for item in anomaly["contributions"]]
         key = (record.key or b"").decode(errors="replace")
         self.alarms.append(Alarm(_place(anomaly), key, anomaly["log_likelihood"], blamed))
 

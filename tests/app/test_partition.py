@@ -114,7 +114,8 @@ def test_anomalies_are_the_anomalous_scores_with_their_records(whole):
         content = json.loads(message.value)
         assert content.pop("record") == json.loads(RECORDS[message.offset].value)
         assert content == scores[message.offset]
-        assert set(content["contributions"]) == set("abc")
+        blamed = [item["field"] for item in content["contributions"]]
+        assert set(blamed) <= set("abc") and len(blamed) == len(set(blamed)) > 0
         assert message.key == RECORDS[message.offset].key
 
 
@@ -206,3 +207,21 @@ def test_numbers_of_any_size_are_scored(rows):
     block = pipeline.process(as_records(messages))
     assert len(block.scores) + len(block.dead_letters) == len(rows)
     assert all(json.loads(message.value) for message in block.scores)
+
+
+def test_a_drift_is_one_event_at_the_record_that_completed_it():
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(6000, 2))
+    rows[4000:] *= 2.5
+    records = as_records([orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()])
+    blocks = [PartitionPipeline("features", 2, Settings()).process(records)]
+    _, pieces = run([records[:4100], records[4100:4101], records[4101:]], Settings())
+    for found in (blocks, pieces):
+        (event,) = (message for block in found for message in block.events)
+        assert 4000 < event.offset < 4000 + 3 * 256
+        assert (event.key, event.timestamp) == (b"k%d" % event.offset, 1700000000000 + event.offset)
+        content = json.loads(event.value)
+        assert (content["event"], content["offset"]) == ("drift", event.offset)
+        assert content["statistic"] >= 1 and 0 < content["records"] <= 3 * 256
+    assert blocks[0].events == [message for block in pieces for message in block.events]
+    assert blocks[0].drift == pieces[-1].drift < 1

@@ -8,7 +8,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics import encode_anomaly, encode_scores
+from faust_oslrau.topics import encode_anomaly, encode_drift, encode_scores
+from faust_oslrau.topics.scores import MOST_BLAMED
 
 
 class Scores(NamedTuple):
@@ -17,10 +18,25 @@ class Scores(NamedTuple):
     is_anomaly: np.ndarray
     n_learned: np.ndarray
     warming_up: np.ndarray
-    contributions: np.ndarray
+    blame: Blame
 
 
-def scores(log_likelihood, p_value, is_anomaly, contributions=(), fields=("x", "y")):
+class Blame(NamedTuple):
+    order: np.ndarray
+    value: np.ndarray
+    nats: np.ndarray
+    usual: np.ndarray
+    expected: np.ndarray
+    deviation: np.ndarray
+
+
+def blame(nats):
+    """The fields with the most nats first; other members are told apart by their size."""
+    nats = np.array(nats, dtype=np.float64)
+    return Blame(np.argsort(-nats, axis=1), nats * 10, nats, nats / 8, nats * 9, nats / 2)
+
+
+def scores(log_likelihood, p_value, is_anomaly, nats=None):
     m = len(log_likelihood)
     return Scores(
         np.array(log_likelihood, dtype=np.float64),
@@ -28,7 +44,7 @@ def scores(log_likelihood, p_value, is_anomaly, contributions=(), fields=("x", "
         np.array(is_anomaly, dtype=bool),
         np.arange(m, dtype=np.int64),
         np.arange(m) < 1,
-        np.array(contributions, dtype=np.float64).reshape(sum(is_anomaly), len(fields)),
+        blame(np.empty((0, 2)) if nats is None else nats),
     )
 
 
@@ -49,14 +65,31 @@ def test_unknown_scores_and_times_are_null():
     assert second["log_likelihood"] is None and second["timestamp"] == 5
 
 
-def test_anomalous_records_carry_their_contributions_by_field():
-    block = scores([0, -9, 0, -8], [1, 0, 1, 0], [False, True, False, True], [[1, np.nan], [3, 4]])
+def test_anomalous_records_list_their_observed_fields_the_most_to_blame_first():
+    block = scores([0, -9, 0, -8], [1, 0, 1, 0], [False, True, False, True], [[8, np.nan], [8, 16]])
     messages = [
         json.loads(m) for m in encode_scores("t", 0, range(4), [0] * 4, block, ['a"%d', "b"])
     ]
-    assert messages[1]["contributions"] == {'a"%d': 1.0, "b": None}
-    assert messages[3]["contributions"] == {'a"%d': 3.0, "b": 4.0}
+    a = {"nats": 8.0, "usual": 1.0, "value": 80.0, "expected": 72.0, "deviation": 4.0}
+    b = {name: 2 * number for name, number in a.items()}
+    assert messages[1]["contributions"] == [{"field": 'a"%d', **a}]
+    assert messages[3]["contributions"] == [{"field": "b", **b}, {"field": 'a"%d', **a}]
     assert "contributions" not in messages[0] and "contributions" not in messages[2]
+
+
+def test_of_very_many_fields_the_most_to_blame_are_listed():
+    block = scores([-9], [0], [True], np.arange(100.0)[None])
+    (message,) = encode_scores("t", 0, [0], [0], block, [f"f{i}" for i in range(100)])
+    listed = [item["field"] for item in json.loads(message)["contributions"]]
+    assert listed == [f"f{i}" for i in range(99, 99 - MOST_BLAMED, -1)]
+
+
+def test_only_events_have_a_member_event():
+    place = {"topic": "t", "partition": 1, "offset": 8, "timestamp": None}
+    event = json.loads(encode_drift(place, 1.5, 512))
+    assert event == {"event": "drift", **place, "statistic": 1.5, "records": 512}
+    (score,) = encode_scores("t", 1, [8], [None], scores([0], [1], [False]), ["x"])
+    assert "event" not in json.loads(encode_anomaly(score, b"{}"))
 
 
 def test_a_topic_name_is_never_read_as_a_template():
