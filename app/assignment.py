@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from .batching import RecordBatch
+from .contact import Contact
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
 from .metrics import Metrics
@@ -31,6 +32,11 @@ _BATCHES_IN_WORK = 16
 _RETRY_SECONDS = 1.0
 # How often to look which snapshots are due.
 _SNAPSHOT_SECONDS = 1.0
+# How often to ask the broker how far the logs have grown, and how long to wait for an answer.
+_WATCH_SECONDS = 1.0
+_ANSWER_SECONDS = 5.0
+# How often to measure the networks, which takes a millisecond each.
+_MEASURE_SECONDS = 1.0
 # At the end of the work the others wait: snapshots that take longer are left to the next worker.
 _LAST_SNAPSHOTS_SECONDS = 5.0
 
@@ -52,6 +58,8 @@ class Assignment:
         Keeps the snapshots.
     metrics
         Where everything is counted.
+    contact
+        Is told when the broker answers.
     crash
         Ends the app after an error that nothing can be done about.
     """
@@ -64,6 +72,7 @@ class Assignment:
         producers: Producers,
         store: SnapshotStore,
         metrics: Metrics,
+        contact: Contact,
         crash: Callable[[BaseException], Awaitable[None]],
     ) -> None:
         self.held: dict[TP, HeldPartition] = {}
@@ -74,6 +83,8 @@ class Assignment:
         self._delivery = delivery
         self._producers = producers
         self._store = store
+        self._metrics = metrics
+        self._contact = contact
         self._crash = crash
         # One thread: the kernels release the GIL, so that the event loop runs beside it.
         self._compute = ThreadPoolExecutor(1, "oslrau-compute")
@@ -88,7 +99,8 @@ class Assignment:
     def assigned(self, partitions: frozenset[TP]) -> None:
         """Open these partitions, with the state of those that were held before, and no others."""
         for tp in self._kept.keys() - partitions:
-            self._kept.pop(tp).metrics.remove()
+            del self._kept[tp]
+        self._metrics.retain(partitions)
         self._stop_opening()
         self._begin_opening(self._open(partitions))
 
@@ -110,7 +122,7 @@ class Assignment:
             if partition.is_whole:
                 self._kept[tp] = partition
             else:
-                partition.metrics.remove()
+                self._metrics.remove(*tp)
         return committed and all(partition.is_whole for partition in held.values())
 
     def resumed(self) -> None:
@@ -145,11 +157,23 @@ class Assignment:
             return True
 
     async def look_after(self) -> None:
-        """Commit and look at the lag, now and then, for ever."""
+        """Commit now and then, for ever."""
         while True:
             await asyncio.sleep(self._settings.commit_interval)
             await self.commit(list(self.held.values()))
+
+    async def watch_logs(self) -> None:
+        """Look at the lag now and then, for ever."""
+        while True:
             await self.measure_lag()
+            await asyncio.sleep(_WATCH_SECONDS)
+
+    async def measure_networks(self) -> None:
+        """Look at the sizes of the networks now and then, for ever."""
+        while True:
+            for partition in list(self.held.values()):
+                await partition.measure_network()
+            await asyncio.sleep(_MEASURE_SECONDS)
 
     async def keep_snapshots(self) -> None:
         """Take the snapshots that are due, one after the other, for ever."""
@@ -160,13 +184,15 @@ class Assignment:
                     await self._keep(partition)
 
     async def measure_lag(self) -> None:
-        """Ask how far the logs have grown."""
+        """Ask how far the logs have grown, if only to see whether the broker answers."""
         offsets = {tp: partition.next_offset for tp, partition in self.held.items()}
         try:
-            lags = await self._consumer.lags(offsets)
-        except KafkaError as error:  # a partition was taken away while aiokafka looked it up
+            asked = self._consumer.lags(offsets or {TP(self._settings.source_topics[0], 0): 0})
+            lags = await asyncio.wait_for(asked, _ANSWER_SECONDS)
+        except (TimeoutError, KafkaError) as error:
             logger.debug("no lag this time: %r", error)
             return
+        self._contact.note()
         for tp, records in lags.items():
             if tp in self.held:
                 self.held[tp].note_lag(records)
@@ -222,6 +248,7 @@ class Assignment:
             opened = [self.held[tp] for tp in partitions]
             await self._delivery.record({p.tp: p.position for p in opened if p.committed is None})
         except (KafkaError, SnapshotError, LostPartitionError) as error:
+            self._metrics.worker.failed_openings.inc()
             logger.warning("waiting for the partitions' offsets and snapshots: %r", error)
             return False
         await self._read()
@@ -233,7 +260,7 @@ class Assignment:
             return
         logger.error("%s/%d: given up, %s", *partition.tp, error)
         del self.held[partition.tp]
-        partition.metrics.remove()
+        self._metrics.remove(*partition.tp)
         self._begin_opening(self._open_again(partition.tp))
 
     async def _open_again(self, tp: TP) -> None:

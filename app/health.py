@@ -27,6 +27,9 @@ def readiness(runtime: Runtime, rebalancing: bool) -> str | None:
     """Return what the worker still waits for, None when it reads its partitions."""
     if runtime.preparing is not None or runtime.assignment is None:
         return runtime.preparing or "starting"
+    silent = runtime.contact.silent_seconds
+    if silent > runtime.settings.session_timeout:  # the group gives its partitions to others
+        return f"the broker has not answered for {silent:.0f} s"
     if rebalancing:
         return "the group is rebalancing"
     if not runtime.assignment.is_open:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from aiokafka import OffsetAndMetadata
@@ -55,7 +55,7 @@ class HeldPartition:
     committed
         What the group has committed, None where it has yet to be recorded where learning began.
     network
-        Size of the network after the last batch, None before there is one.
+        Size of the network when it was last measured, None before there is one.
     lag
         Records that waited in the log when it was last looked at, None before.
     missing
@@ -90,6 +90,7 @@ class HeldPartition:
         self.recent = Recent()
         self.metrics = metrics
         self.keeper = keeper
+        self._measured_at = 0
         self.lock = asyncio.Lock()
         self._compute = compute
         self._send = send
@@ -126,7 +127,22 @@ class HeldPartition:
         """Take note of how many records wait in the log."""
         self.lag = records
         self.recent.note_lag(records)
-        self.metrics.set_lag(records)
+        self.metrics.lag = records
+
+    async def measure_network(self, *, restored: bool = False) -> None:
+        """Take note of the network's size where the model has learned since the last time.
+
+        The changes of a network that was just `restored` have been counted by others.
+        """
+        learner = self.pipeline.scorer and self.pipeline.scorer.learner
+        if not isinstance(learner, OSLRAU) or learner.n_records_ in (0, self._measured_at):
+            return
+        self._measured_at = learner.n_records_
+        # In the thread for the learner: no other may look at it while it learns.
+        loop = asyncio.get_running_loop()
+        self.network = await loop.run_in_executor(self._compute, _network_size, learner)
+        note = self.metrics.begin_network if restored else self.metrics.set_network
+        note(self.network)
 
     async def process(self, batch: RecordBatch) -> None:
         """Score, learn and emit a batch, but for records that are done already; under the lock.
@@ -199,22 +215,13 @@ class HeldPartition:
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
         loop = asyncio.get_running_loop()
-        block = await loop.run_in_executor(self._compute, self._learn_and_score, records)
+        block = await loop.run_in_executor(self._compute, self.pipeline.process, records)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
             self.recent.note_replayed(len(records))
         else:
             await self._emit(block, records[-1].offset + 1)
         self.next_offset = records[-1].offset + 1
-        if self.network is not None:
-            self.metrics.set_network(self.network)
-
-    def _learn_and_score(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
-        """Run the pipeline; in the thread for it, the only one that touches the learner."""
-        block = self.pipeline.process(records)
-        if block.learned and self.pipeline.scorer is not None:
-            self.network = _network_size(self.pipeline.scorer.learner)
-        return block
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()
@@ -230,9 +237,7 @@ def _ages(block: ProcessedBlock) -> NDArray[np.float64]:
     return time.time() - np.array(timestamps, dtype=np.float64) / 1000
 
 
-def _network_size(learner: Any) -> NetworkSize | None:
-    if not isinstance(learner, OSLRAU):
-        return None
+def _network_size(learner: OSLRAU) -> NetworkSize:
     return NetworkSize(
         learner.node_counts_,
         learner.n_edges_,

@@ -55,7 +55,7 @@ class Keeper:
         now = time.monotonic()
         if self.offset == next_offset:
             self._covered = now
-        self._metrics.set_snapshot_age(now - self._covered)
+        self._metrics.snapshot_age = now - self._covered
         if self.offset == next_offset or now < self._rest_until:
             return False
         records = next_offset - self.offset
@@ -79,6 +79,7 @@ class Keeper:
                 await self._store.save(self._tp, next_offset, data)
             except SnapshotError as error:
                 self._rest_until = time.monotonic() + _RETRY_SECONDS
+                self._metrics.count_snapshot_failure("save")
                 logger.error("%s/%d: no snapshot, next try later: %s", *self._tp, error)
                 return
             self.note(next_offset, len(data))

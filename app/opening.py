@@ -79,8 +79,7 @@ class Opener:
             behind = restored is not None and restored.offset > kept.next_offset
             if not behind and self._goes_on(kept, log):
                 return kept
-            kept.metrics.remove()
-        return await self._begin(log) if restored is None else self._held(log, restored)
+        return await (self._begin(log) if restored is None else self._held(log, restored))
 
     def _goes_on(self, kept: HeldPartition, log: PartitionLog) -> bool:
         found = resume_from(log, kept.start, kept.next_offset, self._settings)
@@ -92,16 +91,18 @@ class Opener:
     async def _restore(self, log: PartitionLog) -> _Restored | None:
         """Return the newest snapshot that is whole and fits the log."""
         began = time.perf_counter()
+        metrics = self._metrics.of_partition(*log.tp)
         async for stored in self._store.load(log.tp):
             try:
                 restored = await self._read(log, stored)
             except StateError as error:
+                metrics.count_snapshot_failure("damaged")
                 logger.error("snapshot %s is left out: %s", stored.where, error)
                 await self._store.reject(log.tp, stored)
                 continue
             if restored is not None:
                 seconds = time.perf_counter() - began
-                self._metrics.of_partition(*log.tp).observe_stage("restore", seconds)
+                metrics.observe_stage("restore", seconds)
                 place = (*log.tp, restored.offset, restored.size, seconds)
                 logger.info("%s/%d: snapshot at %d, %d bytes, restored in %.2f s", *place)
                 return restored
@@ -120,10 +121,11 @@ class Opener:
         )
         return _Restored(pipeline, found, snapshot.next_offset, len(stored.data))
 
-    def _held(self, log: PartitionLog, restored: _Restored) -> HeldPartition:
+    async def _held(self, log: PartitionLog, restored: _Restored) -> HeldPartition:
         partition = self._hold(log, restored.pipeline, restored.resume)
         partition.keeper.note(restored.offset, restored.size)
         partition.skip_to(log.first)
+        await partition.measure_network(restored=True)
         return partition
 
     async def _begin(self, log: PartitionLog) -> HeldPartition:

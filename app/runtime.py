@@ -14,6 +14,7 @@ from faust_oslrau.learner import compile_kernels
 
 from .assignment import Assignment
 from .batching import RecordBatch
+from .contact import Contact
 from .delivery import delivery
 from .emitter import Emitter
 from .metrics import Metrics
@@ -49,6 +50,8 @@ class Runtime:
         What has to be done before the group is joined, None when all of it is.
     assignment
         The partitions, None before the group is joined.
+    contact
+        Knows for how long the broker has not answered.
     acknowledged
         After the end: whether the broker has acknowledged all work.
     """
@@ -60,7 +63,8 @@ class Runtime:
         crash: Callable[[BaseException], Awaitable[None]],
     ) -> None:
         self.settings = settings
-        self.metrics = Metrics(registry)
+        self.contact = Contact()
+        self.metrics = Metrics(registry, settings, self.contact)
         self.preparing: str | None = "starting"
         self.assignment: Assignment | None = None
         self.acknowledged = True
@@ -91,8 +95,10 @@ class Runtime:
         logger.info("compiling the learner's kernels, or loading them from their cache")
         await asyncio.to_thread(compile_kernels)
         self.preparing = "waiting for the broker and the topics"
+        self.contact.note()
         await set_up_topics(self.settings, client_arguments(self.settings))
         await self._emitter.start()
+        self.contact.note()
         self.assignment = Assignment(
             self.settings,
             consumer,
@@ -100,9 +106,15 @@ class Runtime:
             self._producers,
             snapshot_store(self.settings, self._producers),
             self.metrics,
+            self.contact,
             self._crash,
         )
-        for call in (self.assignment.look_after(), self.assignment.keep_snapshots()):
+        for call in (
+            self.assignment.look_after(),
+            self.assignment.watch_logs(),
+            self.assignment.measure_networks(),
+            self.assignment.keep_snapshots(),
+        ):
             self._housekeeping.append(asyncio.create_task(self._guard(call)))
         self.preparing = None
         logger.info("ready to join the group %s", self.settings.app_id)

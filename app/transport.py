@@ -14,6 +14,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.errors import KafkaConnectionError
 from faust.transport.consumer import ensure_TP
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -67,6 +68,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Start without any position."""
         super().__post_init__()
         self._positions: dict[TP, int] = {}
+        self._is_connected = False
+
+    async def on_start(self) -> None:
+        """Connect to the broker."""
+        await super().on_start()
+        self._is_connected = True
 
     @property
     def kafka(self) -> AIOKafkaConsumer:
@@ -89,18 +96,28 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 self._positions[tp] = offset
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
-        """Return how many records wait in the logs, as far as the last fetches tell."""
-        found = {tp: await self._lag(tp, offset) for tp, offset in next_offsets.items()}
-        return {tp: lag for tp, lag in found.items() if lag is not None}
+        """Ask the broker how many records wait, in those of the logs that are read.
 
-    async def _lag(self, tp: TP, next_offset: int) -> int | None:
-        if tp not in self._positions or tp not in self.assignment():
-            return None
-        end = self.kafka.last_stable_offset(tp)
-        if self._positions[tp] == next_offset:
-            # The log may end with marks of transactions, which are no records.
-            next_offset = max(next_offset, await self.kafka.position(tp))
-        return None if end is None else max(0, end - next_offset)
+        Raises
+        ------
+        KafkaError
+            No broker has been reached yet, or it refuses.
+        """
+        if not self._is_connected:
+            raise KafkaConnectionError
+        ends = _by_tp(await self.kafka.end_offsets(_plain(next_offsets)))
+        return {
+            tp: max(0, ends[tp] - await self._after_marks(tp, offset))
+            for tp, offset in next_offsets.items()
+            if tp in self._positions and tp in self.assignment()
+        }
+
+    async def _after_marks(self, tp: TP, next_offset: int) -> int:
+        """Pass the marks of transactions, which are no records, where a log ends with them."""
+        if self._positions[tp] != next_offset:
+            return next_offset
+        position: int = await self.kafka.position(tp)
+        return max(next_offset, position)
 
     def forget_positions(self) -> None:
         """Read no source partition until it is given a position."""
@@ -240,7 +257,7 @@ class Consumer(driver.Consumer):
         return {tp: at and at.offset for tp, at in _by_tp(found).items()}
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
-        """Return how many records wait in the logs, as far as the last fetches tell."""
+        """Ask the broker how many records wait, in those of the logs that are read."""
         return await self._thread.run(self._thread.lags(next_offsets))
 
     def _new_consumer_thread(self) -> ConsumerThread:

@@ -1,0 +1,149 @@
+"""What is counted of one partition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.app.partition import STAGES, ProcessedBlock, Skipped
+from faust_oslrau.topics import Reason
+
+from .distribution import Distribution
+from .recent import Recent
+
+# From a row's share of a fast batch to the restore of a large network.
+_STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+# From one broker round trip to a worker that catches up after a night.
+_END_TO_END_SECONDS = (
+    *(0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),
+)
+# Steps of 15 to 50 %: for where a stream lies, in units that nobody knows beforehand.
+_NATS = (1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 10_000)
+_LOG_LIKELIHOOD_NATS = (*(-bound for bound in reversed(_NATS)), 0, *_NATS[:-1])
+# Tenths, for the eye: a calibrated stream fills them evenly. Below, where alarms are.
+_P_VALUES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 11)))
+# Enough for a quantile of 1 %, few enough to follow the stream.
+_RECENT_RECORDS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSize:
+    """Size of a partition's network, and the changes of its structure so far."""
+
+    nodes: Mapping[str, int]
+    edges: int
+    parameters: int
+    depth: int
+    structure_changes: Mapping[str, int]
+
+
+class PartitionMetrics:
+    """Plain numbers, which become series when somebody reads them.
+
+    Outcomes, reasons and stages that are known are there from the start: a counter that
+    appears with its first event hides that event from Prometheus.
+
+    Parameters
+    ----------
+    blamed
+        Where fields are counted that anomalies are due to, all partitions together.
+    """
+
+    def __init__(self, blamed: BlamedFields, topic: str) -> None:
+        self.records = Counter(dict.fromkeys(("scored", "rejected", "replayed"), 0))
+        self.learned = 0
+        self.skipped = Counter(dict.fromkeys(map(str, Skipped), 0))
+        self.anomalies = 0
+        self.dead_letters = Counter(dict.fromkeys(map(str, Reason), 0))
+        self.missing = 0
+        self.structure_changes = Counter[str]()
+        self.snapshot_failures = Counter(dict.fromkeys(("save", "damaged"), 0))
+        self.network: NetworkSize | None = None
+        self.lag: int | None = None
+        self.snapshot_age: float | None = None
+        self.snapshot_bytes: int | None = None
+        self.snapshot_offset: int | None = None
+        self.recent = Recent(_RECENT_RECORDS)
+        self.log_likelihood = Distribution(_LOG_LIKELIHOOD_NATS)
+        self.p_value = Distribution(_P_VALUES)
+        self.end_to_end = Distribution(_END_TO_END_SECONDS)
+        self.stages = {stage: Distribution(_STAGE_SECONDS) for stage in STAGES}
+        self._blamed = blamed
+        self._topic = topic
+
+    def count_replayed(self, block: ProcessedBlock) -> None:
+        """Count records that were learned again but whose outputs exist."""
+        self.records["replayed"] += len(block.scores) + len(block.dead_letters)
+        self._count_work(block)
+
+    def count_emitted(self, block: ProcessedBlock, seconds: NDArray[np.float64]) -> None:
+        """Count records whose outputs are acknowledged, `seconds` (m,) after their timestamps."""
+        self.records["scored"] += len(block.scores)
+        self.records["rejected"] += len(block.dead_letters)
+        self.anomalies += len(block.anomalies)
+        self.dead_letters.update(block.reasons)
+        self.recent.add(block.log_likelihood)
+        self.log_likelihood.observe(block.log_likelihood)
+        self.p_value.observe(block.p_value)
+        self.end_to_end.observe(seconds)
+        self._blamed.count(self._topic, block.blamed)
+        self._count_work(block)
+
+    def count_missing(self, offsets: int) -> None:
+        """Count offsets that the log lacks."""
+        self.missing += offsets
+
+    def count_snapshot_failure(self, kind: str) -> None:
+        """Count a snapshot that could not be saved, or that was damaged."""
+        self.snapshot_failures[kind] += 1
+
+    def set_snapshot(self, offset: int, size: int) -> None:
+        """Say what the last snapshot is."""
+        self.snapshot_offset, self.snapshot_bytes = offset, size
+
+    def observe_stage(self, stage: str, seconds: float) -> None:
+        """Say what a stage took."""
+        if stage not in self.stages:
+            self.stages[stage] = Distribution(_STAGE_SECONDS)
+        self.stages[stage].observe_one(seconds)
+
+    def begin_network(self, size: NetworkSize) -> None:
+        """Say how large a restored network is; its structure was changed by others, or before."""
+        self.network = size
+
+    def set_network(self, size: NetworkSize) -> None:
+        """Say how large the network is now."""
+        before = self.network.structure_changes if self.network else {}
+        for kind, count in size.structure_changes.items():
+            self.structure_changes[kind] += max(0, count - before.get(kind, 0))
+        self.network = size
+
+    def _count_work(self, block: ProcessedBlock) -> None:
+        self.learned += block.learned
+        self.skipped.update(block.skipped)
+        for stage, seconds in block.seconds.items():
+            self.observe_stage(stage, seconds)
+
+
+class BlamedFields:
+    """How often a field was the one to blame for an anomaly, by topic and field.
+
+    At most so many fields have a count of their own: with `features = "auto"` the records
+    choose their names.
+    """
+
+    REST = "(other)"
+    _MOST = 100
+
+    def __init__(self) -> None:
+        self.counts = Counter[tuple[str, str]]()
+
+    def count(self, topic: str, blamed: Mapping[str, int]) -> None:
+        """Count the fields that anomalies are due to."""
+        for field, anomalies in blamed.items():
+            known = (topic, field) in self.counts or len(self.counts) < self._MOST
+            self.counts[topic, field if known else self.REST] += anomalies

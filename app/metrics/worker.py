@@ -1,0 +1,98 @@
+"""What is counted of a worker as a whole."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from faust_oslrau.app.contact import Contact
+from faust_oslrau.app.settings import Settings
+
+from .families import PREFIX
+from .partition import BlamedFields
+
+
+class WorkerMetrics:
+    """Series without a partition.
+
+    Attributes
+    ----------
+    rebalances
+        Counts rebalances of the group.
+    failed_openings
+        Counts attempts to open the assigned partitions that failed.
+    """
+
+    def __init__(self, registry: CollectorRegistry, settings: Settings, contact: Contact) -> None:
+        self.rebalances = Counter(
+            PREFIX + "rebalances",
+            "Rebalances of the consumer group that this worker took part in.",
+            registry=registry,
+        )
+        self.failed_openings = Counter(
+            PREFIX + "failed_openings",
+            "Attempts to open the assigned partitions that failed: offsets or snapshots could "
+            "not be read, or where learning begins not be recorded.",
+            registry=registry,
+        )
+        build = Gauge(
+            PREFIX + "build_info",
+            "1, labelled by the versions of the worker and of Python.",
+            ("version", "python"),
+            registry=registry,
+        )
+        build.labels(version("faust-oslrau"), platform.python_version()).set(1)
+        most_nodes = settings.learner.max_nodes
+        for name, documentation, read in (
+            (
+                "broker_silent_seconds",
+                "Time since the broker last answered; it is asked every second.",
+                lambda: contact.silent_seconds,
+            ),
+            (
+                "alarm_rate",
+                "The setting alarm_rate: largest p-value of an anomaly.",
+                lambda: settings.alarm_rate,
+            ),
+            (
+                "max_nodes",
+                "The setting learner.max_nodes: most nodes of a network.",
+                lambda: math.inf if most_nodes is None else most_nodes,
+            ),
+            (
+                "snapshot_interval_seconds",
+                "The setting snapshot_interval: longest time between two snapshots.",
+                lambda: settings.snapshot_interval,
+            ),
+        ):
+            _show(registry, name, documentation, read)
+
+
+class BlamedFieldsCollector(Collector):
+    """Shows which fields anomalies are due to."""
+
+    def __init__(self, blamed: BlamedFields) -> None:
+        self._blamed = blamed
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the one metric."""
+        text = (
+            "Anomalies by the field with the largest contribution, the least likely one given "
+            "the others; all partitions of this worker together."
+        )
+        found = CounterMetricFamily(PREFIX + "blamed_fields", text, labels=("topic", "field"))
+        for labels, count in self._blamed.counts.items():
+            found.add_metric(labels, count)
+        yield found
+
+
+def _show(
+    registry: CollectorRegistry, name: str, documentation: str, read: Callable[[], float]
+) -> None:
+    Gauge(PREFIX + name, documentation, registry=registry).set_function(read)
