@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from time import perf_counter
 from typing import Self
 
@@ -30,14 +31,22 @@ from .snapshots import Snapshot, check_settings, installed_version, scoring_sett
 STAGES = ("decode", "score", "learn", "emit")
 
 
+class Skipped(StrEnum):
+    """Why a scored record is not learned: far below all usual scores, or learning is off."""
+
+    FAR = "far"
+    FROZEN = "frozen"
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessedBlock:
     """What some records of a partition led to; each of them is in `scores` or `dead_letters`.
 
-    `reasons` counts the dead letters, `log_likelihood` belongs to `scores`, `learned` counts the
-    records that the learner took in, and `seconds` says by stage what it took; encoding the
-    messages is the first part of `emit`. `events` go to the topic of anomalies, `drift` is how
-    far scores have fallen, an event at 1.
+    `reasons` counts the dead letters, `log_likelihood` and `p_value` belong to `scores`, `blamed`
+    counts the anomalies by the field most to blame, `learned` the records that
+    the learner took in, `skipped` those that it did not, and `seconds` says by stage what it took;
+    encoding the messages is the first part of `emit`. `events` go to the topic of anomalies;
+    `drift` is how far scores have fallen, an event at 1.
     """
 
     scores: list[OutMessage]
@@ -45,7 +54,10 @@ class ProcessedBlock:
     dead_letters: list[OutMessage]
     reasons: Counter[str]
     log_likelihood: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+    blamed: Counter[str]
     learned: int
+    skipped: Counter[str]
     seconds: dict[str, float]
     events: list[OutMessage] = field(default_factory=list)
     drift: float = 0.0
@@ -133,11 +145,19 @@ class PartitionPipeline:
             dead_letters,
             Counter(rejection.reason.value for _, rejection in decoded.rejected),
             scored.log_likelihood,
+            scored.p_value,
+            _blamed(scored, self.fields or ()),
             scored.learned,
+            self._skipped(scored),
             seconds,
             events,
             scored.drift,
         )
+
+    def _skipped(self, scored: ScoredBlock) -> Counter[str]:
+        if self._settings.learning:
+            return Counter({Skipped.FAR: scored.held_back})
+        return Counter({Skipped.FROZEN: len(scored.log_likelihood)})
 
     def _check_order(self, records: Sequence[KafkaRecord]) -> None:
         expected = 0 if self.next_offset is None else self.next_offset
@@ -206,6 +226,11 @@ def new_scorer(settings: Settings) -> StreamScorer:
         settings.alarm_rate,
         learning=settings.learning,
     )
+
+
+def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
+    """Count the anomalies by the field that is most to blame."""
+    return Counter(fields[column] for column in scored.blame.order[:, 0].tolist())
 
 
 def _nodes(scorer: StreamScorer | None) -> int:
