@@ -230,7 +230,7 @@ def new_scorer(settings: Settings) -> StreamScorer:
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
     """Count the anomalies by the field that is most to blame."""
-    return Counter(fields[column] for column in scored.blame.order[:, 0].tolist())
+    return Counter(fields[column] for column in scored.blame.order[:, :1].ravel().tolist())
 
 
 def _nodes(scorer: StreamScorer | None) -> int:
