@@ -75,6 +75,12 @@ _COUNTERS = (
         "reason",
     ),
     _Numbers(
+        "drift_events",
+        "Drifts: times that records had become less likely than they used to be, each an event in "
+        "the topic of anomalies.",
+        lambda of: of.drift_events,
+    ),
+    _Numbers(
         "missing_offsets",
         "Offsets between the records read that the log does not hold: removed by compaction or "
         "retention, or marks of transactions.",
@@ -122,6 +128,12 @@ _GAUGES = (
         "Quantiles of the log-likelihood in nats of the last 2048 scored records.",
         lambda of: of.recent.quantiles(_QUANTILES),
         "quantile",
+    ),
+    _Numbers(
+        "drift_statistic",
+        "How far scores have fallen against those before: a drift at 1, from where it begins anew "
+        "at 0.",
+        lambda of: of.drift,
     ),
     _Numbers("consumer_lag_records", "Records that wait in the log.", lambda of: of.lag),
     _Numbers(

@@ -60,6 +60,8 @@ class PartitionMetrics:
         self.anomalies = 0
         self.dead_letters = Counter(dict.fromkeys(map(str, Reason), 0))
         self.missing = 0
+        self.drift_events = 0
+        self.drift = 0.0
         self.structure_changes = Counter[str]()
         self.snapshot_failures = Counter(dict.fromkeys(("save", "damaged"), 0))
         self.network: NetworkSize | None = None
@@ -86,6 +88,7 @@ class PartitionMetrics:
         self.records["rejected"] += len(block.dead_letters)
         self.anomalies += len(block.anomalies)
         self.dead_letters.update(block.reasons)
+        self.drift_events += len(block.events)
         self.recent.add(block.log_likelihood)
         self.log_likelihood.observe(block.log_likelihood)
         self.p_value.observe(block.p_value)
@@ -125,6 +128,7 @@ class PartitionMetrics:
     def _count_work(self, block: ProcessedBlock) -> None:
         self.learned += block.learned
         self.skipped.update(block.skipped)
+        self.drift = block.drift
         for stage, seconds in block.seconds.items():
             self.observe_stage(stage, seconds)
 

@@ -82,10 +82,7 @@ class BlamedFieldsCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the one metric."""
-        text = (
-            "Anomalies by the field with the largest contribution, the least likely one given "
-            "the others; all partitions of this worker together."
-        )
+        text = "Anomalies by the field that is most to blame, of all partitions of this worker."
         found = CounterMetricFamily(PREFIX + "blamed_fields", text, labels=("topic", "field"))
         for labels, count in self._blamed.counts.items():
             found.add_metric(labels, count)

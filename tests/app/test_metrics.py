@@ -189,6 +189,16 @@ def test_a_record_far_away_is_blamed_on_its_field_and_skipped():
     assert block.skipped["far"] >= 1
 
 
+def test_a_drift_is_counted_and_told_from_its_approach(partition, value):
+    event = OutMessage(5, None, b"", None)
+    partition.count_emitted(_block(drift=0.7), np.empty(0))
+    assert (value("drift_statistic"), value("drift_events_total")) == (0.7, 0)
+    partition.count_emitted(_block(drift=0.0, events=[event]), np.empty(0))
+    assert (value("drift_statistic"), value("drift_events_total")) == (0, 1)
+    partition.count_replayed(_block(events=[event]))
+    assert value("drift_events_total") == 1
+
+
 def test_what_a_frozen_model_scores_is_skipped(partition, value):
     pipeline = PartitionPipeline("features", 1, Settings(learning=False))
     partition.count_emitted(pipeline.process(_records(_correlated(1000))), np.empty(0))
