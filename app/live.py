@@ -57,9 +57,8 @@ def _columns(parts: Sequence[Recent], since: int, until: int) -> dict[str, list[
 
 def _lags(parts: Sequence[Recent], moments: NDArray[np.int64]) -> list[float]:
     """Return how many records waited for all parts together, NaN where it is not known of one."""
-    lags: list[float] = sum(
-        (part.lag_at(moments) for part in parts), np.zeros(len(moments))
-    ).tolist()
+    known = np.array([part.lag_at(moments) for part in parts] or [np.full(len(moments), np.nan)])
+    lags: list[float] = known.sum(axis=0).tolist()
     return lags
 
 
