@@ -41,3 +41,22 @@ def test_records_are_scored_once_each_when_the_broker_comes_back(
 def test_a_worker_ends_in_bounded_time_without_a_broker(busy_worker, kafka):
     kafka.kill()
     assert busy_worker.terminate(seconds=30) == 3
+
+
+def test_a_worker_whose_broker_is_away_is_not_ready_until_it_is_back(
+    client, start_worker, topic_name, kafka
+):
+    client.create(topic_name, 2)
+    worker = start_worker(session_timeout=3).wait_ready()
+    assert worker.metric("oslrau_broker_silent_seconds") < 3
+    kafka.kill()
+    worker.wait_until(lambda: worker.get("/readyz")[0] == 503, "unready")
+    assert "the broker has not answered for" in worker.get("/readyz")[1]
+    assert worker.metric("oslrau_broker_silent_seconds") > 3
+    assert worker.get("/healthz")[0] == 200  # to start it anew would not bring the broker back
+    kafka.start_node()
+    worker.wait_ready()
+    client.send(topic_name, [(0, b'{"a": 1}')])
+    worker.wait_records(1)
+    assert worker.metric("oslrau_rebalances_total") >= 1
+    assert worker.terminate() == 0
