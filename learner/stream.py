@@ -26,6 +26,9 @@ FIRST_BATCH = 16
 WARM_UP = 240
 """Records after which scores are no longer flagged: the first four batches, 16 to 128."""
 
+STATE_FORMAT = 2
+"""Of the scorer's own state; another one is refused, and the log has to be learned again."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
@@ -174,11 +177,13 @@ class StreamScorer:
         pending = np.concatenate(self._pending) if self._pending else np.empty((0, 0))
         reference, numbers = self._drift.state
         values = {
+            "format": STATE_FORMAT,
             "batch_size": self.batch_size,
             "alarm_rate": self.alarm_rate,
             "learning": self.learning,
             "n_records": self.n_records,
             "next_batch": self._next_batch,
+            "far_accepted": self._guard.accepted,
         }
         arrays: dict[str, NDArray[Any]] = {
             "learner": np.frombuffer(self.learner.to_bytes(), np.uint8),
@@ -187,6 +192,7 @@ class StreamScorer:
             "drift_numbers": numbers,
             "held": self._guard.held,
             "held_positions": self._guard.positions,
+            "far_positions": self._guard.far,
             "pending": pending,
             "pending_scores": np.concatenate([np.empty(0), *self._pending_scores]),
         }
@@ -202,6 +208,9 @@ class StreamScorer:
             The bytes are damaged, of another format version, or no scorer's.
         """
         values, arrays = unpack(data, "StreamScorer")
+        found = values.get("format", 1)
+        if found != STATE_FORMAT:
+            raise StateError(f"state: expected format {STATE_FORMAT} of a scorer, got {found!r}")
         try:
             model = learner.from_bytes(arrays["learner"].tobytes())
             scorer = cls(
@@ -226,10 +235,10 @@ class StreamScorer:
             self._pending, self._pending_scores = [pending], [scores]
             self._n_fields = pending.shape[1]
         self._calibration.update(arrays["recent"])
-        held, positions = arrays["held"], arrays["held_positions"]
-        if held.ndim != 2 or positions.shape != held.shape[:1]:
-            raise StateError("state: expected a position for each record held back")
-        self._guard.held, self._guard.positions = held, positions
+        self._guard.restore(
+            arrays["held"], arrays["held_positions"], arrays["far_positions"],
+            bool(values["far_accepted"]),
+        )  # fmt: skip
         self._drift.restore(arrays["drift_reference"], arrays["drift_numbers"])
 
     def _check(self, rows: FloatArray) -> None:
@@ -286,16 +295,17 @@ class StreamScorer:
 
     def _learn_usual(self, rows: FloatArray, scores: FloatArray, block: _Block) -> FloatArray:
         """Learn all but what the guard holds back, and return the scores of what is usual."""
-        usual, regime = self._guard.filter(
-            rows, scores, self._calibration.ascending, self.n_records
-        )
+        calibration = self._calibration
+        # As many far scores may count as usual ones as leave the next far one an anomaly.
+        room = int(self.alarm_rate * (len(calibration.ascending) + 1)) - 1
+        parted = self._guard.part(rows, scores, calibration.ascending, self.n_records, room)
         before = self.learner.n_records_
-        self.learner.partial_fit(rows[usual])
-        for start in range(0, len(regime), self.batch_size):
-            self.learner.partial_fit(regime[start : start + self.batch_size])
+        self.learner.partial_fit(rows[parted.usual])
+        for start in range(0, len(parted.regime), self.batch_size):
+            self.learner.partial_fit(parted.regime[start : start + self.batch_size])
         block.learned += self.learner.n_records_ - before
-        block.held_back += int(np.count_nonzero(~usual))
-        return scores[usual]
+        block.held_back += int(np.count_nonzero(~parted.usual))
+        return scores[parted.counted]
 
 
 class _Block:

@@ -52,17 +52,64 @@ def test_a_permanent_change_is_learned_within_three_batches():
     assert not block.is_anomaly[9000:].mean() > 0.01
 
 
+RECENT = np.sort(np.random.default_rng(0).normal(size=1000))
+
+
+def fed(guard, ends, n_far, rows, room=0):
+    """Part batches of 256 with some far records first, and return what was said of each."""
+    score = np.where(np.arange(256) < n_far, -1e6, 0.0)
+    return [guard.part(rows, score, RECENT, end, room) for end in ends]
+
+
 def test_far_records_wait_for_a_regime_within_a_span_of_records():
-    guard, recent = Guard(), np.sort(np.random.default_rng(0).normal(size=1000))
-    rows, far, usual = np.zeros((200, 1)), np.full(200, -1e6), np.zeros(200)
-    for end in (200, 400):
-        kept, regime = guard.filter(rows, far, recent, end)
-        assert not kept.any() and len(regime) == 0
-    kept, regime = guard.filter(rows, far, recent, 600)
-    assert not kept.any() and len(regime) == 600 and len(guard.held) == 0
-    guard.filter(rows, far, recent, 800)
-    kept, regime = guard.filter(rows, usual, recent, 20_000)
-    assert kept.all() and len(regime) == 0 and len(guard.held) == 0
+    guard, rows = Guard(), np.random.default_rng(1).normal(size=(256, 1))
+    first, second = fed(guard, (256, 512), 256, rows)
+    assert not first.usual.any() and len(first.regime) == 0
+    assert not second.usual.any() and len(second.regime) == 512 and len(guard.held) == 0
+    fed(guard, [768], 256, rows)
+    (later,) = fed(guard, [40_000], 0, rows)
+    assert later.usual.all() and len(later.regime) == 0 and len(guard.held) == 0
+
+
+def test_a_few_far_scores_count_for_usual_so_that_a_stream_with_a_rare_tail_has_its_rate():
+    guard, rows = Guard(), np.zeros((256, 1))
+    (parted,) = fed(guard, [256], 10, rows, room=3)
+    assert parted.counted[:10].tolist() == [True] * 3 + [False] * 7
+    recent = np.concatenate([[-1e6, -1e6], RECENT])
+    score = np.where(np.arange(256) < 10, -1e6, 0.0)
+    assert guard.part(rows, score, recent, 512, 3).counted[:10].sum() == 1
+
+
+def test_what_has_been_far_for_long_counts_for_usual_and_is_learned_if_it_is_a_cluster():
+    rng = np.random.default_rng(2)
+    ends = range(256, 20_000, 256)
+    for cluster in (True, False):
+        guard = Guard()
+        rows = rng.normal(size=(256, 2))
+        rows[:5] = rng.normal(30, 1, (5, 2)) if cluster else rng.normal(0, 60, (5, 2))
+        told = fed(guard, ends, 5, rows)
+        counted = [bool(parted.counted.all()) for parted in told]
+        assert 10_000 < 256 * counted.index(True) < 13_000 and all(counted[counted.index(True) :])
+        learned = [len(parted.regime) for parted in told]
+        assert (sum(learned) == 5 * len(ends)) == cluster and (sum(learned) == 0) != cluster
+        assert len(guard.held) <= 5 * 65
+
+
+def test_a_small_cluster_that_lasts_is_learned_and_scattered_anomalies_are_not():
+    rng = np.random.default_rng(3)
+    odd = rng.random(40_000) < 0.03
+    odd[:8000] = False
+    usual = clusters(44, 40_000, D)
+    for scattered in (False, True):
+        rows = usual.copy()
+        rows[odd] = rng.normal(80, 3, (odd.sum(), D))
+        if scattered:
+            rows[odd] = rng.normal(0, 80, (odd.sum(), D))
+        _, block = run(rows)
+        late = np.arange(len(rows)) > 24_000
+        assert (np.median(block.log_likelihood[late & odd]) < -100) == scattered
+        assert block.log_likelihood[late & ~odd].mean() > -10
+        assert block.is_anomaly[late].mean() < 0.003  # p-values are of the stream as it is
 
 
 def test_there_is_no_fence_before_there_are_quartiles():

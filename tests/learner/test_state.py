@@ -117,6 +117,13 @@ def test_another_format_version_is_named():
         OSLRAU.from_bytes(good[:7] + b"\x09" + good[8:])
 
 
+def test_a_scorer_of_another_format_is_refused_by_name():
+    values, arrays = unpack(StreamScorer(OSLRAU()).to_bytes(), "StreamScorer")
+    del values["format"]  # as the first format was written
+    with pytest.raises(StateError, match="expected format 2 of a scorer, got 1"):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
+
+
 def test_a_scorers_bytes_are_no_model():
     with pytest.raises(StateError, match="'OSLRAU', got 'StreamScorer'"):
         OSLRAU.from_bytes(StreamScorer(OSLRAU()).to_bytes())
