@@ -38,7 +38,7 @@ class SnapshotStore(Protocol):
     def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
         """Yield the snapshots of an open partition, the one with the highest offset first.
 
-        What cannot be read is logged and left out.
+        What cannot be read is logged and left out; what is not whole is for the reader to find.
         """
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:

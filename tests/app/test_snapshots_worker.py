@@ -87,6 +87,7 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_w
     worker = start_worker().wait_ready()
     worker.wait_offsets(2100)
     assert worker.metric("oslrau_records_total", outcome="replayed") == 700
+    assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
     assert "is left out" in worker.log()
     worker.terminate()
     scores, states = clean_run(client, settings)
