@@ -34,10 +34,10 @@ function card(anomaly) {
   const blamed = contributions(anomaly);
   const where = `${anomaly.topic}/${anomaly.partition} offset ${anomaly.offset}`;
   const key = anomaly.key === null ? "" : ` · key ${anomaly.key}`;
-  const p = `p = ${number(anomaly.p_value, 2)}, log-likelihood ${nats(anomaly.log_likelihood)} nats`;
+  const score = `p = ${number(anomaly.p_value, 2)} · log-likelihood ${nats(anomaly.log_likelihood)} nats`;
   const made = element("article", { class: "anomaly" },
-    element("header", {}, element("b", {}, where + key), element("span", {}, time(when(anomaly)))),
-    element("div", { class: "quiet" }, p),
+    element("h3", {}, where + key),
+    element("p", { class: "quiet" }, `${time(when(anomaly))} · ${score}`),
     bars(blamed.slice(0, FIELDS)));
   if (anomaly.record) made.append(whole(anomaly.record));
   return made;

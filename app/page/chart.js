@@ -103,10 +103,10 @@ class Plot {
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
     for (let place = 0; place < this.rows.length; place++) {
-      if ((this.from + place) % 60) continue;
+      if ((this.from + place) % (this.rows.length > 150 ? 60 : 20)) continue;
       const x = Math.round(this.x(place) - this.span / this.rows.length / 2) + 0.5;
       this.#line(x, this.bottom, x, this.bottom + 4);
-      if (x > MARGIN.left + 14 && x < this.width - 18) context.fillText(timeOfDay(this.from + place), x, this.height - 5);
+      if (x > MARGIN.left + 14 && x < this.width - 28) context.fillText((this.rows.length > 150 ? timeOfDay : time)(this.from + place), x, this.height - 5);
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { colours, element } from "./dom.js";
 import { count, number, percent } from "./format.js";
-import { label } from "./network.js";
+import { label } from "./drawing.js";
 
 const KINDS = {
   worker: ["This worker", "Each of its partitions has a network of its own."],

@@ -29,7 +29,10 @@ export function number(value, digits = 4) {
 }
 
 /** One decimal: log-likelihoods. */
-export const nats = (value) => (isNumber(value) ? (Math.abs(value) < 1000 ? minus(value.toFixed(1)) : count(value)) : "–");
+export function nats(value) {
+  if (!isNumber(value) || Math.abs(value) >= 1000) return count(value);
+  return minus((Math.round(10 * value) / 10 || 0).toFixed(1)); // no minus zero
+}
 
 /** 12 %, 0.4 % */
 export const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 1 : 2))} %`;

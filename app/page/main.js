@@ -9,12 +9,14 @@ import { NetworkView } from "./network.js";
 import { forest, readNetwork, unread } from "./tree.js";
 
 const SECONDS = 300;
+const LEAST_SECONDS = 60;
 const RECENT = 10;
 const POLL_MILLISECONDS = 1000;
 const PATIENCE_MILLISECONDS = 5000;
 const STRUCTURE_SECONDS = 5;
 // Larger networks cost the worker some time: they are read when somebody asks for them.
-const MOST_UNASKED = 2000;
+const MOST_AT_FIRST = 10_000;
+const MOST_AGAIN = 2000;
 
 const charts = { throughput: throughputChart(), lag: lagChart(), likelihood: likelihoodChart() };
 const anomalies = new Anomalies(byId("anomalies"));
@@ -68,7 +70,7 @@ function showState(news) {
   status(waiting ? "waiting" : "live", waiting ?? "live");
   setText(byId("app-id"), `group ${news.app_id}`);
   setText(byId("version"), `faust-oslrau ${news.version}`);
-  setText(byId("rate-note"), `records with a p-value of at most ${news.alarm_rate}`);
+  setText(byId("rate-note"), `p-value of at most ${news.alarm_rate}; bars: nats by which a field is less likely than usual, given the others`);
   offer(news.partitions);
 }
 
@@ -109,8 +111,8 @@ function remember({ since, until: end, seconds }) {
 }
 
 function showNumbers(news) {
-  const from = until - SECONDS;
-  const rows = Array.from({ length: SECONDS }, (_, i) => history.get(from + i));
+  const from = Math.max(until - SECONDS, Math.min(until - LEAST_SECONDS, ...history.keys()));
+  const rows = Array.from({ length: until - from }, (_, i) => history.get(from + i));
   const known = rows.filter(Boolean);
   const sum = (name, some = known) => some.reduce((before, row) => before + row[name], 0);
   const last = rows.slice(-RECENT).filter(Boolean);
@@ -143,7 +145,7 @@ async function lookAtStructure(partitions) {
   const mine = partitionsChosen(partitions).filter((partition) => nodes(partition) > 0);
   const isNew = learned(mine) > drawn.learned;
   byId("update").classList.toggle("ready", isNew && network.wasTouched === true);
-  const isDue = Date.now() / 1000 - drawn.at > STRUCTURE_SECONDS && total(mine) <= MOST_UNASKED;
+  const isDue = Date.now() / 1000 - drawn.at > STRUCTURE_SECONDS && total(mine) <= MOST_AGAIN;
   if (mine.length && (!network.root || (isNew && isDue && !network.wasTouched))) await drawStructure(mine);
   if (!mine.length) setText(byId("network-note"), "nothing learned yet");
 }
@@ -154,7 +156,7 @@ const total = (partitions) => partitions.reduce((sum, partition) => sum + nodes(
 async function drawStructure(mine) {
   const asked = chosen.value;
   const isNewer = network.root !== null && mine.length === drawn.partitions;
-  const few = mine.length === 1 || total(mine) <= MOST_UNASKED;
+  const few = mine.length === 1 || total(mine) <= MOST_AT_FIRST;
   const roots = await Promise.all(mine.map((partition) => (few ? read(partition) : later(partition))));
   if (asked !== chosen.value) return;
   network.show(roots.length === 1 ? roots[0] : forest(roots, "this worker"), isNewer);

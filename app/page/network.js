@@ -1,13 +1,24 @@
 // The learned network on a canvas: open and close, move, zoom, choose. Only what is in view is drawn.
 
 import { beforeNextFrame, colours, onThemeChange, sharp } from "./dom.js";
-import { count, number, percent } from "./format.js";
-import { COLUMN, follow, isLeaf, layout, openAlike, openAll, openFirst, replace, ROW, wayTo } from "./tree.js";
+import { Drawing, label } from "./drawing.js";
+import { follow, layout, openAlike, openAll, openFirst, replace, ROW, wayTo } from "./tree.js";
 
-const RADIUS = 9;
-const ZOOM = { least: 0.005, most: 3, text: 0.45 };
-const SIGNS = { sum: "+", product: "×" };
+const COLUMN = { least: 90, most: 170 };
+// Room for the text of the last column.
+const TEXT = 200;
+const ZOOM = { least: 0.002, readable: 0.54, usual: 1, most: 2 };
 const KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
+
+/** Where nodes are on the canvas, in CSS pixels. */
+class Camera {
+  left = 0;
+  top = 0;
+  zoom = 1;
+  column = COLUMN.most;
+  x = (node) => this.left + node.depth * this.column;
+  y = (node) => this.top + node.row * ROW * this.zoom;
+}
 
 export class NetworkView {
   /** @param onChoose called with the node that is chosen */
@@ -15,7 +26,8 @@ export class NetworkView {
     this.canvas = canvas;
     this.onChoose = onChoose;
     this.root = null;
-    this.zoom = 1;
+    this.wasTouched = false;
+    this.camera = new Camera();
     this.draw = beforeNextFrame(() => this.#draw());
     this.#listen();
     new ResizeObserver(this.draw).observe(canvas);
@@ -25,7 +37,7 @@ export class NetworkView {
   /** Show a network; with `isNewer` the same one, later: what is open and in view stays so. */
   show(root, isNewer) {
     const older = this.root;
-    const way = isNewer && this.chosen ? wayTo(this.chosen) : null;
+    const way = this.chosen && isNewer ? wayTo(this.chosen) : null;
     this.root = root;
     this.chosen = null;
     if (isNewer && older && this.wasTouched) {
@@ -38,7 +50,7 @@ export class NetworkView {
   }
 
   clear() {
-    this.root = null;
+    this.root = this.chosen = null;
     this.canvas.dataset.shown = 0;
     this.draw();
   }
@@ -48,7 +60,7 @@ export class NetworkView {
     this.wasTouched = false;
     openFirst(this.root);
     this.#arrange();
-    this.fit();
+    this.#fit(ZOOM.readable);
   }
 
   /** Open everything. */
@@ -59,22 +71,29 @@ export class NetworkView {
     this.fit();
   }
 
-  /** Show all that is open, where it can be read; else its beginning. */
+  /** Show all that is open. */
   fit() {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    this.zoom = Math.min(1.15, width / (this.size.width + 40), height / (this.size.height + 30));
-    this.left = 24 / this.zoom;
-    this.top = Math.max(15, (height / this.zoom - this.size.height + ROW) / 2);
+    this.#fit(ZOOM.least);
+  }
+
+  #fit(least) {
+    const { camera, canvas, size } = this;
+    const [width, height] = [canvas.clientWidth - TEXT, canvas.clientHeight - 2 * ROW];
+    const zoom = Math.min(ZOOM.usual, height / (ROW * Math.max(1, size.rows - 1)));
+    camera.zoom = Math.max(least, zoom);
+    camera.column = Math.min(COLUMN.most, Math.max(COLUMN.least, width / size.depth));
+    camera.left = 24;
+    camera.top = zoom < least ? ROW : (canvas.clientHeight - (size.rows - 1) * ROW * camera.zoom) / 2;
     this.draw();
   }
 
-  /** Zoom around a point of the canvas, its middle unless told otherwise. */
-  zoomBy(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+  /** Spread the rows, around a height of the canvas. */
+  zoomBy(factor, y = this.canvas.clientHeight / 2) {
     if (!this.root) return;
-    const zoom = Math.min(ZOOM.most, Math.max(ZOOM.least, this.zoom * factor));
-    this.left += x / zoom - x / this.zoom;
-    this.top += y / zoom - y / this.zoom;
-    this.zoom = zoom;
+    const { camera } = this;
+    const zoom = Math.min(ZOOM.most, Math.max(ZOOM.least, camera.zoom * factor));
+    camera.top = y - ((y - camera.top) * zoom) / camera.zoom;
+    camera.zoom = zoom;
     this.wasTouched = true;
     this.draw();
   }
@@ -86,29 +105,23 @@ export class NetworkView {
     this.draw();
   }
 
-  /** Open or close a node, which stays where it is on the screen. */
+  /** Open or close a node, which stays where it is on the canvas. */
   toggle(node) {
-    if (node.kind === "others") return this.#showAll(node.parent);
     if (node.load) return this.#load(node);
-    if (!node.children.length) return;
-    const before = node.y;
-    node.isOpen = !node.isOpen;
+    const before = this.camera.y(node);
+    if (node.kind === "others") node.parent.showsAll = true;
+    else if (node.children.length) node.isOpen = !node.isOpen;
     this.#arrange();
-    this.top += before - node.y;
+    if (node.kind !== "others") this.camera.top += before - this.camera.y(node);
   }
 
   async #load(node) {
     const read = await node.load();
-    if (!read || !this.root.children.includes(node)) return;
+    if (!read || !this.root?.children.includes(node)) return;
     replace(node, read);
     openFirst(read);
+    this.#arrange();
     this.choose(read);
-    this.#arrange();
-  }
-
-  #showAll(node) {
-    node.showsAll = true;
-    this.#arrange();
   }
 
   #arrange() {
@@ -136,17 +149,19 @@ export class NetworkView {
       grip = null;
     });
     canvas.addEventListener("pointercancel", () => (grip = null));
-    canvas.addEventListener("wheel", (event) => {
-      if (document.activeElement !== canvas && !event.ctrlKey) return; // the page scrolls
-      event.preventDefault();
-      this.zoomBy(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
-    }, { passive: false });
+    canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
+  #wheel(event) {
+    if (document.activeElement !== this.canvas && !event.ctrlKey) return; // the page scrolls
+    event.preventDefault();
+    this.zoomBy(Math.exp(-event.deltaY / 400), event.offsetY);
+  }
+
   #move(dx, dy) {
-    this.left += dx / this.zoom;
-    this.top += dy / this.zoom;
+    this.camera.left += dx;
+    this.camera.top += dy;
     this.wasTouched = true;
     this.draw();
   }
@@ -159,13 +174,13 @@ export class NetworkView {
     if (node.kind !== "others" && !node.load) this.choose(node);
   }
 
-  /** The shown node at a point of the canvas; those on the same row lie side by side. */
+  /** The shown node next to a point of the canvas, with its text. */
   nodeAt(x, y) {
-    const [atX, atY] = [x / this.zoom - this.left, y / this.zoom - this.top];
-    const reach = Math.max(ROW / 2, 8 / this.zoom);
-    const near = (node) => Math.abs(node.y - atY) <= reach && atX >= node.x - 2 * RADIUS && atX < node.x + COLUMN * 0.8;
-    const found = this.root ? this.size.shown.filter(near) : [];
-    return found.sort((a, b) => Math.abs(a.y - atY) - Math.abs(b.y - atY))[0];
+    const { camera } = this;
+    const reach = Math.max(8, (ROW * camera.zoom) / 2);
+    const away = (node) => Math.abs(camera.y(node) - y);
+    const isNear = (node) => away(node) <= reach && x > camera.x(node) - 20 && x < camera.x(node) + camera.column - 40;
+    return this.root ? this.size.shown.filter(isNear).sort((a, b) => away(a) - away(b))[0] : undefined;
   }
 
   #key(event) {
@@ -192,126 +207,18 @@ export class NetworkView {
   }
 
   #reveal(node) {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const [x, y] = [(node.x + this.left) * this.zoom, (node.y + this.top) * this.zoom];
-    const [dx, dy] = [Math.min(Math.max(x, 30), width - 140) - x, Math.min(Math.max(y, 20), height - 20) - y];
+    const { camera, canvas } = this;
+    const inside = (value, low, high) => Math.min(Math.max(value, low), high) - value;
+    const dx = inside(camera.x(node), 30, canvas.clientWidth - 140);
+    const dy = inside(camera.y(node), ROW, canvas.clientHeight - ROW);
     if (dx || dy) this.#move(dx, dy);
   }
 
   #draw() {
     const { context, width, height } = sharp(this.canvas);
     if (!this.root) return;
-    context.scale(this.zoom, this.zoom);
-    context.translate(this.left, this.top);
-    const view = {
-      x0: -this.left - COLUMN, x1: width / this.zoom - this.left + RADIUS,
-      y0: -this.top - ROW, y1: height / this.zoom - this.top + ROW,
-    };
-    const theme = colours();
-    const pens = Object.fromEntries(["line", "grey", "blue", "violet", "teal", "red", "text", "quiet", "card", "grid", "amber"].map((name) => [name, theme[name]]));
-    const drawing = new Drawing(context, pens, this.zoom, view, this.chosen);
+    const drawing = new Drawing(context, colours(), this.camera, width, height, this.chosen);
     for (const node of this.size.shown) drawing.edges(node);
     this.canvas.dataset.drawn = this.size.shown.filter((node) => drawing.node(node)).length;
-  }
-}
-
-/** What a node is called. */
-export function label(node) {
-  if (node.kind === "others") return `${node.hidden} more`;
-  if (node.kind === "worker") return node.title;
-  if (!isLeaf(node)) return node.title ?? { sum: "sum", product: "product" }[node.kind];
-  const [first, second] = node.fields;
-  const rest = node.fields.length > 2 ? ` + ${node.fields.length - 2}` : "";
-  return node.fields.length === 1 ? `${first} ${number(node.mean[0], 3)}` : `${first}, ${second}${rest}`;
-}
-
-class Drawing {
-  constructor(context, pens, zoom, view, chosen) {
-    Object.assign(this, { context, pens, zoom, view, chosen, hasText: zoom >= ZOOM.text });
-    context.font = "12px system-ui, 'DejaVu Sans', sans-serif";
-    context.textBaseline = "middle";
-  }
-
-  edges(node) {
-    const { context, view } = this;
-    if (!node.shown.length || node.x > view.x1 || node.x + 2 * COLUMN < view.x0) return;
-    context.strokeStyle = this.pens.grey;
-    for (const child of node.shown) {
-      const [top, bottom] = child.y < node.y ? [child.y, node.y] : [node.y, child.y];
-      if (bottom < view.y0 || top > view.y1) continue;
-      const middle = (node.x + child.x) / 2 - 20;
-      context.globalAlpha = 0.75;
-      context.lineWidth = Math.max(child.weight === null ? 1 : 0.6 + 6 * child.weight, 0.7 / this.zoom);
-      context.beginPath();
-      context.moveTo(node.x + RADIUS, node.y);
-      if (this.hasText) context.bezierCurveTo(middle + 20, node.y, middle, child.y, child.x - RADIUS, child.y);
-      else context.lineTo(child.x - RADIUS, child.y);
-      context.stroke();
-    }
-    context.globalAlpha = 1;
-  }
-
-  /** Draw a node; tell whether it is in view. */
-  node(node) {
-    const { view } = this;
-    if (node.x < view.x0 || node.x > view.x1 || node.y < view.y0 || node.y > view.y1) return false;
-    const colour = this.#colour(node);
-    if (!this.hasText) this.#dot(node, colour);
-    else if (node.kind === "others") this.#text(node, `… ${label(node)}`, this.pens.quiet);
-    else this.#full(node, colour);
-    return true;
-  }
-
-  #colour({ kind }) {
-    return this.pens[{ sum: "blue", product: "violet", leaf: "teal", multivariate_leaf: "amber" }[kind] ?? "grey"];
-  }
-
-  #dot(node, colour) {
-    const size = Math.max(2 * RADIUS, 2 / this.zoom);
-    this.context.fillStyle = node === this.chosen ? this.pens.red : colour;
-    this.context.fillRect(node.x - size / 2, node.y - size / 2, size, Math.min(size, Math.max(ROW - 4, 1 / this.zoom)));
-  }
-
-  #full(node, colour) {
-    const { context, pens } = this;
-    const hidden = node.size > 1 && !node.isOpen;
-    context.beginPath();
-    if (isLeaf(node)) context.roundRect(node.x - RADIUS, node.y - 7, 2 * RADIUS, 14, 4);
-    else context.arc(node.x, node.y, RADIUS, 0, 7);
-    context.fillStyle = colour;
-    context.fill();
-    if (node === this.chosen) {
-      context.strokeStyle = pens.text;
-      context.lineWidth = 2;
-      context.stroke();
-    }
-    context.fillStyle = pens.card;
-    context.textAlign = "center";
-    const sign = SIGNS[node.kind] ?? (node.fields.length > 1 ? String(node.fields.length) : "");
-    context.fillText(sign, node.x, node.y + 0.5);
-    const texts = [isLeaf(node) || node.title ? label(node) : "", hidden ? `▸ ${count(node.size - 1)} nodes` : ""];
-    if (!node.isOpen || node.title) this.#text(node, texts.filter(Boolean).join("  "), hidden && !node.title ? pens.quiet : pens.text);
-    if (node.weight !== null && node.weight !== undefined) this.#weight(node);
-  }
-
-  #text(node, text, colour) {
-    const { context } = this;
-    if (!text) return;
-    context.textAlign = "left";
-    context.lineWidth = 3;
-    context.strokeStyle = this.pens.card;
-    context.strokeText(text, node.x + RADIUS + 6, node.y + 0.5);
-    context.fillStyle = colour;
-    context.fillText(text, node.x + RADIUS + 6, node.y + 0.5);
-  }
-
-  #weight(node) {
-    const { context } = this;
-    context.textAlign = "right";
-    context.lineWidth = 3;
-    context.strokeStyle = this.pens.card;
-    context.strokeText(percent(node.weight), node.x - RADIUS - 5, node.y + 0.5);
-    context.fillStyle = this.pens.quiet;
-    context.fillText(percent(node.weight), node.x - RADIUS - 5, node.y + 0.5);
   }
 }

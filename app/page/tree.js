@@ -1,10 +1,10 @@
 // A network as a tree that is partly open: what is shown of it, and where.
 
+/** Height of a row in CSS pixels, before any zoom. */
 export const ROW = 26;
-export const COLUMN = 150;
 // Of more children the heaviest are shown, until somebody asks for the others.
 const MOST_CHILDREN = 24;
-const FIRST_NODES = 48;
+const FIRST_NODES = 40;
 
 /** Nodes of a partition from the worker's columns, parents before children. */
 export function readNetwork(columns) {
@@ -112,18 +112,18 @@ export function openAlike(older, newer) {
   if (older.isOpen) older.children.forEach((child, i) => newer.children[i] && openAlike(child, newer.children[i]));
 }
 
-/** Place what is shown: x by depth, y by rows, a parent in the middle of its children. */
+/** Place what is shown: a column for each depth, a parent in the middle of its children's rows. */
 export function layout(root) {
   const shown = [];
-  let rows = 0;
+  let [rows, deepest] = [0, 0];
   const place = (node, depth) => {
-    node.x = depth * COLUMN;
     shown.push(node);
+    deepest = Math.max(deepest, depth);
+    node.depth = depth;
     node.shown = shownChildren(node);
     for (const child of node.shown) place(child, depth + 1);
-    node.y = node.shown.length ? (node.shown[0].y + node.shown.at(-1).y) / 2 : rows++ * ROW;
+    node.row = node.shown.length ? (node.shown[0].row + node.shown.at(-1).row) / 2 : rows++;
   };
   place(root, 0);
-  const width = Math.max(...new Set(shown.map((node) => node.x))) + COLUMN;
-  return { shown, width, height: rows * ROW };
+  return { shown, rows, depth: Math.max(1, deepest) };
 }
