@@ -24,6 +24,7 @@ _BURSTS = (
     " > 4 * sum by (topic, partition)"
     " (rate(oslrau_structure_changes_total{selected}[1h] offset 5m))"
 )
+_DRIFTS = "sum by (topic, partition) (increase(oslrau_drift_events_total{selected}[1m])) > 0"
 
 
 class Row(NamedTuple):
@@ -66,6 +67,7 @@ def _empty(uid: str, description: str) -> parts.Dashboard:
             [
                 _annotation("Worker starts", _RESTARTS, "blue"),
                 _annotation("Structure bursts", _BURSTS, "purple"),
+                _annotation("Drifts", _DRIFTS, "orange"),
             ]
         )
         .link(_link(other))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as parts
 
+from . import networks
 from .board import Row, board, row
-from .panels import heatmap, lines, stat, table
+from .panels import heatmap, lines, stat
 
 
 def dashboard() -> parts.Dashboard:
@@ -16,8 +17,8 @@ def dashboard() -> parts.Dashboard:
         _now(),
         _likelihood(),
         _anomalies(),
-        _network(),
-        _partitions(),
+        networks.network(),
+        networks.partitions(),
     )
 
 
@@ -25,21 +26,21 @@ def _now() -> Row:
     return row(
         100,
         "Now",
-        6,
+        8,
         stat(
             101,
             "Median log-likelihood",
-            "Of the records of the last minutes.",
+            "Of the last 2,048 records, mean of the partitions.",
             "suffix: nats",
-            _quantile(0.5),
+            'avg(oslrau_log_likelihood_quantile{selected, quantile="0.5"})',
         ),
         stat(
             102,
             "Anomalous",
-            "Share of the scored records of the worst partition, over 15 minutes; as recorded, "
-            "of all workers.",
-            "percentunit",
-            "max(oslrau:anomaly_ratio{recorded})",
+            "Anomalous records of the worst partition over 15 minutes, in units of the number that "
+            "alarm_rate says; as recorded, of all workers.",
+            "suffix: x",
+            "max(oslrau:anomaly_excess{recorded})",
             alert="OslrauAnomalies",
         ),
         stat(
@@ -51,11 +52,21 @@ def _now() -> Row:
         ),
         stat(
             104,
-            "Largest network",
-            "Nodes of the largest network; red where its budget is used up.",
-            "short",
-            "max(sum by (job, topic, partition) (oslrau_network_nodes{selected}))",
+            "Node budget",
+            "Share of learner.max_nodes that the largest network has used; as recorded, of all "
+            "workers.",
+            "percentunit",
+            "max(oslrau:node_budget_ratio{recorded})",
             alert="OslrauNodeBudget",
+        ),
+        stat(
+            107,
+            "Drifts",
+            "Drifts of the last 15 minutes in the partition that had most.",
+            "short",
+            "max(sum by (job, topic, partition)"
+            " (increase(oslrau_drift_events_total{selected}[15m])))",
+            alert="OslrauDrift",
         ),
         stat(
             105,
@@ -71,6 +82,13 @@ def _now() -> Row:
             "cps",
             "sum(rate(oslrau_learned_records_total{selected}[$__rate_interval]))",
         ),
+        stat(
+            108,
+            "Not learned in an hour",
+            "Records of the last hour that were scored but not learned.",
+            "short",
+            "sum(increase(oslrau_learning_skipped_total{selected}[1h]))",
+        ),
     )
 
 
@@ -82,21 +100,16 @@ def _likelihood() -> Row:
         lines(
             201,
             "Log-likelihood of records",
-            "Quantiles in nats, between the bounds of the histogram's buckets. A fall of all of "
+            "Quantiles of the last 2,048 records in nats, mean of the partitions. A fall of all of "
             "them means that the stream has changed; of the lowest alone, that single records "
             "are strange.",
             "suffix: nats",
-            {
-                "90 %": _quantile(0.9),
-                "median": _quantile(0.5),
-                "10 %": _quantile(0.1),
-                "1 %": _quantile(0.01),
-            },
+            {"{{quantile}}": "avg by (quantile) (oslrau_log_likelihood_quantile{selected})"},
         ),
         heatmap(
             202,
             "Log-likelihood of records",
-            "Scored records by their log-likelihood in nats.",
+            "Scored records by their log-likelihood in nats, in buckets for streams of any scale.",
             "suffix: nats",
             "sum by (le) (increase(oslrau_log_likelihood_bucket{selected}[$__rate_interval]))",
         ),
@@ -115,13 +128,35 @@ def _likelihood() -> Row:
         lines(
             204,
             "Mean by partition",
-            "Mean over about the last thousand records, in nats. One record that is far enough "
-            "away moves it by any amount.",
+            "Mean of the last 2,048 records, in nats. One record that is far enough away moves it "
+            "by any amount.",
             "suffix: nats",
             {
                 "{{topic}}/{{partition}}": "avg by (topic, partition)"
                 " (oslrau_log_likelihood_mean{selected})"
             },
+        ),
+        lines(
+            205,
+            "Drift statistic",
+            "How far scores have fallen against those before: a drift at 1, from where it begins "
+            "anew at 0.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "max by (topic, partition)"
+                " (oslrau_drift_statistic{selected})"
+            },
+        ),
+        lines(
+            206,
+            "Drifts",
+            "Drifts of 15 minutes; OslrauDrift fires at any.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "sum by (topic, partition)"
+                " (increase(oslrau_drift_events_total{selected}[15m]))"
+            },
+            alert="OslrauDrift",
         ),
     )
 
@@ -134,11 +169,11 @@ def _anomalies() -> Row:
         lines(
             301,
             "Anomalous share",
-            "Share of the scored records over 15 minutes; the setting alarm_rate is what a "
-            "stream without a change has. The dashed line is the limit of OslrauAnomalies. As "
-            "recorded, of all workers.",
-            "percentunit",
-            {"{{topic}}/{{partition}}": "oslrau:anomaly_ratio{recorded}"},
+            "Share of the scored records over 15 minutes, in units of the setting alarm_rate: 1 is "
+            "what a stream without a change has. The dashed line is the limit of OslrauAnomalies. "
+            "As recorded, of all workers.",
+            "suffix: x",
+            {"{{topic}}/{{partition}}": "oslrau:anomaly_excess{recorded}"},
             alert="OslrauAnomalies",
         ),
         lines(
@@ -152,88 +187,46 @@ def _anomalies() -> Row:
             },
             stacked=True,
         ),
-    )
-
-
-def _network() -> Row:
-    return row(
-        400,
-        "Networks",
-        3,
         lines(
-            401,
-            "Nodes by kind",
-            "Nodes of all networks together.",
-            "short",
-            {"{{kind}}": "sum by (kind) (oslrau_network_nodes{selected})"},
-            stacked=True,
-        ),
-        lines(
-            402,
-            "Nodes by partition",
-            "Nodes of each network. The dashed line is the limit of OslrauNodeBudget.",
-            "short",
-            {
-                "{{topic}}/{{partition}}": "sum by (topic, partition)"
-                " (oslrau_network_nodes{selected})"
-            },
-            alert="OslrauNodeBudget",
-        ),
-        lines(
-            403,
-            "Structure changes",
-            "Changes a minute by kind.",
+            303,
+            "Most blamed fields",
+            "Anomalies a minute by the field most to blame, the ten that most are due to; of all "
+            "partitions of the topic.",
             "cpm",
             {
-                "{{kind}}": "60 * sum by (kind)"
-                " (rate(oslrau_structure_changes_total{selected}[$__rate_interval]))"
+                "{{topic}} {{field}}": "topk(10, 60 * sum by (topic, field)"
+                " (rate(oslrau_blamed_fields_total{topics}[$__rate_interval])))"
+            },
+            stacked=True,
+        ),
+        heatmap(
+            304,
+            "p-values",
+            "Scored records by their p-value: a tenth of them in each tenth while the stream does "
+            "not change; the lowest cells are where alarms are.",
+            "none",
+            "sum by (le) (increase(oslrau_p_value_bucket{selected}[$__rate_interval]))",
+        ),
+        lines(
+            305,
+            "Not learned",
+            "Records a minute that were scored but not learned: far below all usual scores, or "
+            "frozen by the setting learning.",
+            "cpm",
+            {
+                "{{reason}}": "60 * sum by (reason)"
+                " (rate(oslrau_learning_skipped_total{selected}[$__rate_interval]))"
             },
             stacked=True,
         ),
         lines(
-            404,
-            "Parameters",
-            "Free parameters of each network.",
-            "short",
+            306,
+            "Learned",
+            "Records a second that each model takes in.",
+            "cps",
             {
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
-                " (oslrau_network_parameters{selected})"
-            },
-        ),
-        lines(
-            405,
-            "Depth",
-            "Nodes on the longest way from the root to a leaf.",
-            "short",
-            {
-                "{{topic}}/{{partition}}": "max by (topic, partition)"
-                " (oslrau_network_depth{selected})"
+                " (rate(oslrau_learned_records_total{selected}[$__rate_interval]))"
             },
         ),
     )
-
-
-def _partitions() -> Row:
-    return row(
-        500,
-        "Partitions",
-        1,
-        table(
-            501,
-            "Partitions",
-            "Each partition has a model of its own.",
-            {
-                "Scored": 'oslrau_records_total{selected, outcome="scored"}',
-                "Anomalies": "oslrau_anomalies_total{selected}",
-                "Nodes": "oslrau_network_nodes{selected}",
-                "Edges": "oslrau_network_edges{selected}",
-                "Parameters": "oslrau_network_parameters{selected}",
-                "Depth": "oslrau_network_depth{selected}",
-            },
-        ),
-    )
-
-
-def _quantile(share: float) -> str:
-    buckets = "rate(oslrau_log_likelihood_bucket{selected}[$__rate_interval])"
-    return f"histogram_quantile({share}, sum by (le) ({buckets}))"

@@ -1,7 +1,8 @@
 """Panels that look alike: stats, lines, heat maps and tables on the chosen Prometheus.
 
 In expressions `{selected` stands for the labels that the variables select, `{recorded` for those
-that recorded series have, and `{worker` for those of a worker's process.
+that recorded series have, `{topics` for those of a worker's topics, and `{worker` for those of its
+process.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Panel = stats.Panel | timeseries.Panel | heatmaps.Panel | tables.Panel
 _LABELS = {
     "selected": 'job=~"$job", instance=~"$instance", topic=~"$topic", partition=~"$partition"',
     "recorded": 'job=~"$job", topic=~"$topic", partition=~"$partition"',
+    "topics": 'job=~"$job", instance=~"$instance", topic=~"$topic"',
     "worker": 'job=~"$job", instance=~"$instance"',
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as parts
 
+from . import operations
 from .board import Row, board, row
 from .panels import heatmap, lines, stat
 
@@ -16,9 +17,11 @@ def dashboard() -> parts.Dashboard:
         _health(),
         _throughput(),
         _delay(),
-        _stages(),
+        operations.stages(),
+        operations.snapshots(),
         _rejected(),
-        _processes(),
+        operations.group(),
+        operations.processes(),
     )
 
 
@@ -82,6 +85,71 @@ def _health() -> Row:
             "Alerts of these rules that fire.",
             "short",
             'count(ALERTS{alertname=~"Oslrau.*", alertstate="firing"}) or vector(0)',
+        ),
+        stat(
+            109,
+            "Broker silent",
+            "Time since a broker last answered the worker that has waited longest.",
+            "s",
+            "max(oslrau_broker_silent_seconds{worker})",
+            alert="OslrauBrokerAway",
+        ),
+        stat(
+            110,
+            "Snapshots late",
+            "Age of the oldest last snapshot, in units of snapshot_interval, at least a minute; as "
+            "recorded, of all workers.",
+            "suffix: x",
+            "max(oslrau:snapshot_intervals{recorded})",
+            alert="OslrauSnapshotOld",
+            none="off",
+        ),
+        stat(
+            111,
+            "Failed openings",
+            "Attempts in the last 2 minutes to open assigned partitions that failed.",
+            "short",
+            "max(sum by (job, instance) (increase(oslrau_failed_openings_total{worker}[2m])))",
+            alert="OslrauRestoreFailing",
+        ),
+        stat(
+            112,
+            "Damaged snapshots",
+            "Stored snapshots that were left out as damaged, since the workers started.",
+            "short",
+            'sum(oslrau_snapshot_failures_total{selected, kind="damaged"})',
+            alert="OslrauSnapshotDamaged",
+        ),
+        stat(
+            113,
+            "Rebalances",
+            "Times in 15 minutes that the group shared out its partitions anew.",
+            "short",
+            "max(increase(oslrau_rebalances_total{worker}[15m]))",
+            alert="OslrauRebalancing",
+        ),
+        stat(
+            114,
+            "Not learned",
+            "Share of the records of the last hour that were scored but not learned.",
+            "percentunit",
+            "sum(increase(oslrau_learning_skipped_total{selected}[1h]))"
+            ' / sum(increase(oslrau_records_total{selected, outcome="scored"}[1h]))',
+        ),
+        stat(
+            115,
+            "Snapshot size",
+            "Size of the largest last snapshot.",
+            "bytes",
+            "max(oslrau_snapshot_bytes{selected})",
+            none="none yet",
+        ),
+        stat(
+            116,
+            "Version",
+            "Workers of the version that most of them have.",
+            "short",
+            "max(count by (version) (oslrau_build_info{worker}))",
         ),
     )
 
@@ -164,37 +232,6 @@ def _delay() -> Row:
     )
 
 
-def _stages() -> Row:
-    return row(
-        400,
-        "Stages",
-        2,
-        lines(
-            401,
-            "Time spent by stage",
-            "Seconds of work a second, all workers. Decoding, scoring and learning share one "
-            "thread of a worker, so that their sum stays below one a worker; emitting mostly "
-            "waits.",
-            "percentunit",
-            {
-                "{{stage}}": "sum by (stage)"
-                " (rate(oslrau_stage_seconds_sum{selected}[$__rate_interval]))"
-            },
-            stacked=True,
-        ),
-        lines(
-            402,
-            "Time of a batch by stage",
-            "95th percentile of the time that a batch of records takes.",
-            "s",
-            {
-                "{{stage}}": "histogram_quantile(0.95, sum by (stage, le)"
-                " (rate(oslrau_stage_seconds_bucket{selected}[$__rate_interval])))"
-            },
-        ),
-    )
-
-
 def _rejected() -> Row:
     return row(
         500,
@@ -230,36 +267,6 @@ def _rejected() -> Row:
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
                 " (rate(oslrau_missing_offsets_total{selected}[$__rate_interval]))"
             },
-        ),
-    )
-
-
-def _processes() -> Row:
-    return row(
-        600,
-        "Worker processes",
-        3,
-        lines(
-            601,
-            "CPU",
-            "CPU seconds a second. A worker uses two threads, and seldom more than one and a "
-            "half CPUs.",
-            "percentunit",
-            {"{{instance}}": "rate(process_cpu_seconds_total{worker}[$__rate_interval])"},
-        ),
-        lines(
-            602,
-            "Memory",
-            "Resident memory.",
-            "bytes",
-            {"{{instance}}": "process_resident_memory_bytes{worker}"},
-        ),
-        lines(
-            603,
-            "Up for",
-            "Time since the process started.",
-            "s",
-            {"{{instance}}": "time() - process_start_time_seconds{worker}"},
         ),
     )
 

@@ -91,6 +91,7 @@ def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
         "OSLRAU_DEAD_LETTER_TOPIC": f"{topic}-dead-letters",
         "OSLRAU_WEB_PORT": str(port),
         "OSLRAU_SESSION_TIMEOUT": "6",
+        "OSLRAU_SNAPSHOT_INTERVAL": "2",
     }
     return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)
 

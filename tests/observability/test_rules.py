@@ -13,6 +13,11 @@ from dashboards import ROOT, RULES, alerts, metric_names, rule_expressions, rule
 
 _WORKER = {"job": "faust-oslrau", "instance": "w1"}
 _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
+_OF_WORKERS = {
+    *("up", "process_start_time_seconds", "oslrau_broker_silent_seconds"),
+    *("oslrau_rebalances_total", "oslrau_failed_openings_total"),
+    *("oslrau_alarm_rate", "oslrau_max_nodes", "oslrau_snapshot_interval_seconds"),
+}
 _MINUTES = 130
 
 # A thousand scored records a second: values of a minute each, until minute 130.
@@ -20,7 +25,7 @@ _STEADY, _NONE = f"0+60000x{_MINUTES}", f"0+0x{_MINUTES}"
 
 
 def _series(name, values, **labels):
-    base = _WORKER if name in ("up", "process_start_time_seconds") else _PARTITION
+    base = _WORKER if name in _OF_WORKERS else _PARTITION
     inside = ", ".join(f'{key}="{value}"' for key, value in {**base, **labels}.items())
     return f"{name}{{{inside}}}", values
 
@@ -29,13 +34,14 @@ def _records(outcome, values):
     return _series("oslrau_records_total", values, outcome=outcome)
 
 
-def _log_likelihood(**buckets):
-    """Return a histogram of 60,000 records a minute, of which so many are below each bound."""
-    bounds = {"below_minus_20": "-20.0", "below_minus_10": "-10.0", "below_0": "0.0"}
-    return [
-        *(_series("oslrau_log_likelihood_bucket", buckets[n], le=le) for n, le in bounds.items()),
-        _series("oslrau_log_likelihood_bucket", _STEADY, le="+Inf"),
-    ]
+def _log_likelihood(low, median):
+    """Return quantiles of 5 and 50 %."""
+    name = "oslrau_log_likelihood_quantile"
+    return [_series(name, low, quantile="0.05"), _series(name, median, quantile="0.5")]
+
+
+def _damaged(values):
+    return _series("oslrau_snapshot_failures_total", values, kind="damaged")
 
 
 def _end_to_end(below_a_minute):
@@ -55,14 +61,19 @@ _HEALTHY = dict(
         _series("oslrau_missing_offsets_total", _STEADY),  # a mark of a transaction each
         _series("oslrau_anomalies_total", f"0+120x{_MINUTES}"),
         _series("oslrau_consumer_lag_records", f"200000x{_MINUTES}"),
-        _series("oslrau_network_nodes", f"400x{_MINUTES}", kind="sum"),
-        _series("oslrau_network_nodes", f"1400x{_MINUTES}", kind="leaf"),
+        _series("oslrau_network_nodes", f"800x{_MINUTES}", kind="sum"),
+        _series("oslrau_network_nodes", f"2800x{_MINUTES}", kind="leaf"),
         *_end_to_end(f"0+59000x{_MINUTES}"),
-        *_log_likelihood(
-            below_minus_20=f"0+1000x{_MINUTES}",
-            below_minus_10=f"0+6000x{_MINUTES}",
-            below_0=f"0+59000x{_MINUTES}",
-        ),
+        *_log_likelihood(f"-12x{_MINUTES}", f"-8x{_MINUTES}"),
+        _series("oslrau_broker_silent_seconds", f"1x{_MINUTES}"),
+        _series("oslrau_rebalances_total", f"3x{_MINUTES}"),
+        _series("oslrau_failed_openings_total", f"2x{_MINUTES}"),
+        _series("oslrau_snapshot_age_seconds", f"55x{_MINUTES}"),
+        _series("oslrau_drift_events_total", f"4x{_MINUTES}"),
+        _damaged(f"1x{_MINUTES}"),  # long ago
+        _series("oslrau_alarm_rate", f"0.002x{_MINUTES}"),
+        _series("oslrau_max_nodes", f"4000x{_MINUTES}"),
+        _series("oslrau_snapshot_interval_seconds", f"60x{_MINUTES}"),
     ]
 )
 
@@ -75,6 +86,11 @@ _CASES = {
         _records("scored", "0+60000x90"),
         _records("rejected", "0+500x90"),
     ],
+    "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x118 40+60x12")],
+    "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 4+1x20")],
+    "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x90 2+60x40")],
+    "OslrauSnapshotDamaged": [_damaged("1x90 2x40")],
+    "OslrauSnapshotOld": [_series("oslrau_snapshot_age_seconds", "55x110 60+60x20")],
     "OslrauNotConsuming": [
         _records("scored", "0+60000x90 5400000x40"),
         _records("rejected", "0+500x90 45000x40"),
@@ -90,13 +106,10 @@ _CASES = {
         _series("oslrau_missing_offsets_total", "0+60000x90 5400000+500000x39")
     ],
     "OslrauDeadLetters": [_records("rejected", "0+500x90 45000+1000x39")],
-    "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+1200x39")],
-    "OslrauLogLikelihoodCollapse": _log_likelihood(
-        below_minus_20="0+1000x90 90000+40000x39",
-        below_minus_10="0+6000x90 540000+50000x39",
-        below_0=f"0+59000x{_MINUTES}",
-    ),
-    "OslrauNodeBudget": [_series("oslrau_network_nodes", "1400x90 1590x40", kind="leaf")],
+    "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+2400x39")],
+    "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -40x40"),
+    "OslrauDrift": [_series("oslrau_drift_events_total", "4x110 5x20")],
+    "OslrauNodeBudget": [_series("oslrau_network_nodes", "2800x90 3180x40", kind="leaf")],
 }
 
 # Bad for a moment, or a little: no reason to call anybody.
@@ -107,6 +120,15 @@ _NEARLY = {
     "OslrauNothingAssigned": [
         _records("scored", "0+60000x110"),
         _records("rejected", "0+500x110"),
+    ],
+    "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x110 25x20")],
+    "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 6x20")],
+    "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x115 2+60x2 122x13")],
+    "OslrauSnapshotDamaged": [_damaged("0x20 1x110")],
+    # Half an interval late; and a minute's worth where the interval is a second.
+    "OslrauSnapshotOld": [
+        _series("oslrau_snapshot_age_seconds", f"90x{_MINUTES}"),
+        _series("oslrau_snapshot_interval_seconds", f"1x{_MINUTES}"),
     ],
     "OslrauNotConsuming": [_records("scored", "0+60000x115 6900000x15")],
     "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
@@ -121,13 +143,10 @@ _NEARLY = {
         _records("scored", f"0+60x{_MINUTES}"),
         _series("oslrau_anomalies_total", f"0+6x{_MINUTES}"),
     ],
-    # Every third record, which is for OslrauAnomalies to tell.
-    "OslrauLogLikelihoodCollapse": _log_likelihood(
-        below_minus_20="0+1000x90 90000+20000x39",
-        below_minus_10="0+6000x90 540000+20000x39",
-        below_0=f"0+59000x{_MINUTES}",
-    ),
-    "OslrauNodeBudget": [_series("oslrau_network_nodes", "1400x90 1490x40", kind="leaf")],
+    # The lowest records alone, which is for OslrauAnomalies to tell.
+    "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -11x40"),
+    "OslrauDrift": [_series("oslrau_drift_events_total", "4x80 5x50")],
+    "OslrauNodeBudget": [_series("oslrau_network_nodes", "2800x90 2980x40", kind="leaf")],
 }
 
 
@@ -197,6 +216,17 @@ def test_an_alert_says_how_bad_what_and_what_to_do(alert):
 def test_there_is_a_runbook_for_every_alert_and_none_besides():
     text = (ROOT / "docs" / "runbooks.md").read_text()
     assert re.findall("^## (Oslrau.*)$", text, re.MULTILINE) == list(alerts())
+
+
+def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):
+    check("OslrauSnapshotDamaged", [_damaged("_x100 1x30")], fires=True)
+
+
+def test_a_setting_moves_the_limit_with_it(check):
+    doubled = _series("oslrau_alarm_rate", f"0.004x{_MINUTES}")
+    check("OslrauAnomalies", [*_CASES["OslrauAnomalies"], doubled], fires=False)
+    raised = _series("oslrau_max_nodes", f"8000x{_MINUTES}")
+    check("OslrauNodeBudget", [*_CASES["OslrauNodeBudget"], raised], fires=False)
 
 
 def test_recorded_series_are_read_where_they_are_recorded():
