@@ -53,14 +53,15 @@ _WITHOUT_SEEK = """
 from faust_oslrau.app import opening
 from faust_oslrau.app.cli import main
 
-held = opening.Opener._held
+open_with_seek = opening.Opener.open
 
-def without_seek(self, log, restored):
-    partition = held(self, log, restored)
-    partition.next_offset = partition.pipeline.next_offset = partition.emit_from
+async def open_without_seek(self, log, kept):
+    partition = await open_with_seek(self, log, kept)
+    if partition is not kept:
+        partition.next_offset = partition.pipeline.next_offset = partition.emit_from
     return partition
 
-opening.Opener._held = without_seek
+opening.Opener.open = open_without_seek
 main(["worker"], prog_name="faust-oslrau")
 """
 
