@@ -16,11 +16,13 @@ from .batching import RecordBatch
 from .contact import Contact
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
+from .log_watch import is_overtaken, made_anew
 from .metrics import Metrics
 from .opening import Opener
 from .resume import find_logs
 from .settings import Settings
 from .snapshots import LostPartitionError, SnapshotError, SnapshotStore
+from .topic_setup import OutputTopics
 from .transactions import Producers
 from .transport import Consumer
 
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 # broker. Together with those in Faust's buffer they bound the memory.
 _BATCHES_IN_WORK = 16
 _RETRY_SECONDS = 1.0
+# How often to look for topics that were made anew, and for outputs' partitions that are lacking.
+_TOPICS_SECONDS = 5.0
 # How often to look which snapshots are due.
 _SNAPSHOT_SECONDS = 1.0
 # How often to ask the broker how far the logs have grown, and how long to wait for an answer.
@@ -50,6 +54,8 @@ class Assignment:
         The worker's settings.
     consumer
         Reads the source topics.
+    topics
+        Where the outputs go.
     delivery
         Sends the outputs and commits.
     producers
@@ -68,6 +74,7 @@ class Assignment:
         self,
         settings: Settings,
         consumer: Consumer,
+        topics: OutputTopics,
         delivery: Delivery,
         producers: Producers,
         store: SnapshotStore,
@@ -80,6 +87,7 @@ class Assignment:
         self.last_progress = time.monotonic()
         self._settings = settings
         self._consumer = consumer
+        self._topics = topics
         self._delivery = delivery
         self._producers = producers
         self._store = store
@@ -183,6 +191,14 @@ class Assignment:
                 if self.held.get(tp) is partition:  # else it was taken away meanwhile
                     await self._keep(partition)
 
+    async def watch_topics(self) -> None:
+        """Look for topics that were made anew, now and then, for ever."""
+        while True:
+            await asyncio.sleep(_TOPICS_SECONDS)
+            for partition in await made_anew(self._consumer, self.held):
+                async with partition.lock:
+                    self._open_anew(partition, "its topic was deleted and made anew")
+
     async def measure_lag(self) -> None:
         """Ask how far the logs have grown, if only to see whether the broker answers."""
         offsets = {tp: partition.next_offset for tp, partition in self.held.items()}
@@ -226,7 +242,10 @@ class Assignment:
         for task in self._opening:
             task.cancel()
 
-    async def _open(self, partitions: frozenset[TP]) -> None:
+    async def _open(self, assigned: frozenset[TP]) -> None:
+        partitions = await self._topics.with_outputs(assigned)
+        if partitions < assigned:
+            self._begin_opening(self._open_after(_TOPICS_SECONDS, assigned - partitions))
         while not await self._try_open(partitions):
             await asyncio.sleep(_RETRY_SECONDS)
         self.is_open = True
@@ -261,12 +280,20 @@ class Assignment:
         logger.error("%s/%d: given up, %s", *partition.tp, error)
         del self.held[partition.tp]
         self._metrics.remove(*partition.tp)
-        self._begin_opening(self._open_again(partition.tp))
+        # Taken back where the group has not given it to another meanwhile.
+        wait = self._settings.session_timeout
+        self._begin_opening(self._open_after(wait, frozenset({partition.tp})))
 
-    async def _open_again(self, tp: TP) -> None:
-        """Take a lost partition back where the group has not given it to another meanwhile."""
-        await asyncio.sleep(self._settings.session_timeout)
-        await self._open(frozenset({tp}))
+    async def _open_after(self, seconds: float, partitions: frozenset[TP]) -> None:
+        await asyncio.sleep(seconds)
+        await self._open(partitions)
+
+    def _open_anew(self, partition: HeldPartition, reason: str) -> None:
+        """Have the partition's state compared with what its log has become; under its lock."""
+        if self.held.get(partition.tp) is partition:
+            logger.warning("%s/%d: opened again, %s", *partition.tp, reason)
+            self._kept[partition.tp] = self.held.pop(partition.tp)
+            self._begin_opening(self._open(frozenset({partition.tp})))
 
     async def _read(self) -> None:
         positions = {tp: partition.next_offset for tp, partition in self.held.items()}
@@ -276,6 +303,9 @@ class Assignment:
         async with partition.lock:
             if self.held.get(partition.tp) is partition:
                 try:
+                    if await is_overtaken(self._consumer, partition, batch):
+                        self._open_anew(partition, "its log has lost what was to be read next")
+                        return
                     await partition.process(batch)
                 except LostPartitionError as error:
                     self._lose(partition, error)

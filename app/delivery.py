@@ -16,7 +16,7 @@ from faust_oslrau.topics import OutMessage
 
 from .emitter import Emitter, without_content
 from .partition import ProcessedBlock
-from .resume import start_metadata
+from .resume import recorded_start
 from .settings import Settings
 from .transactions import Producers, TooLargeError, Transaction
 from .transport import Consumer
@@ -31,8 +31,8 @@ _RETRY_SECONDS = 0.5
 class Delivery(Protocol):
     """Sends what records led to, and commits the offset up to which that is done."""
 
-    async def send(self, tp: TP, block: ProcessedBlock, next_offset: int, start: int) -> None:
-        """Return when the broker has acknowledged the outputs of the records before an offset.
+    async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
+        """Return when the broker has acknowledged the outputs of records before this position.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class AtLeastOnce:
         self._emitter = emitter
         self._consumer = consumer
 
-    async def send(self, tp: TP, block: ProcessedBlock, next_offset: int, start: int) -> None:
+    async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
         """Send the outputs; the offset is committed later."""
         outputs = _outputs(block, self._settings).items()
         sends = [self._emitter.send(topic, tp.partition, found) for topic, found in outputs]
@@ -89,7 +89,7 @@ class ExactlyOnce:
         self._consumer = consumer
         self._producers = producers
 
-    async def send(self, tp: TP, block: ProcessedBlock, next_offset: int, start: int) -> None:
+    async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
         """Send the outputs and commit the offset, together."""
         producer = self._producers.of(tp)
         outputs = _outputs(block, self._settings)
@@ -99,15 +99,15 @@ class ExactlyOnce:
                 if producer.has_failed:
                     await producer.open()
                 if producer.reopened:
-                    done = await self._done(tp, start)
+                    done = await self._done(tp, position)
                     outputs = _from(done, outputs)
                     producer.reopened = False
-                    if done >= next_offset:
+                    if done >= position.offset:
                         return
                 async with producer.transaction() as transaction:
                     for topic, messages in outputs.items():
                         await transaction.send(topic, tp.partition, messages, most.get(topic))
-                    await self._commit(transaction, tp, next_offset, start)
+                    await self._commit(transaction, tp, position)
                 return
             except TooLargeError as error:
                 _make_smaller(error, outputs, most)
@@ -119,21 +119,20 @@ class ExactlyOnce:
         """Commit where learning begins."""
         for tp, position in offsets.items():
             async with self._producers.of(tp).transaction() as transaction:
-                place = {TopicPartition(*tp): position}
-                await transaction.commit_offsets(place, self._settings.app_id)
+                await self._commit(transaction, tp, position)
 
     async def commit(self, offsets: Mapping[TP, OffsetAndMetadata]) -> bool:
         """Do nothing: all is committed with the outputs."""
         return True
 
-    async def _done(self, tp: TP, start: int) -> int:
+    async def _done(self, tp: TP, position: OffsetAndMetadata) -> int:
         """Return the offset up to which outputs are committed."""
         found = await self._consumer.committed([tp])
-        return found[tp].offset if tp in found else start
+        return found[tp].offset if tp in found else recorded_start(position.metadata) or 0
 
-    async def _commit(self, transaction: Transaction, tp: TP, next_offset: int, start: int) -> None:
-        position = OffsetAndMetadata(next_offset, start_metadata(start))
-        await transaction.commit_offsets({TopicPartition(*tp): position}, self._settings.app_id)
+    async def _commit(self, transaction: Transaction, tp: TP, position: OffsetAndMetadata) -> None:
+        place = {TopicPartition(*tp): position}
+        await transaction.commit_offsets(place, self._settings.app_id)
 
 
 def delivery(

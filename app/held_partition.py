@@ -32,10 +32,10 @@ Answer = TypeVar("Answer")
 class Send(Protocol):
     """Sends what some records led to."""
 
-    async def __call__(self, tp: TP, block: ProcessedBlock, next_offset: int, start: int) -> None:
+    async def __call__(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
         """Return when the broker has acknowledged all of it.
 
-        The records end before `next_offset`, learning began at `start`.
+        `position` is what to commit then: the records end before its offset.
         """
 
 
@@ -64,6 +64,8 @@ class HeldPartition:
         The last minutes, for the page.
     keeper
         Saves the snapshots.
+    topic_id
+        Id of the topic that was learned from, None where the broker gives it none.
     lock
         To be held from learning to the acknowledgement.
     """
@@ -81,6 +83,7 @@ class HeldPartition:
         self.tp = tp
         self.pipeline = pipeline
         self.start = resume.start
+        self.topic_id = resume.topic_id
         self.next_offset = resume.start if pipeline.next_offset is None else pipeline.next_offset
         self.emit_from = resume.emit_from
         self.committed: int | None = resume.emit_from if resume.recorded else None
@@ -103,7 +106,7 @@ class HeldPartition:
     @property
     def position(self) -> OffsetAndMetadata:
         """What to commit: the offset, and where learning began."""
-        return OffsetAndMetadata(self.committable, start_metadata(self.start))
+        return self._position(self.committable)
 
     @property
     def is_whole(self) -> bool:
@@ -114,6 +117,7 @@ class HeldPartition:
         """Take up what the broker says after a rebalance."""
         self.emit_from = resume.emit_from
         self.committed = resume.emit_from if resume.recorded else None
+        self.topic_id = resume.topic_id
 
     def skip_to(self, offset: int) -> None:
         """Go on from this offset where the log does not hold the ones before it any more."""
@@ -192,7 +196,10 @@ class HeldPartition:
 
     def _state(self) -> bytes:
         """Return the state as a snapshot; in the thread for it, as it takes time."""
-        return self.pipeline.snapshot(self.start, self.next_offset).to_bytes()
+        return self.pipeline.snapshot(self.start, self.next_offset, self.topic_id).to_bytes()
+
+    def _position(self, offset: int) -> OffsetAndMetadata:
+        return OffsetAndMetadata(offset, start_metadata(self.start, self.topic_id))
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
         """Yield the records to process, those to be learned in silence apart from the others."""
@@ -225,7 +232,7 @@ class HeldPartition:
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()
-        await self._send(self.tp, block, next_offset, self.start)
+        await self._send(self.tp, block, self._position(next_offset))
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, _ages(block))
         self.recent.note_emitted(block)

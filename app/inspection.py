@@ -163,7 +163,12 @@ def seed(snapshot: Snapshot, position: Position, offset: int | None, settings: S
     offset = snapshot.next_offset if offset is None else offset
     _check_offset(position, offset)
     moved = replace(
-        snapshot, topic=tp.topic, partition=tp.partition, start=start, next_offset=offset
+        snapshot,
+        topic=tp.topic,
+        partition=tp.partition,
+        start=start,
+        next_offset=offset,
+        topic_id=None,  # the next worker knows that of the topic here
     )
     return Change(tp, start, offset, moved)
 

@@ -82,7 +82,7 @@ class Opener:
         return await (self._begin(log) if restored is None else self._held(log, restored))
 
     def _goes_on(self, kept: HeldPartition, log: PartitionLog) -> bool:
-        found = resume_from(log, kept.start, kept.next_offset, self._settings)
+        found = resume_from(log, kept.start, kept.next_offset, self._settings, kept.topic_id)
         if found is not None:
             kept.go_on(found)
             kept.skip_to(log.first)
@@ -113,7 +113,9 @@ class Opener:
         snapshot = await loop.run_in_executor(self._compute, Snapshot.from_bytes, stored.data)
         if (snapshot.topic, snapshot.partition) != log.tp:
             raise StateError(f"expected a state of {log.tp}, got {snapshot.topic}")
-        found = resume_from(log, snapshot.start, snapshot.next_offset, self._settings)
+        found = resume_from(
+            log, snapshot.start, snapshot.next_offset, self._settings, snapshot.topic_id
+        )
         if found is None:
             return None
         pipeline = await loop.run_in_executor(

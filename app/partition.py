@@ -97,7 +97,7 @@ class PartitionPipeline:
             pipeline.scorer.learning = settings.learning
         return pipeline
 
-    def snapshot(self, start: int, next_offset: int) -> Snapshot:
+    def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
         """Return the whole state, after learning from offset `start` up to `next_offset`."""
         scorer = self.scorer
         return Snapshot(
@@ -111,6 +111,7 @@ class PartitionPipeline:
             records=scorer.n_records if scorer else 0,
             nodes=_nodes(scorer),
             scorer=scorer.to_bytes() if scorer else None,
+            topic_id=topic_id,
         )
 
     @property

@@ -21,7 +21,7 @@ from .metrics import Metrics
 from .security import client_arguments
 from .settings import Settings
 from .stores import snapshot_store
-from .topic_setup import set_up_topics
+from .topic_setup import OutputTopics
 from .transactions import Producers
 from .transport import Consumer
 
@@ -96,12 +96,14 @@ class Runtime:
         await asyncio.to_thread(compile_kernels)
         self.preparing = "waiting for the broker and the topics"
         self.contact.note()
-        await set_up_topics(self.settings, client_arguments(self.settings))
+        topics = OutputTopics(self.settings, client_arguments(self.settings))
+        await topics.set_up()
         await self._emitter.start()
         self.contact.note()
         self.assignment = Assignment(
             self.settings,
             consumer,
+            topics,
             delivery(self.settings, self._emitter, consumer, self._producers),
             self._producers,
             snapshot_store(self.settings, self._producers),
@@ -114,6 +116,7 @@ class Runtime:
             self.assignment.watch_logs(),
             self.assignment.measure_networks(),
             self.assignment.keep_snapshots(),
+            self.assignment.watch_topics(),
         ):
             self._housekeeping.append(asyncio.create_task(self._guard(call)))
         self.preparing = None

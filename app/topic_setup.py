@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     IncompatibleBrokerVersion,
+    InvalidPartitionsError,
     KafkaConnectionError,
     KafkaError,
     TopicAlreadyExistsError,
     for_code,
 )
+from faust.types import TP
 
 from .access import check_access
 from .errors import TopicError
@@ -42,21 +44,50 @@ class Topic:
     replicas: int
 
 
-async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any]) -> None:
-    """Wait for the broker and the source topics, then create the others or check them.
+class OutputTopics:
+    """Keeps the output topics as wide as the source topics, which may get more partitions.
+
+    Attributes
+    ----------
+    partitions
+        How many partitions all output topics have at least.
+    """
+
+    def __init__(self, settings: Settings, client_arguments: Mapping[str, Any]) -> None:
+        self.partitions = 0
+        self._settings = settings
+        self._arguments = client_arguments
+
+    async def set_up(self) -> None:
+        """Create, widen or check them; raises as `set_up_topics`."""
+        self.partitions = await set_up_topics(self._settings, self._arguments)
+
+    async def with_outputs(self, sources: frozenset[TP]) -> frozenset[TP]:
+        """Return the source partitions that have their output partitions, as far as can be."""
+        if any(tp.partition >= self.partitions for tp in sources):
+            try:
+                await self.set_up()
+            except TopicError as error:
+                logger.error("partitions from %d on are not read: %s", self.partitions, error)
+        return frozenset(tp for tp in sources if tp.partition < self.partitions)
+
+
+async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any]) -> int:
+    """Wait for the broker and the source topics, then create, widen or check the others.
+
+    Return how many partitions they have at least.
 
     Raises
     ------
     BrokerError
         The broker refuses us.
     TopicError
-        Where a topic has too few partitions, or is missing and the broker does not create it.
+        Where a topic is missing or has too few partitions, and the broker does not help it.
     """
     while True:
         admin = await _connect(client_arguments)
         try:
-            await _set_up(admin, settings)
-            return
+            return await _set_up(admin, settings)
         except KafkaError as error:
             if not error.retriable:
                 raise
@@ -66,7 +97,7 @@ async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any])
         await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> None:
+async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     sources = await _wait_for_sources(admin, settings.source_topics)
     partitions = max(source.partitions for source in sources)
     replicas = max(source.replicas for source in sources)
@@ -77,13 +108,14 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> None:
             config = config | retention
             await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
         else:
-            _check_partitions(existing[name], partitions)
+            await _widen(admin, existing[name], partitions)
             await _check_size(admin, name, config)
     if settings.snapshots == "topic":
         snapshots = NewTopic(
             settings.snapshots_topic, partitions, replicas, topic_configs={_CLEANUP: "compact"}
         )
         await _set_up_snapshots(admin, snapshots, existing.get(settings.snapshots_topic))
+    return partitions
 
 
 async def _set_up_snapshots(
@@ -93,7 +125,7 @@ async def _set_up_snapshots(
     if existing is None:
         await _create(admin, wanted)
         return
-    _check_partitions(existing, wanted.num_partitions)
+    await _widen(admin, existing, wanted.num_partitions)
     policy = (await _topic_config(admin, wanted.name)).get(_CLEANUP, "compact")
     if policy != "compact":
         raise TopicError(
@@ -148,9 +180,7 @@ async def _topics(admin: AIOKafkaAdminClient) -> dict[str, Topic]:
 
 async def _create(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
     wanted = f"topic {topic.name} with {topic.num_partitions} partitions"
-    cluster = await admin.describe_cluster()
-    # The embedded broker names a controller that there is not: aiokafka would fail.
-    if cluster["controller_id"] not in {broker["node_id"] for broker in cluster["brokers"]}:
+    if not await _has_controller(admin):
         raise TopicError(f"{wanted} is missing, and this broker creates no topics")
     try:
         answer = await admin.create_topics([topic])
@@ -162,26 +192,44 @@ async def _create(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
     error_type = for_code(code)
     if code != 0 and error_type is not TopicAlreadyExistsError:
         raise TopicError(f"{wanted} cannot be created: {message or error_type.__name__}")
-    await _wait_until_known(admin, topic)
+    await _wait_until_known(admin, topic.name, topic.num_partitions)
     logger.info("%s created", wanted)
 
 
-async def _wait_until_known(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
+async def _widen(admin: AIOKafkaAdminClient, topic: Topic, needed: int) -> None:
+    """Add the partitions that a topic lacks: messages keep their partition number."""
+    if topic.partitions >= needed:
+        return
+    lack = f"topic {topic.name} has {topic.partitions} partitions, expected at least {needed}"
+    if not await _has_controller(admin):
+        raise TopicError(f"{lack}, and this broker adds none")
+    try:
+        await admin.create_partitions({topic.name: NewPartitions(needed)})
+    except InvalidPartitionsError:
+        logger.debug("another worker was quicker with topic %s", topic.name)
+    except (KafkaError, IncompatibleBrokerVersion) as error:
+        if error.retriable:
+            raise
+        raise TopicError(
+            f"{lack}, as many as the source topic; none can be added: {error}"
+        ) from error
+    await _wait_until_known(admin, topic.name, needed)
+    logger.warning("topic %s has %d partitions now, not %d", topic.name, needed, topic.partitions)
+
+
+async def _has_controller(admin: AIOKafkaAdminClient) -> bool:
+    """Tell whether topics can be created: the embedded broker names a controller there is not."""
+    cluster = await admin.describe_cluster()
+    return cluster["controller_id"] in {broker["node_id"] for broker in cluster["brokers"]}
+
+
+async def _wait_until_known(admin: AIOKafkaAdminClient, name: str, partitions: int) -> None:
     for _ in range(int(_CREATION_SECONDS / _POLL_SECONDS)):
-        existing = await _topics(admin)
-        if topic.name in existing:
-            _check_partitions(existing[topic.name], topic.num_partitions)
+        found = (await _topics(admin)).get(name)
+        if found is not None and found.partitions >= partitions:
             return
         await asyncio.sleep(_POLL_SECONDS)
-    raise TopicError(f"topic {topic.name} was created but no broker knows it")
-
-
-def _check_partitions(topic: Topic, needed: int) -> None:
-    if topic.partitions < needed:
-        raise TopicError(
-            f"topic {topic.name} has {topic.partitions} partitions, expected at least {needed}, "
-            "as many as the source topic: messages keep their partition number"
-        )
+    raise TopicError(f"topic {name} was made but no broker knows it with {partitions} partitions")
 
 
 async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> dict[str, str]:

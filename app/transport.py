@@ -20,6 +20,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from .batching import pack
+from .topic_ids import topic_ids
 
 _T = TypeVar("_T")
 # Services log under the name of their module; these lines are Faust's.
@@ -255,6 +256,10 @@ class Consumer(driver.Consumer):
         times = dict.fromkeys(_plain(partitions), timestamp)
         found = await self._thread.run(self._thread.kafka.offsets_for_times(times))
         return {tp: at and at.offset for tp, at in _by_tp(found).items()}
+
+    async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the ids of topics, as far as the broker gives them any."""
+        return await self._thread.run(topic_ids(self._thread.kafka._client, topics))
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
         """Ask the broker how many records wait, in those of the logs that are read."""

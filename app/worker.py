@@ -36,6 +36,8 @@ _COLLECT_AFTER = 100_000
 # A stop that takes longer hangs on a dead broker; all that is not acknowledged will be done again.
 _LONGEST_STOP_SECONDS = 20.0
 _EXIT_NO_BROKER = 3
+# New partitions of a source topic are found after at most so long.
+_METADATA_MILLISECONDS = 30_000
 
 
 class _NoProducer(BootStrategy):
@@ -72,6 +74,7 @@ def _plain_app(settings: Settings) -> faust.App:
         # Kafka's advice: three heartbeats may get lost.
         broker_heartbeat_interval=min(3.0, settings.session_timeout / 4),
         broker_request_timeout=max(90.0, settings.session_timeout),
+        consumer_metadata_max_age_ms=_METADATA_MILLISECONDS,
         stream_wait_empty=False,
         topic_allow_declare=False,
         topic_disable_leader=True,

@@ -46,6 +46,8 @@ class Snapshot:
         Valid records seen, and nodes of the network.
     scorer
         The scorer's bytes, None before the first valid record.
+    topic_id
+        Id of the topic that was learned from, None where it is not known.
     """
 
     topic: str
@@ -58,6 +60,7 @@ class Snapshot:
     records: int
     nodes: int
     scorer: bytes | None
+    topic_id: str | None = None
 
     def to_bytes(self) -> bytes:
         """Write the snapshot, checksummed."""

@@ -8,11 +8,13 @@ import time
 from collections import defaultdict
 
 import orjson
+from aiokafka import AIOKafkaProducer
 from faust.types import TP
 
 from faust_oslrau.app.partition import PartitionPipeline
 from faust_oslrau.app.security import client_arguments
 from faust_oslrau.app.stores import snapshot_store
+from faust_oslrau.app.topic_ids import topic_ids
 from faust_oslrau.app.transactions import Producers
 
 # Kafka deletes what is older than a week, so that the rows must look fresh.
@@ -40,11 +42,17 @@ def clean_run(client, settings):
     """Return scores and final state that a run without any trouble gives, by partition."""
     scores, states = {}, {}
     source = settings.source_topics[0]
+    topic_id = asyncio.run(_topic_id(client, source))
     for partition, records in by_partition(client.read(source)).items():
         pipeline = PartitionPipeline(source, partition, settings)
         scores[partition] = [message.value for message in pipeline.process(records).scores]
-        states[partition] = pipeline.snapshot(0, pipeline.next_offset).to_bytes()
+        states[partition] = pipeline.snapshot(0, pipeline.next_offset, topic_id).to_bytes()
     return scores, states
+
+
+async def _topic_id(client, topic):
+    async with AIOKafkaProducer(bootstrap_servers=client.servers) as producer:
+        return (await topic_ids(producer.client, [topic]))[topic]
 
 
 def scores_of(client, settings):

@@ -110,6 +110,17 @@ class KafkaClient:
 
         return asyncio.run(read())
 
+    def delete(self, topic: str) -> None:
+        """Delete a topic, and return when the brokers know it no more."""
+
+        async def delete() -> None:
+            async with _Admin(self.servers) as admin:
+                await admin.delete_topics([topic])
+                while topic in await admin.list_topics():
+                    await asyncio.sleep(_POLL_SECONDS)
+
+        asyncio.run(delete())
+
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         async def delete() -> None:
             async with _Admin(self.servers) as admin:
@@ -188,8 +199,8 @@ class WorkerProcess:
         return self
 
     def wait_offsets(self, offset: int) -> None:
-        """Wait until each partition of the worker is done up to this offset."""
-        done = lambda: all(p["next_offset"] == offset for p in self.model())  # noqa: E731
+        """Wait until the worker has partitions and each is done up to this offset."""
+        done = lambda: {p["next_offset"] for p in self.model()} == {offset}  # noqa: E731
         self.wait_until(done, f"at offset {offset} everywhere")
 
     def terminate(self, seconds: float = _READY_SECONDS) -> int:

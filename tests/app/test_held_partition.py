@@ -25,7 +25,7 @@ class _Outbox:
         self.offsets = []
         self.broken = False
 
-    async def __call__(self, tp, block, next_offset, start):
+    async def __call__(self, tp, block, position):
         if self.broken:
             raise asyncio.CancelledError
         self.offsets += [message.offset for message in block.scores]

@@ -59,16 +59,25 @@ def password(kafka, keys):
     return _by_password(kafka, keys)
 
 
+_OUTPUTS = ("scores", "anomalies", "dead", "snapshots")
+
+
 @pytest.fixture
-def allowed(servers, topic_name):
-    """What the README says that a worker needs to be allowed."""
+def allowed_to_write(servers, topic_name):
+    """What docs/security.md says that a worker needs where the topics exist."""
     allow(servers, "topic", topic_name, "read", "describe_configs")
-    outputs = ("write", "create", "alter", "describe_configs")
-    for name in ("scores", "anomalies", "dead"):
-        allow(servers, "topic", f"{topic_name}.{name}", *outputs)
-    allow(servers, "topic", f"{topic_name}.snapshots", "read", *outputs)
+    for name in _OUTPUTS:
+        allow(servers, "topic", f"{topic_name}.{name}", "write", "describe_configs")
+    allow(servers, "topic", f"{topic_name}.snapshots", "read")
     allow(servers, "group", topic_name, "read")
     allow(servers, "transactional_id", f"{topic_name}-", "write", "describe", prefixed=True)
+
+
+@pytest.fixture
+def allowed(allowed_to_write, servers, topic_name):
+    """What it needs to create the topics, and to add partitions to them."""
+    for name in _OUTPUTS:
+        allow(servers, "topic", f"{topic_name}.{name}", "create", "alter")
 
 
 @pytest.fixture
@@ -171,6 +180,38 @@ def test_a_worker_that_may_not_create_its_topics_says_which(
     worker = start_worker(**password)
     assert worker.wait() == 4
     assert f"Error: topic {settings.scores_topic} with 1 partitions cannot be" in worker.log()
+
+
+def test_a_worker_that_may_not_add_partitions_is_refused_at_start_in_one_line(
+    password, allowed_to_write, client, start_worker, settings, topic_name
+):
+    client.create(topic_name, 3)
+    client.create(settings.scores_topic, 2)
+    worker = start_worker(**password, log_level="ERROR")
+    assert worker.wait() == 4
+    (line,) = worker.log().splitlines()
+    assert line.startswith(
+        f"Error: topic {settings.scores_topic} has 2 partitions, expected at least 3, as many as "
+    )
+
+
+def test_without_a_place_for_their_outputs_new_partitions_wait_and_the_others_go_on(
+    password, allowed_to_write, servers, client, start_worker, settings, topic_name
+):
+    client.create(topic_name, 1)
+    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
+        client.create(topic, 1)
+    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    worker = start_worker(**password).wait_ready()
+    client.add_partitions(topic_name, 2)
+    worker.wait_until(lambda: "partitions from 1 on are not read" in worker.log(), "aware of it")
+    client.send(topic_name, [(i % 2, *row[1:]) for i, row in enumerate(rows(100))])
+    worker.wait_records(50)
+    assert worker.get("/healthz")[0] == 200
+    for name in _OUTPUTS:
+        allow(servers, "topic", f"{topic_name}.{name}", "alter")
+    worker.wait_records(100)
+    assert worker.terminate() == 0
 
 
 def test_a_password_in_a_file_has_the_worker_let_in(

@@ -6,7 +6,6 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from faust_oslrau.app.errors import TopicError
 from faust_oslrau.app.security import client_arguments
 from faust_oslrau.app.topic_setup import set_up_topics
 
@@ -57,12 +56,17 @@ def test_workers_that_start_at_the_same_time_do_not_disturb_each_other(
     assert _describe(settings, settings.scores_topic)[0] == 2
 
 
-def test_larger_topics_fit_and_smaller_ones_do_not(client, settings, topic_name):
+def test_larger_topics_fit_and_smaller_ones_get_the_partitions_they_lack(
+    client, settings, topic_name
+):
     client.create(topic_name, 3)
     client.create(settings.scores_topic, 5)
     client.create(settings.anomalies_topic, 2)
-    with pytest.raises(TopicError, match=f"{settings.anomalies_topic} has 2 partitions"):
-        _set_up(settings)
+    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    _set_up(*[settings] * 3)  # several workers at the same time
+    assert _describe(settings, settings.scores_topic)[0] == 5
+    assert _describe(settings, settings.anomalies_topic)[0] == 3
+    assert _describe(settings, settings.snapshots_topic)[0] == 3
 
 
 def test_a_topic_for_smaller_messages_is_warned_about(client, settings, topic_name, caplog):

@@ -248,20 +248,6 @@ def test_without_snapshots_lost_history_is_refused_or_gone_on_without_as_the_set
     assert scored == Counter((0, offset) for offset in range(600))
 
 
-def test_a_topic_with_too_few_partitions_is_refused_in_one_line(
-    client, settings, start_worker, topic_name
-):
-    client.create(topic_name, 3)
-    client.create(settings.scores_topic, 2)
-    worker = start_worker(log_level="ERROR")
-    assert worker.wait() == 4
-    (line,) = worker.log().splitlines()
-    assert line == (
-        f"Error: topic {settings.scores_topic} has 2 partitions, expected at least 3, "
-        "as many as the source topic: messages keep their partition number"
-    )
-
-
 def test_a_source_topic_may_come_later(client, settings, start_worker, topic_name):
     worker = start_worker()
     worker.wait_until(lambda: f"waiting for topic {topic_name}" in worker.log(), "waiting")

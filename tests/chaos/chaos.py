@@ -331,10 +331,12 @@ class Chaos:
             outcome.lost += len(expected.keys() - seen.keys())
             outcome.duplicates += seen.total() - len(seen)
         state = await self._newest_state(partition)
-        clean = pipeline.snapshot(0, pipeline.next_offset or 0)
+        found = Snapshot.from_bytes(state) if state else None
+        topic_id = found and found.topic_id
+        clean = pipeline.snapshot(0, pipeline.next_offset or 0, topic_id)
         outcome.differing_models += state != clean.to_bytes()
-        found = Snapshot.from_bytes(state).records if state else 0
-        outcome.learned_twice += max(0, found - clean.records)
+        learned = found.records if found else 0
+        outcome.learned_twice += max(0, learned - clean.records)
 
     async def _newest_state(self, partition: int) -> bytes | None:
         tp = TP("features", partition)

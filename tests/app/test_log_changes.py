@@ -1,0 +1,149 @@
+"""Logs that change while nobody looks, or while a worker reads them; on a real Kafka."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import orjson
+import pytest
+from clean_run import clean_run, newest_states, rows, scores_of
+
+pytestmark = pytest.mark.real_kafka
+
+_GOING_ON = {"lost_history": "continue"}
+
+
+def _anew(client, topic, number, seed=9):
+    """Delete the topic, and make one of its name with so many records."""
+    client.delete(topic)
+    client.create(topic)
+    client.send(topic, rows(number, seed=seed))
+
+
+@pytest.fixture(params=["at_least_once", "exactly_once"])
+def delivery(request):
+    return {"delivery": request.param}
+
+
+@pytest.mark.parametrize("snapshots", ["topic", "folder"])
+def test_a_topic_made_anew_while_the_worker_was_away_is_noticed_however_long_it_is(
+    snapshots, client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(500))
+    start_worker(snapshots=snapshots).wait_records(500).terminate()
+    _anew(client, topic_name, 900)
+    refused = start_worker(snapshots=snapshots)
+    assert refused.wait() == 4
+    assert "is of a topic that was deleted" in refused.log().splitlines()[-1]
+    worker = start_worker(snapshots=snapshots, **_GOING_ON).wait_records(900)
+    assert worker.model()[0]["records"] == 900
+    worker.terminate()
+    assert scores_of(client, settings)[0][500:] == clean_run(client, settings)[0][0]
+
+
+def test_a_topic_made_anew_under_a_running_worker_ends_it_with_the_reason(
+    delivery, client, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(500))
+    worker = start_worker(**delivery).wait_records(500)
+    _anew(client, topic_name, 900)
+    assert worker.wait() == 4
+    assert "is of a topic that was deleted" in worker.log().splitlines()[-1]
+    again = start_worker(**delivery)
+    assert again.wait() == 4
+
+
+def test_a_worker_that_is_to_go_on_learns_a_topic_made_anew_from_its_start(
+    delivery, client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(500))
+    worker = start_worker(**_GOING_ON, **delivery).wait_records(500)
+    _anew(client, topic_name, 300)
+    worker.wait_until(lambda: "made anew" in worker.log(), "aware of it")
+    worker.wait_ready()
+    worker.wait_offsets(300)
+    assert worker.model()[0]["records"] == 300
+    assert worker.terminate() == 0
+    scores, states = clean_run(client, settings)
+    assert scores_of(client, settings)[0][500:] == scores[0]
+    assert newest_states(settings, 1) == states
+
+
+def test_partitions_added_under_a_running_worker_are_scored(
+    delivery, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 3)
+    client.send(topic_name, rows(600, 3))
+    worker = start_worker(**delivery).wait_records(600)
+    client.add_partitions(topic_name, 5)
+    client.send(topic_name, rows(1000, 5, seed=1))
+    worker.wait_records(1600)
+    assert worker.terminate() == 0
+    scores, states = clean_run(client, settings)
+    assert scores_of(client, settings) == scores
+    assert newest_states(settings, 5) == states
+
+
+@pytest.fixture
+def overtaken(client, start_worker, topic_name):
+    """A function that has retention delete what a paused worker was to read next."""
+
+    def run(**options):
+        client.create(topic_name)
+        client.send(topic_name, rows(500))
+        worker = start_worker(session_timeout=60, **options).wait_records(500)
+        worker.pause()
+        client.send(topic_name, rows(1, seed=1))  # the answer to the fetch that is under way
+        client.send(topic_name, rows(999, seed=2))
+        client.delete_before(topic_name, 0, 1100)
+        worker.go_on()
+        return worker
+
+    return run
+
+
+def test_retention_that_overtakes_a_running_worker_ends_it_with_the_reason(overtaken):
+    worker = overtaken()
+    assert worker.wait() == 4
+    assert ", the log begins at 1100" in worker.log().splitlines()[-1]
+
+
+def test_a_worker_that_is_to_go_on_counts_what_retention_took(overtaken):
+    worker = overtaken(**_GOING_ON)
+    worker.wait_offsets(1500)
+    missing = worker.metric("oslrau_missing_offsets_total")
+    assert missing in (599, 600)
+    assert worker.model()[0]["records"] == 1500 - missing
+    assert worker.terminate() == 0
+
+
+def test_records_that_compaction_removed_are_counted_and_no_loss(
+    client, settings, start_worker, topic_name
+):
+    quick = {"segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    client.create(topic_name, 1, **{"cleanup.policy": "compact", **quick})
+    # Each record replaces the one before: what compaction leaves is in the middle and at the end.
+    for seed in range(200):
+        client.send(topic_name, [(0, row[1], b"same") for row in rows(5, seed=seed)])
+        found = client.read(topic_name)
+        if seed > 5 and found[0].offset > 0:
+            break
+    else:
+        pytest.fail("the log was never compacted")
+    left = len(client.read(topic_name))
+    worker = start_worker().wait_ready()
+    worker.wait_until(lambda: worker.model()[0]["next_offset"] > found[-1].offset, "done")
+    scored = worker.metric("oslrau_records_total", outcome="scored")
+    assert worker.metric("oslrau_missing_offsets_total") + scored == found[-1].offset + 1
+    assert scored <= left
+    worker.terminate()
+    client.send(topic_name, rows(10, seed=1000))
+    start_worker().wait_records(10).terminate()  # goes on from its snapshot: no history is lost
+    offsets = Counter(
+        orjson.loads(score.value)["offset"] for score in client.read(settings.scores_topic)
+    )
+    assert set(offsets.values()) == {1}
+    assert len(offsets) == scored + 10
