@@ -73,22 +73,30 @@ def dataset(dataset_file: Callable[[str], Path]) -> Callable[[str], NDArray[np.f
     return load
 
 
-def _real_kafka(config: pytest.Config, outcome: str) -> int:
+# Tests of what may be missing on a machine, by mark, and what the account calls them.
+_NEEDS = {"real_kafka": "real-kafka", "browser": "browser"}
+
+
+def _number(config: pytest.Config, mark: str, outcome: str) -> int:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     reports = reporter.stats.get(outcome, []) if reporter else []
-    return sum("real_kafka" in getattr(report, "keywords", ()) for report in reports)
+    return sum(mark in getattr(report, "keywords", ()) for report in reports)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """On CI everything is installed, so that a skipped test of a real Kafka is a failure."""
-    if os.environ.get("CI") == "true" and _real_kafka(session.config, "skipped"):
-        print("\nreal-kafka: skipped tests are failures under CI=true")
-        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+    """On CI everything is installed, so that a skipped test of a real part is a failure."""
+    if os.environ.get("CI") != "true":
+        return
+    for mark, name in _NEEDS.items():
+        if _number(session.config, mark, "skipped"):
+            print(f"\n{name}: skipped tests are failures under CI=true")
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the output with how many tests ran on a real Kafka."""
-    passed, skipped = _real_kafka(config, "passed"), _real_kafka(config, "skipped")
-    failed = _real_kafka(config, "failed") + _real_kafka(config, "error")
-    print(f"real-kafka: {passed} passed, {skipped} skipped" + f", {failed} failed" * bool(failed))
+    """End the output with how many tests ran in a browser, and on a real Kafka."""
+    for mark, name in reversed(_NEEDS.items()):
+        passed, skipped = _number(config, mark, "passed"), _number(config, mark, "skipped")
+        failed = _number(config, mark, "failed") + _number(config, mark, "error")
+        print(f"{name}: {passed} passed, {skipped} skipped" + f", {failed} failed" * bool(failed))

@@ -78,12 +78,13 @@ export class NetworkView {
 
   #fit(least) {
     const { camera, canvas, size } = this;
-    const [width, height] = [canvas.clientWidth - TEXT, canvas.clientHeight - 2 * ROW];
-    const zoom = Math.min(ZOOM.usual, height / (ROW * Math.max(1, size.rows - 1)));
-    camera.zoom = Math.max(least, zoom);
-    camera.column = Math.min(COLUMN.most, Math.max(COLUMN.least, width / size.depth));
+    const whole = (canvas.clientHeight - 2 * ROW) / (ROW * Math.max(1, size.rows - 1));
+    camera.zoom = Math.min(ZOOM.usual, Math.max(least, whole));
+    const isReadable = camera.zoom >= ZOOM.readable;
+    const column = (canvas.clientWidth - 24 - (isReadable ? TEXT : 24)) / size.depth;
+    camera.column = Math.min(COLUMN.most, Math.max(isReadable ? COLUMN.least : 0, column));
     camera.left = 24;
-    camera.top = zoom < least ? ROW : (canvas.clientHeight - (size.rows - 1) * ROW * camera.zoom) / 2;
+    camera.top = whole < least ? ROW : (canvas.clientHeight - (size.rows - 1) * ROW * camera.zoom) / 2;
     this.draw();
   }
 
@@ -94,6 +95,7 @@ export class NetworkView {
     const zoom = Math.min(ZOOM.most, Math.max(ZOOM.least, camera.zoom * factor));
     camera.top = y - ((y - camera.top) * zoom) / camera.zoom;
     camera.zoom = zoom;
+    if (zoom >= ZOOM.readable) camera.column = Math.max(COLUMN.least, camera.column);
     this.wasTouched = true;
     this.draw();
   }

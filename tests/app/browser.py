@@ -1,0 +1,138 @@
+"""A headless Chromium that looks at a worker's page."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+_PATIENCE_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+_ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",  # the container's root has no other
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    # What the browser itself would ask of the world.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--no-proxy-server",
+)
+
+
+def find_chromium() -> tuple[str, str]:
+    """Return the paths of the browser and its driver, or skip the test."""
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver is None:
+        pytest.skip("no chromium; Debian's chromium and chromium-driver bring it")
+    return browser, driver
+
+
+@contextmanager
+def chromium(width: int = 1280, height: int = 1000, *, scale: float = 1) -> Iterator[Chrome]:
+    """Run a browser for a while."""
+    browser, driver = find_chromium()
+    options = ChromeOptions()
+    options.binary_location = browser
+    for argument in (*_ARGUMENTS, f"--window-size={width},{height}"):
+        options.add_argument(argument)
+    options.add_argument(f"--force-device-scale-factor={scale}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    running = Chrome(options=options, service=Service(driver))
+    try:
+        yield running
+    finally:
+        running.quit()
+
+
+class Page:
+    """A worker's page in a browser."""
+
+    def __init__(self, browser: Chrome, port: int) -> None:
+        self.browser = browser
+        self.host = f"127.0.0.1:{port}"
+
+    def open(self) -> Page:
+        self.browser.get(f"http://{self.host}/")
+        return self
+
+    def find(self, selector: str) -> WebElement:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def count(self, selector: str) -> int:
+        return len(self.browser.find_elements(By.CSS_SELECTOR, selector))
+
+    def text(self, selector: str) -> str:
+        """Return an element's text as the page has it, whether in view or not."""
+        return str(self.run(f"return document.querySelector({selector!r})?.textContent ?? ''"))
+
+    def number(self, selector: str) -> float:
+        """Return the number that an element shows, 0 where there is none yet."""
+        text = self.text(selector).replace(",", "").replace("\N{MINUS SIGN}", "-")
+        return 0.0 if text == "\N{EN DASH}" else float(text)
+
+    def data(self, selector: str, name: str) -> str:
+        found: str | None = self.find(selector).get_attribute(f"data-{name}")
+        return found or ""
+
+    def run(self, script: str) -> Any:
+        return self.browser.execute_script(script)
+
+    def pixels(self, selector: str, colour: str) -> int:
+        """Count a canvas's pixels that have one of the style sheet's colours."""
+        return int(self.run(_COUNT_PIXELS % (selector, colour)))
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"still not {what}: {self.text('body')}"
+            time.sleep(_LOOK_SECONDS)
+
+    def wait_state(self, state: str) -> Page:
+        self.wait_until(lambda: self.data("#status", "state") == state, state)
+        return self
+
+    def errors(self) -> list[str]:
+        """Return what the console has said since it was last asked."""
+        return [entry["message"] for entry in self.browser.get_log("browser")]
+
+    def hosts(self) -> set[str]:
+        """Return whom the page has asked since this was last called."""
+        events = [json.loads(e["message"])["message"] for e in self.browser.get_log("performance")]
+        urls = [
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
+        return {urlsplit(url).netloc for url in urls if not url.startswith(("data:", "chrome:"))}
+
+
+_COUNT_PIXELS = """
+const canvas = document.querySelector(%r);
+const probe = document.createElement("canvas").getContext("2d");
+probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--%s");
+probe.fillRect(0, 0, 1, 1);
+const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+const copy = document.createElement("canvas");
+[copy.width, copy.height] = [canvas.width, canvas.height];
+const context = copy.getContext("2d", { willReadFrequently: true });
+context.drawImage(canvas, 0, 0);
+const { data } = context.getImageData(0, 0, copy.width, copy.height);
+let found = 0;
+for (let i = 0; i < data.length; i += 4) {
+  found += data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255;
+}
+return found;
+"""

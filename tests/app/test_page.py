@@ -1,0 +1,212 @@
+"""The page for people in a real browser, while a real worker runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import orjson
+import pytest
+from browser import Page, chromium
+from selenium.webdriver import ActionChains, Keys
+
+from faust_oslrau.app.brokers import EmbeddedBroker
+
+pytestmark = pytest.mark.browser
+
+_STRANGE = '<img src="x" onerror="alert(1)">'
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as embedded:
+        yield embedded
+
+
+@pytest.fixture
+def servers(broker):
+    return broker.bootstrap_servers
+
+
+@pytest.fixture
+def settings(settings):
+    return replace(settings, snapshots="folder")  # the broker has no topics to compact
+
+
+@pytest.fixture
+def topics(broker, settings):
+    broker.create_topic(settings.source_topics[0], 2)
+    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
+        broker.create_topic(topic, 2)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser, settings):
+    """The page of a worker that the test starts; no test may leave an error in the console."""
+    seen = Page(browser, settings.web_port)
+    seen.errors()
+    seen.hosts()
+    yield seen
+    browser.get("about:blank")
+
+
+def _rows(number, seed=0, key=None, partition=0):
+    """Rows of three fields of which the first two go together."""
+    rng = np.random.default_rng(seed)
+    for a, noise, c in rng.normal(size=(number, 3)).tolist():
+        yield partition, orjson.dumps({"a": a, "b": a + noise / 10, _STRANGE: 5 + 2 * c}), key
+
+
+def test_the_page_loads_without_an_error_and_asks_nobody_but_its_worker(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(300))
+    start_worker().wait_ready().wait_records(300)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.number("#nodes") > 0, "aware of the network")
+    assert page.hosts() == {page.host}
+    assert page.errors() == []
+
+
+def test_a_worker_that_is_not_ready_says_what_it_waits_for(start_worker, page, servers):
+    worker = start_worker(broker="127.0.0.1:9")  # nobody answers there
+    worker.wait_until(lambda: "waiting for the broker" in worker.get("/readyz")[1], "waiting")
+    page.open().wait_state("waiting")
+    assert page.text("#status") == "waiting for the broker and the topics"
+    assert page.errors() == []
+
+
+def test_numbers_and_charts_follow_the_records(topics, client, start_worker, page, topic_name):
+    start_worker().wait_ready()
+    page.open().wait_state("live")
+    before = page.find("#throughput canvas").get_attribute("aria-label")
+    assert page.pixels("#throughput canvas", "blue") == 0
+    client.send(topic_name, [*_rows(600), (1, b"broken")])
+    page.wait_until(lambda: page.number("#rejected-count") == 1, "aware of the rejected record")
+    page.wait_until(lambda: page.pixels("#throughput canvas", "blue") > 0, "drawing throughput")
+    page.wait_until(lambda: page.pixels("#likelihood canvas", "blue") > 0, "drawing scores")
+    assert page.find("#throughput canvas").get_attribute("aria-label") != before
+    nodes, drawn = page.number("#nodes"), page.pixels("#throughput canvas", "blue")
+    client.send(topic_name, _rows(600, seed=1, partition=1))
+    page.wait_until(lambda: page.number("#nodes") > nodes, "aware of the second network")
+    page.wait_until(lambda: page.pixels("#throughput canvas", "blue") > drawn, "drawing more")
+    assert page.errors() == []
+
+
+def test_an_anomaly_shows_its_fields_the_one_to_blame_on_top(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(3000))
+    worker = start_worker().wait_ready().wait_records(3000)
+    page.open().wait_state("live")
+    odd = {"a": 0.1, "b": 0.1, _STRANGE: 500}
+    client.send(topic_name, [(0, orjson.dumps(odd), _STRANGE.encode())])
+    worker.wait_records(3001)
+    title = ".anomaly:first-child h3"
+    page.wait_until(lambda: "offset 3000" in page.text(title), "showing the anomaly")
+    assert page.text(title).endswith(f"key {_STRANGE}")
+    assert page.text(".anomaly:first-child li:first-child .name") == _STRANGE
+    assert "500" in page.text(".anomaly:first-child li:first-child .value")
+    assert page.number("#anomaly-count") >= 1
+    # A name from outside is a text, and nothing of it runs.
+    assert page.count(".anomaly img, #details img, option img") == 0
+    assert page.errors() == []
+
+
+def test_the_page_survives_a_restart_of_its_worker(topics, client, start_worker, page, topic_name):
+    client.send(topic_name, _rows(500))
+    worker = start_worker().wait_ready().wait_records(500)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.number("#nodes") > 0, "aware of the network")
+    assert worker.terminate() == 0
+    page.wait_state("disconnected")
+    assert page.text("#status").startswith("disconnected since ")
+    assert page.number("#nodes") > 0  # what is known stays
+    start_worker().wait_ready()
+    page.wait_state("live")
+    client.send(topic_name, [(0, b"broken")] * 7)
+    page.wait_until(lambda: page.number("#rejected-count") == 7, "up to date")
+
+
+def test_one_partition_can_be_chosen(topics, client, start_worker, page, topic_name):
+    client.send(topic_name, [*_rows(500), *[(1, b"broken")] * 3])
+    start_worker().wait_ready().wait_records(503)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.number("#rejected-count") == 3, "showing both partitions")
+    page.wait_until(lambda: page.count("#chosen option") == 3, "offering both partitions")
+    page.find("#chosen option:nth-child(2)").click()
+    page.wait_until(lambda: page.number("#rejected-count") == 0, "showing partition 0 alone")
+    page.wait_until(lambda: page.number("#nodes") > 0, "showing its network")
+    page.find("#chosen option:nth-child(3)").click()
+    page.wait_until(lambda: page.number("#rejected-count") == 3, "showing partition 1 alone")
+    assert page.number("#nodes") == 0
+    assert page.errors() == []
+
+
+def test_the_network_is_explored_with_keys(topics, client, start_worker, page, topic_name):
+    client.send(topic_name, _rows(1000))
+    start_worker().wait_ready().wait_records(1000)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.number("#nodes") > 0, "aware of the network")
+    page.wait_until(lambda: int(page.data("#tree", "shown") or 0) > 1, "drawn")
+    tree = page.find("#tree")
+    page.run("document.querySelector('#tree').focus()")
+    tree.send_keys(Keys.ARROW_DOWN)  # chooses the root, which has no neighbour
+    assert page.text("#details h3").endswith("sum node")
+    tree.send_keys(Keys.ARROW_RIGHT)
+    page.wait_until(lambda: page.text("#details dt") == "weight", "at a component")
+    shown = int(page.data("#tree", "shown"))
+    tree.send_keys(Keys.ARROW_LEFT, Keys.ENTER)  # closes the root
+    page.wait_until(lambda: page.data("#tree", "shown") == "1", "closed")
+    tree.send_keys(Keys.ENTER)
+    page.wait_until(lambda: int(page.data("#tree", "shown")) == shown, "open again")
+    assert page.errors() == []
+
+
+def test_five_thousand_nodes_can_be_explored_while_records_flow(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _many_clusters(8000))
+    worker = start_worker(
+        learner_max_nodes=5200, learner_max_leaf_vars=0, learner_min_count=1,
+        learner_corr_threshold=0.05,
+    ).wait_ready().wait_records(8000)  # fmt: skip
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.number("#nodes") >= 5000, "aware of the network")
+    page.wait_until(lambda: int(page.data("#tree", "shown") or 0) > 1, "drawn")
+    assert int(page.data("#tree", "shown")) < 200  # at first a part of it
+    page.find("#expand").click()
+    page.wait_until(lambda: int(page.data("#tree", "shown")) >= 5000, "open")
+    page.wait_until(lambda: page.data("#tree", "drawn") == page.data("#tree", "shown"), "drawn")
+    client.send(topic_name, [(1, b"broken")] * 5)
+    worker.wait_records(8005)
+    tree = page.find("#tree")
+    page.run("document.querySelector('#tree').scrollIntoView()")
+    for step in (-30, 20, -10) * 5:  # each is answered by a picture
+        ActionChains(page.browser).drag_and_drop_by_offset(tree, 0, step).perform()
+    page.wait_until(lambda: page.number("#rejected-count") == 5, "up to date")
+    for _ in range(20):
+        page.run("document.querySelector('#closer').click()")
+    # Only what is in view is drawn, so that work does not grow with the network.
+    page.wait_until(lambda: int(page.data("#tree", "drawn")) < 100, "close up")
+    assert int(page.data("#tree", "shown")) >= 5000
+    page.run("document.querySelector('#tree').focus()")
+    tree.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    page.wait_until(lambda: "share of all records" in page.text("#details"), "at a node")
+    assert page.errors() == []
+
+
+def _many_clusters(number):
+    """Rows of 30 clusters of 8 correlated fields: much structure to find."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(30, 8)) * 6
+    noise = rng.normal(size=(number, 8)) @ rng.normal(size=(8, 8)) * 0.5
+    rows = (centres[rng.integers(30, size=number)] + noise).round(1)
+    for row in rows.tolist():
+        yield 0, orjson.dumps({f"f{i}": value for i, value in enumerate(row)})
