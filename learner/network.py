@@ -222,9 +222,11 @@ class Network:
 
     def count_parameters(self) -> int:
         """Free parameters: weights less one a sum, means, and variances or covariances."""
-        nodes = self.nodes[self.live]
-        sums = nodes["n_children"][nodes["kind"] == SUM].astype(np.int64)
-        sizes = nodes["n_scope"][np.isin(nodes["kind"], [LEAF, MULTIVARIATE_LEAF])].astype(np.int64)
+        # Column by column: whole records would be copied with all their columns.
+        kinds = self.nodes["kind"][self.live]
+        is_leaf = (kinds == LEAF) | (kinds == MULTIVARIATE_LEAF)
+        sums = self.nodes["n_children"][self.live][kinds == SUM].astype(np.int64)
+        sizes = self.nodes["n_scope"][self.live][is_leaf].astype(np.int64)
         return int((sums - 1).sum() + (sizes + sizes * (sizes + 1) // 2).sum())
 
     @property
