@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
-import shlex
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,12 +18,13 @@ from aiokafka import AIOKafkaConsumer
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
 
-from .pipeline_process import COMMANDS, Metrics, ReaderProcess
+from .pipeline_process import BARE, EXACTLY_ONCE, STOCK, WORKER, Metrics, Reader, ReaderProcess
 from .pipeline_topic import PARTITIONS, create_topics, fill, grown
 from .plan import RESULTS
-from .report import NOISE, markdown, processor, thousands
+from .report import NOISE, command, markdown, processor, thousands
 
 TOPIC = "features"
+READERS = (WORKER, EXACTLY_ONCE, BARE, STOCK)
 STAGES = ("decode", "score", "learn")
 _POLL_SECONDS = 0.1
 _START_SECONDS = 300.0  # kernels may have to be compiled
@@ -40,9 +39,9 @@ records are left out. A reader that is not through after {seconds} s is stopped:
 it is measured on. It saw smaller networks then, which is to its favour."""
 
 READERS_TEXT = """\
-The stock agent takes up to 1024 events with `take_events` and awaits `send` for each score. The
-bare loop is `getmany`, the same work, `send_batch`. *Ratio* is records per CPU-second in units of
-the stock agent's."""
+*Exactly once* is the worker with that delivery, by its own count of records. The stock agent takes
+up to 1024 events with `take_events` and awaits `send` for each score. The bare loop is `getmany`,
+the same work, `send_batch`. *Ratio* is records per CPU-second in units of the stock agent's."""
 
 STAGES_TEXT = """\
 CPU microseconds per record of the worker. Decode, score and learn are what `oslrau_stage_seconds`
@@ -120,21 +119,26 @@ async def measure_all(servers: str, records: int, seconds: float, logs: Path) ->
     click.echo(f"writing {thousands(records)} rows", err=True)
     await create_topics(servers, TOPIC)
     await fill(servers, TOPIC, records)
-    return [await measure(servers, name, records, seconds, logs) for name in COMMANDS]
+    return [await measure(servers, reader, records, seconds, logs) for reader in READERS]
 
 
-async def measure(servers: str, name: str, records: int, seconds: float, logs: Path) -> Usage:
+async def measure(servers: str, reader: Reader, records: int, seconds: float, logs: Path) -> Usage:
     """Run a reader until it has scored all records, or for so many seconds."""
-    click.echo(f"running: {name}", err=True)
-    environment = reader_environment(servers, name.replace(" ", "-"))
+    click.echo(f"running: {reader.name}", err=True)
+    environment = reader_environment(servers, topic_name(reader))
     scores = environment["OSLRAU_SCORES_TOPIC"]
     await create_topics(servers, scores, environment["OSLRAU_ANOMALIES_TOPIC"])
     async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
-        with ReaderProcess(name, environment, logs / f"{name}.log") as reader:
-            watch = Watch(reader, consumer, scores)
+        with ReaderProcess(reader, environment, logs / f"{topic_name(reader)}.log") as process:
+            watch = Watch(process, consumer, None if reader.transactional else scores)
             begin = await watch.warm_up(_WARM_UP * records)
             await watch.wait(records, begin.seconds + seconds)
-            return Usage(name, begin, await watch.sample())
+            return Usage(reader.name, begin, await watch.sample())
+
+
+def topic_name(reader: Reader) -> str:
+    """Return the reader's name as Kafka takes it."""
+    return reader.name.replace(",", "").replace(" ", "-")
 
 
 def reader_environment(servers: str, name: str) -> dict[str, str]:
@@ -151,20 +155,30 @@ def reader_environment(servers: str, name: str) -> dict[str, str]:
 
 
 class Watch:
-    """Looks at a reader, and from outside at how far its scores have come."""
+    """Looks at a reader, and at how far its scores have come: from outside, by their topic.
 
-    def __init__(self, reader: ReaderProcess, consumer: AIOKafkaConsumer, scores: str) -> None:
+    Without a topic the reader's own count is taken.
+    """
+
+    def __init__(
+        self, reader: ReaderProcess, consumer: AIOKafkaConsumer, scores: str | None
+    ) -> None:
         self._reader = reader
         self._consumer = consumer
         self._scores = scores
 
     async def sample(self) -> Sample:
         return Sample(
-            records=await grown(self._consumer, self._scores),
+            records=await self._scored(),
             seconds=time.monotonic(),
             cpu_seconds=self._reader.cpu_seconds(),
             metrics=self._reader.metrics(),
         )
+
+    async def _scored(self) -> int:
+        if self._scores is None:
+            return round(self._reader.metrics().records)
+        return await grown(self._consumer, self._scores)
 
     async def warm_up(self, records: float) -> Sample:
         """Return the last sample with at most so many records."""
@@ -178,7 +192,7 @@ class Watch:
 
     async def wait(self, records: int, deadline: float) -> None:
         """Wait for so many records or until the deadline, and leave the reader alone."""
-        while await grown(self._consumer, self._scores) < records and time.monotonic() < deadline:
+        while await self._scored() < records and time.monotonic() < deadline:
             await self._pause()
 
     async def _pause(self) -> None:
@@ -190,10 +204,12 @@ def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
     figures = figures_of(usages)
     stages = {name: figures[f"{name}_us"] for name in (*STAGES, "rest", "plumbing")}
-    last = json.dumps({"benchmark": "pipeline", "command": command(), **figures})
+    last = json.dumps(
+        {"benchmark": "pipeline", "command": command("benchmarks.pipeline"), **figures}
+    )
     blocks = [
         "# The worker's throughput",
-        f"`{command()}`, on {environment()}",
+        f"`{command('benchmarks.pipeline')}`, on {environment()}",
         NOISE,
         TEXT.format(seconds=f"{seconds:g}"),
         READERS_TEXT,
@@ -210,8 +226,8 @@ def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
 
 
 def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
-    """Return the figures; the worker comes first, the stock agent last."""
-    worker, bare, stock = usages
+    """Return the figures of the readers, in their order."""
+    worker, exactly_once, bare, stock = usages
     stages = {stage: worker.stage_us(stage) for stage in STAGES}
     nodes = {kind: count / PARTITIONS for kind, count in worker.end.metrics.nodes.items()}
     figures = {
@@ -222,6 +238,7 @@ def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
         "plumbing_us": worker.cpu_us - stages["score"] - stages["learn"],
         "rest_us": worker.cpu_us - sum(stages.values()),
         **{f"{stage}_us": us for stage, us in stages.items()},
+        "exactly_once_records_per_second": exactly_once.records_per_second,
         "network_nodes": sum(nodes.values()),
         "network_leaves": nodes["leaf"] + nodes["multivariate_leaf"],
         "stock_agent_records_per_second": stock.records_per_second,
@@ -240,11 +257,6 @@ def table_row(usage: Usage, stock: Usage) -> dict[str, str]:
         "records per second of wall time": thousands(usage.wall_records_per_second),
         "ratio": f"{usage.records_per_second / stock.records_per_second:.1f}",
     }
-
-
-def command() -> str:
-    """Return the command line that is running."""
-    return shlex.join(["python", "-m", "benchmarks.pipeline", *sys.argv[1:]])
 
 
 def environment() -> str:

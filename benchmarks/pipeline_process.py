@@ -22,12 +22,33 @@ from faust_oslrau.app.brokers.process import die_with_parent
 _ROOT = Path(__file__).parents[1]
 _STOP_SECONDS = 25.0
 
-COMMANDS = {
-    "worker": ["-m", "benchmarks.pipeline_worker"],
-    "bare aiokafka loop": ["-m", "benchmarks.pipeline_readers", "bare"],
-    "stock Faust agent": ["-m", "benchmarks.pipeline_readers", "stock"],
-}
-"""What Python is told, for each reader."""
+
+@dataclass(frozen=True)
+class Reader:
+    """What Python is told to run, with what settings beside the common ones.
+
+    A reader that is a worker has pages; one that is `transactional` leaves marks of its
+    transactions among the scores, so that its own count of records is taken.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    has_pages: bool = False
+    transactional: bool = False
+
+
+_WORKER = ("-m", "benchmarks.pipeline_worker")
+WORKER = Reader("worker", _WORKER, has_pages=True)
+EXACTLY_ONCE = Reader(
+    "worker, exactly once",
+    _WORKER,
+    {"OSLRAU_DELIVERY": "exactly_once"},
+    has_pages=True,
+    transactional=True,
+)
+BARE = Reader("bare aiokafka loop", ("-m", "benchmarks.pipeline_readers", "bare"))
+STOCK = Reader("stock Faust agent", ("-m", "benchmarks.pipeline_readers", "stock"))
 
 
 @dataclass(frozen=True)
@@ -42,10 +63,10 @@ class Metrics:
 class ReaderProcess:
     """A reader with the settings of an environment; its log goes to a file."""
 
-    def __init__(self, name: str, environment: Mapping[str, str], log: Path) -> None:
-        self._command = [sys.executable, *COMMANDS[name]]
-        self._environment = {**os.environ, **environment}
-        self._has_pages = name == "worker"
+    def __init__(self, reader: Reader, environment: Mapping[str, str], log: Path) -> None:
+        self._command = [sys.executable, *reader.command]
+        self._environment = {**os.environ, **environment, **reader.settings}
+        self._has_pages = reader.has_pages
         self._log = log
 
     def __enter__(self) -> Self:
@@ -83,15 +104,19 @@ class ReaderProcess:
         return cpu_seconds(self._process.pid)
 
     def metrics(self) -> Metrics:
-        """Return what the pages say; nothing where there are none yet."""
+        """Return what the worker's page says; nothing where there is none yet."""
+        return parse(self.page())
+
+    def page(self) -> str:
+        """Return the page of metrics, empty where there is none yet."""
         if not self._has_pages:
-            return Metrics()
+            return ""
         url = f"http://127.0.0.1:{self._environment['OSLRAU_WEB_PORT']}/metrics"
         try:
-            with urllib.request.urlopen(url, timeout=10) as page:
-                return parse(page.read().decode())
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return str(answer.read().decode())
         except OSError:
-            return Metrics()
+            return ""
 
 
 def cpu_seconds(pid: int) -> float:

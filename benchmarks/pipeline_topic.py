@@ -29,12 +29,13 @@ def rows(partition: int, count: int) -> Iterator[list[bytes]]:
         yield [orjson.dumps(dict(zip(FIELDS, row, strict=True))) for row in X.round(6).tolist()]
 
 
-async def create_topics(servers: str, *topics: str) -> None:
+async def create_topics(servers: str, *topics: str, **configs: str) -> None:
     """Create topics of 16 partitions, and wait until the broker knows them."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
-        await admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics])
+        new = [NewTopic(topic, PARTITIONS, 1, topic_configs=configs) for topic in topics]
+        await admin.create_topics(new)
         while not set(topics) <= set(await admin.list_topics()):
             await asyncio.sleep(0.05)
     finally:

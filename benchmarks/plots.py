@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -108,4 +109,22 @@ def plot_costs(
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
     axes[0].set_ylabel("ns per point and leaf")
+    save(path)
+
+
+def plot_latency(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
+    """Draw median and 99 % quantile of each reader against the load."""
+    _, ax = plt.subplots(figsize=(6.5, 4))
+    readers = list(dict.fromkeys(each["reader"] for each in found))
+    for number, reader in enumerate(readers):
+        own = [each for each in found if each["reader"] == reader]
+        loads = [each["load"] for each in own]
+        for quantile, line in (("p50", "-"), ("p99", "--")):
+            values = [each[quantile] for each in own]
+            label = f"{reader}, {quantile}"
+            ax.plot(loads, values, line, color=f"C{number}", marker="o", markersize=3, label=label)
+    ax.set(xlabel="records per second", ylabel="milliseconds", yscale="log")
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize=8)
     save(path)

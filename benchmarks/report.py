@@ -61,9 +61,9 @@ def write_runs(out: Path, name: str, runs: Sequence[Run]) -> None:
         writer.writerows(map(asdict, runs))
 
 
-def command() -> str:
+def command(module: str = "benchmarks") -> str:
     """Return the command line that is running."""
-    return shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+    return shlex.join(["python", "-m", module, *sys.argv[1:]])
 
 
 def environment() -> str:
