@@ -17,6 +17,7 @@ from .contact import Contact
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
 from .log_watch import is_overtaken, made_anew
+from .logs import at
 from .metrics import Metrics
 from .opening import Opener
 from .resume import find_logs
@@ -39,7 +40,7 @@ _SNAPSHOT_SECONDS = 1.0
 # How often to ask the broker how far the logs have grown, and how long to wait for an answer.
 _WATCH_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
-# How often to measure the networks, which takes a millisecond each.
+# How often to measure the networks, each as expensive as a few records.
 _MEASURE_SECONDS = 1.0
 # At the end of the work the others wait: snapshots that take longer are left to the next worker.
 _LAST_SNAPSHOTS_SECONDS = 5.0
@@ -127,6 +128,7 @@ class Assignment:
         await self._store.close()
         await self._producers.close()
         for tp, partition in held.items():
+            partition.rejections.sum_up(now=True)
             if partition.is_whole:
                 self._kept[tp] = partition
             else:
@@ -165,10 +167,12 @@ class Assignment:
             return True
 
     async def look_after(self) -> None:
-        """Commit now and then, for ever."""
+        """Commit, and sum up what was rejected, now and then, for ever."""
         while True:
             await asyncio.sleep(self._settings.commit_interval)
             await self.commit(list(self.held.values()))
+            for partition in self.held.values():
+                partition.rejections.sum_up()
 
     async def watch_logs(self) -> None:
         """Look at the lag now and then, for ever."""
@@ -277,7 +281,7 @@ class Assignment:
         """Let go of a partition that another worker has taken, or seems to have taken."""
         if self.held.get(partition.tp) is not partition:
             return
-        logger.error("%s/%d: given up, %s", *partition.tp, error)
+        logger.error("%s/%d: given up, %s", *partition.tp, error, extra=at(partition.tp))
         del self.held[partition.tp]
         self._metrics.remove(*partition.tp)
         # Taken back where the group has not given it to another meanwhile.
@@ -291,7 +295,7 @@ class Assignment:
     def _open_anew(self, partition: HeldPartition, reason: str) -> None:
         """Have the partition's state compared with what its log has become; under its lock."""
         if self.held.get(partition.tp) is partition:
-            logger.warning("%s/%d: opened again, %s", *partition.tp, reason)
+            logger.warning("%s/%d: opened again, %s", *partition.tp, reason, extra=at(partition.tp))
             self._kept[partition.tp] = self.held.pop(partition.tp)
             self._begin_opening(self._open(frozenset({partition.tp})))
 
@@ -311,7 +315,8 @@ class Assignment:
                     self._lose(partition, error)
                 except OutOfPlaceError:
                     offset = partition.next_offset
-                    logger.info("%s/%d: reading again from %d", *partition.tp, offset)
+                    place = at(partition.tp, offset)
+                    logger.info("%s/%d: reading again from %d", *partition.tp, offset, extra=place)
                     await self._consumer.read_from({partition.tp: offset})
                 self.last_progress = time.monotonic()
 

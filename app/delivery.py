@@ -15,6 +15,7 @@ from faust.types import TP
 from faust_oslrau.topics import OutMessage
 
 from .emitter import Emitter, without_content
+from .logs import at
 from .partition import ProcessedBlock
 from .resume import recorded_start
 from .settings import Settings
@@ -112,7 +113,9 @@ class ExactlyOnce:
             except TooLargeError as error:
                 _make_smaller(error, outputs, most)
             except KafkaError as error:
-                logger.warning("%s/%d: transaction failed, next try soon: %r", *tp, error)
+                logger.warning(
+                    "%s/%d: transaction failed, next try soon: %r", *tp, error, extra=at(tp)
+                )
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def record(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:

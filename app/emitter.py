@@ -17,6 +17,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from faust_oslrau.topics import OutMessage, message_bytes
 
 from .connection import BATCH_BYTES, Connection
+from .logs import at
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,8 @@ class Emitter:
                 messages = _smaller(topic, messages, count)
             except KafkaError as error:
                 place = f"{topic}/{partition}"
-                logger.warning("%s takes no messages, next try in %.1f s: %r", place, wait, error)
+                said = "%s takes no messages, next try in %.1f s: %r"
+                logger.warning(said, place, wait, error, extra=at((topic, partition)))
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)
             # The producer has numbered the failed batch: the broker would take no later one.

@@ -19,9 +19,11 @@ from faust_oslrau.topics import KafkaRecord
 
 from .batching import RecordBatch
 from .keeper import Keeper
+from .logs import at
 from .metrics import NetworkSize, PartitionMetrics
 from .partition import PartitionPipeline, ProcessedBlock
 from .recent import Recent
+from .rejection_log import RejectionLog
 from .resume import Resume, start_metadata
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,8 @@ class HeldPartition:
         Offsets that the log lacks: compaction, retention, transactions.
     recent
         The last minutes, for the page.
+    rejections
+        What the log says of rejected records.
     keeper
         Saves the snapshots.
     topic_id
@@ -91,6 +95,7 @@ class HeldPartition:
         self.lag: int | None = None
         self.missing = 0
         self.recent = Recent()
+        self.rejections = RejectionLog(tp)
         self.metrics = metrics
         self.keeper = keeper
         self._measured_at = 0
@@ -144,7 +149,7 @@ class HeldPartition:
         self._measured_at = learner.n_records_
         # In the thread for the learner: no other may look at it while it learns.
         loop = asyncio.get_running_loop()
-        self.network = await loop.run_in_executor(self._compute, _network_size, learner)
+        self.network = await loop.run_in_executor(self._compute, network_size, learner)
         note = self.metrics.begin_network if restored else self.metrics.set_network
         note(self.network)
 
@@ -213,7 +218,8 @@ class HeldPartition:
             # Marks of transactions are usual: one line a partition is enough.
             level = logging.DEBUG if self.missing else logging.INFO
             place = (*self.tp, missing, self.next_offset)
-            logger.log(level, "%s/%d: the log lacks %d offsets after %d", *place)
+            about = at(self.tp, self.next_offset, records=missing)
+            logger.log(level, "%s/%d: the log lacks %d offsets after %d", *place, extra=about)
             self._count_missing(missing)
 
     def _count_missing(self, offsets: int) -> None:
@@ -236,6 +242,7 @@ class HeldPartition:
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, _ages(block))
         self.recent.note_emitted(block)
+        self.rejections.note(block)
 
 
 def _ages(block: ProcessedBlock) -> NDArray[np.float64]:
@@ -244,7 +251,8 @@ def _ages(block: ProcessedBlock) -> NDArray[np.float64]:
     return time.time() - np.array(timestamps, dtype=np.float64) / 1000
 
 
-def _network_size(learner: OSLRAU) -> NetworkSize:
+def network_size(learner: OSLRAU) -> NetworkSize:
+    """Return the size of a learner's network; takes a tenth of a millisecond or more."""
     return NetworkSize(
         learner.node_counts_,
         learner.n_edges_,

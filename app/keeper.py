@@ -8,6 +8,7 @@ import time
 
 from faust.types import TP
 
+from .logs import at
 from .metrics import PartitionMetrics
 from .settings import Settings
 from .snapshots import SnapshotError, SnapshotStore
@@ -80,7 +81,12 @@ class Keeper:
             except SnapshotError as error:
                 self._rest_until = time.monotonic() + _RETRY_SECONDS
                 self._metrics.count_snapshot_failure("save")
-                logger.error("%s/%d: no snapshot, next try later: %s", *self._tp, error)
+                about = at(self._tp, next_offset)
+                logger.error(
+                    "%s/%d: no snapshot, next try later: %s", *self._tp, error, extra=about
+                )
                 return
             self.note(next_offset, len(data))
-        logger.debug("%s/%d: snapshot at %d, %d bytes", *self._tp, next_offset, len(data))
+        place = (*self._tp, next_offset, len(data))
+        about = at(self._tp, next_offset)
+        logger.debug("%s/%d: snapshot at %d, %d bytes", *place, extra=about)

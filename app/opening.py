@@ -12,6 +12,7 @@ from faust_oslrau.learner.errors import StateError
 
 from .held_partition import HeldPartition, Send
 from .keeper import Keeper
+from .logs import at
 from .metrics import Metrics
 from .partition import PartitionPipeline
 from .resume import PartitionLog, Resume, resume, resume_from
@@ -97,14 +98,17 @@ class Opener:
                 restored = await self._read(log, stored)
             except StateError as error:
                 metrics.count_snapshot_failure("damaged")
-                logger.error("snapshot %s is left out: %s", stored.where, error)
+                logger.error("snapshot %s is left out: %s", stored.where, error, extra=at(log.tp))
                 await self._store.reject(log.tp, stored)
                 continue
             if restored is not None:
                 seconds = time.perf_counter() - began
                 metrics.observe_stage("restore", seconds)
                 place = (*log.tp, restored.offset, restored.size, seconds)
-                logger.info("%s/%d: snapshot at %d, %d bytes, restored in %.2f s", *place)
+                about = at(log.tp, restored.offset)
+                logger.info(
+                    "%s/%d: snapshot at %d, %d bytes, restored in %.2f s", *place, extra=about
+                )
                 return restored
         return None
 

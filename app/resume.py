@@ -16,6 +16,7 @@ from aiokafka import OffsetAndMetadata
 from faust.types import TP
 
 from .errors import TopicError
+from .logs import at
 from .settings import Settings
 from .topic_ids import is_other
 
@@ -125,7 +126,10 @@ def resume_from(
         return None
     if log.recorded not in (None, start):
         recorded = (*log.tp, next_offset, start, log.recorded)
-        logger.error("%s/%d: the state at %d began at %d, not at %d as recorded", *recorded)
+        about = at(log.tp, next_offset)
+        logger.error(
+            "%s/%d: the state at %d began at %d, not at %d as recorded", *recorded, extra=about
+        )
         return None
     done = max(next_offset, log.committed or 0)
     if done > log.end:
@@ -190,7 +194,8 @@ def _lose(log: PartitionLog, loss: str, settings: Settings) -> None:
         raise LostHistoryError(
             f'{message}; lost_history = "continue" goes on without it, a new app_id begins anew'
         )
-    logger.error('%s; going on without it, as lost_history = "continue" says', message)
+    said = '%s; going on without it, as lost_history = "continue" says'
+    logger.error(said, message, extra=at(log.tp))
 
 
 def _loss(log: PartitionLog, settings: Settings) -> str | None:

@@ -131,6 +131,7 @@ class Settings(Section):
     commit_interval: float = setting(1.0, number(0, 3600))
     max_poll_records: int = setting(1024, integer(1, 100_000))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
+    log_format: str = setting("readable", choice("readable", "json"))
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     security: SecuritySettings = field(default_factory=SecuritySettings)
 
@@ -200,6 +201,13 @@ def load_settings(path: Path | None, environ: Mapping[str, str], **overrides: An
 def describe(settings: Settings) -> dict[str, Any]:
     """Return the settings as plain data, secrets masked."""
     return _describe_section(settings)
+
+
+def secrets(settings: Settings) -> list[str]:
+    """Return the values that nothing may print."""
+    section = settings.security
+    secret = [entry.name for entry in fields(section) if entry.metadata["secret"]]
+    return [value for name in secret if (value := getattr(section, name))]
 
 
 def _describe_section(section: Any) -> dict[str, Any]:

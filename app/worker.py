@@ -21,7 +21,7 @@ from .logs import set_up_logging
 from .runtime import Runtime
 from .security import faust_credentials
 from .sensor import RebalanceSensor
-from .settings import Settings
+from .settings import Settings, secrets
 from .transport import Transport
 from .web import add_pages
 
@@ -122,7 +122,7 @@ def run_worker(settings: Settings) -> int:
     OslrauError
         The settings, the broker or the topics do not fit.
     """
-    set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level, settings.log_format, secrets(settings))
     disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the series
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import click
 
+from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.options import chosen_settings, settings_options
+
+logger = logging.getLogger(__name__)
 
 
 @click.command(short_help="Score the source topics until SIGTERM.")
 @click.option("--topic", "topics", multiple=True, help="Source topic; several may be given.")
 @click.option("--web-port", type=int, help="Port of /metrics, /healthz, /readyz and /model.")
 @click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")
+@click.option("--log-format", help="readable, or json: an object a line.")
 @settings_options
 def worker(
     topics: tuple[str, ...],
     web_port: int | None,
     log_level: str | None,
+    log_format: str | None,
     settings_file: Path | None,
     broker: str | None,
 ) -> None:
@@ -32,7 +38,14 @@ def worker(
         source_topics=topics or None,
         web_port=web_port,
         log_level=log_level,
+        log_format=log_format,
     )
     from faust_oslrau.app.worker import run_worker  # Faust takes a second to import
 
-    raise SystemExit(run_worker(settings))
+    try:
+        raise SystemExit(run_worker(settings))
+    except OslrauError as error:
+        if settings.log_format == "readable":
+            raise
+        logger.critical("%s", error)  # what reads JSON shall not find other lines
+        raise SystemExit(error.exit_code) from error

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from faust_oslrau.app.logs import at
 from faust_oslrau.learner.errors import StateError
 
 from .manifest import Manifest, Slots, chunk_keys, manifest_keys
@@ -100,7 +101,8 @@ class TailReader:
                     last = slots[record.key], _manifest(record)
                 except StateError as error:
                     place = (record.topic, record.partition, record.offset)
-                    logger.error("%s/%d at %d is left out: %s", *place, error)
+                    about = at(place[:2], record.offset)
+                    logger.error("%s/%d at %d is left out: %s", *place, error, extra=about)
         return last
 
     async def _both(self, prefix: str, slot: int, manifest: Manifest | None) -> Slots:

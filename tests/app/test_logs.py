@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import json
 import logging
+import sys
 
-from faust_oslrau.app.logs import FewRepeats
+import pytest
+from aiokafka.protocol.admin import SaslAuthenticateRequest_v1
+
+from faust_oslrau.app.logs import FewRepeats, JsonFormatter, ReadableFormatter, at, set_up_logging
 
 
 def _passes(repeats, name, message):
     return repeats.filter(logging.LogRecord(name, logging.ERROR, "", 0, message, (), None))
+
+
+def _record(message, *arguments, error=None, **extra):
+    record = logging.LogRecord("app.place", logging.WARNING, "", 0, message, arguments, error)
+    vars(record).update(extra)
+    return record
 
 
 def test_a_librarys_message_passes_once():
@@ -19,3 +30,66 @@ def test_a_librarys_message_passes_once():
 def test_our_own_messages_always_pass():
     repeats = FewRepeats()
     assert all(_passes(repeats, "faust_oslrau.app.emitter", "waiting") for _ in range(3))
+
+
+def test_a_fact_is_one_json_object_with_its_place():
+    line = JsonFormatter().format(_record("%d bytes\nread", 7, **at(("features", 2), 4711)))
+    fact = json.loads(line)
+    assert "\n" not in line
+    assert fact.pop("time").endswith("+00:00")
+    assert fact == {
+        "level": "WARNING",
+        "logger": "app.place",
+        "message": "7 bytes\nread",
+        "topic": "features",
+        "partition": 2,
+        "offset": 4711,
+    }
+
+
+def test_what_comes_from_outside_begins_no_line():
+    line = ReadableFormatter().format(_record("field %s", "a\n2026 INFO all is well\x1b[2J"))
+    assert line.endswith(r"WARNING app.place: field a\n2026 INFO all is well\x1b[2J")
+
+
+@pytest.mark.parametrize("formatter", [ReadableFormatter, JsonFormatter])
+def test_an_error_brings_its_trace(formatter):
+    try:
+        raise ValueError("the cause")
+    except ValueError:
+        record = _record("failed", error=sys.exc_info())
+    line = formatter().format(record)
+    assert "failed" in line and "Traceback" in line and "ValueError: the cause" in line
+
+
+@pytest.mark.parametrize("formatter", [ReadableFormatter, JsonFormatter])
+@pytest.mark.parametrize("secret", ["hunter2", 'p"ä\\ss\'"'])
+def test_a_secret_is_masked_wherever_it_comes_up(formatter, secret):
+    # What a client may log at DEBUG, and an error that quotes a setting.
+    request = SaslAuthenticateRequest_v1(f"\0me\0{secret}".encode())
+    try:
+        raise ValueError(f"password {secret}")
+    except ValueError:
+        record = _record("request %s, password %s", request, secret, error=sys.exc_info())
+    line = formatter([secret]).format(record)
+    assert line.count("(secret)") == 3
+    assert not any(form in line for form in (secret, repr(secret.encode())[2:-1]))
+
+
+def test_libraries_and_warnings_go_the_same_way(capsys, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    try:
+        set_up_logging("INFO", "json")
+        logging.getLogger("aiokafka.conn").error("gone")
+        logging.getLogger("py.warnings").warning("old")
+        sys.excepthook(ValueError, ValueError("broken"), None)
+    finally:
+        logging.captureWarnings(False)
+        for name in ("aiokafka", "faust", "mode", "aiohttp"):
+            logging.getLogger(name).setLevel(logging.NOTSET)
+        logging.getLogger().setLevel(logging.WARNING)
+    facts = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [fact["message"] for fact in facts] == [
+        "gone", "old", "the worker failed: ValueError('broken')",
+    ]  # fmt: skip
