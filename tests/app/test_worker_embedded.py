@@ -70,6 +70,7 @@ def test_the_pages_say_what_is_going_on(topics, client, start_worker, topic_name
     client.send(topic_name, [(0, b'{"a": %d, "b": 1}' % i) for i in range(100)])
     worker = start_worker().wait_ready().wait_records(100)
     worker.wait_until(lambda: worker.model()[0]["lag"] == 0, "aware that nothing waits")
+    worker.wait_until(lambda: worker.model()[0]["nodes"] != {}, "aware of the network")
     assert worker.get("/healthz") == (200, '{"status":"ok"}')
     first, second = worker.model()
     assert (first["fields"], first["records"], first["next_offset"]) == (["a", "b"], 100, 100)
