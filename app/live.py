@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import health
 from .held_partition import HeldPartition
-from .recent import SECONDS, NotedAnomaly, Recent, merged
+from .recent import SECONDS, Noted, Recent, merged
 from .runtime import Runtime
 
 _STARTED = int(time.time())
@@ -39,7 +39,8 @@ def live_state(
         "alarm_rate": runtime.settings.alarm_rate,
         "partitions": health.models(runtime)["partitions"],
         "seconds": _columns([partition.recent for partition in chosen], begin, until),
-        "anomalies": _anomalies(chosen, begin, until),
+        "anomalies": _between(begin, until, [p.recent.anomalies for p in chosen]),
+        "events": _between(begin, until, [p.recent.events for p in chosen]),
     }
 
 
@@ -62,13 +63,13 @@ def _lags(parts: Sequence[Recent], moments: NDArray[np.int64]) -> list[float]:
     return lags
 
 
-def _anomalies(partitions: Sequence[HeldPartition], since: int, until: int) -> list[Any]:
-    """Return the anomalies noted in a stretch of time, oldest first."""
-    noted = [a for p in partitions for a in p.recent.anomalies if since <= a.noted < until]
-    return [_anomaly(found) for found in sorted(noted, key=lambda found: found.noted)]
+def _between(since: int, until: int, parts: Sequence[Iterable[Noted]]) -> list[dict[str, Any]]:
+    """Return what was noted in a stretch of time, oldest first."""
+    noted = [found for part in parts for found in part if since <= found.noted < until]
+    return [_content(found) for found in sorted(noted, key=lambda found: found.noted)]
 
 
-def _anomaly(found: NotedAnomaly) -> dict[str, Any]:
+def _content(found: Noted) -> dict[str, Any]:
     key = found.message.key
     text = None if key is None else key.decode(errors="replace")
     return {"noted": found.noted, "key": text, **orjson.loads(found.message.value or b"{}")}

@@ -24,6 +24,9 @@ SECONDS = 300
 ANOMALIES = 50
 """Anomalies that are kept, the last ones."""
 
+EVENTS = 20
+"""Events of the stream that are kept, the last ones."""
+
 # Enough for quantiles of 5 and 95 %, few enough that five minutes are 300 kB a partition.
 _SAMPLE_PER_SECOND = 128
 # A record may be as large as a message; of a larger one the page shows the score alone.
@@ -85,8 +88,8 @@ class Second:
         return [float(value) for value in np.quantile(values, shares)]
 
 
-class NotedAnomaly(NamedTuple):
-    """An anomaly, and when (seconds since 1970) its score was acknowledged."""
+class Noted(NamedTuple):
+    """An anomaly or an event, and when (seconds since 1970) it was acknowledged."""
 
     noted: float
     message: OutMessage
@@ -96,7 +99,8 @@ class Recent:
     """The last minutes and anomalies of one partition."""
 
     def __init__(self) -> None:
-        self.anomalies: deque[NotedAnomaly] = deque(maxlen=ANOMALIES)
+        self.anomalies: deque[Noted] = deque(maxlen=ANOMALIES)
+        self.events: deque[Noted] = deque(maxlen=EVENTS)
         self._seconds: deque[Second] = deque(maxlen=SECONDS)
         self._lags: deque[tuple[float, int]] = deque(maxlen=SECONDS)
 
@@ -109,7 +113,8 @@ class Recent:
         second.anomalies += len(block.anomalies)
         second.add_scores(block.log_likelihood)
         for message in block.anomalies[-ANOMALIES:]:
-            self.anomalies.append(NotedAnomaly(now, _small(message, block)))
+            self.anomalies.append(Noted(now, _small(message, block)))
+        self.events.extend(Noted(now, message) for message in block.events)
 
     def note_replayed(self, records: int) -> None:
         """Take note of records that were learned again."""

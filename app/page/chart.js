@@ -155,6 +155,15 @@ class Plot {
     }
   }
 
+  /** A dashed line through the whole height at each row that `is` so. */
+  marks(is, colour) {
+    const { context } = this;
+    context.strokeStyle = colour;
+    context.setLineDash([4, 3]);
+    this.rows.forEach((row, place) => row && is(row) && this.#line(this.x(place), MARGIN.top, this.x(place), this.bottom));
+    context.setLineDash([]);
+  }
+
   /** A dot at each value, or an arrow at the lower edge where it lies below the axis. */
   dots(of, colour) {
     const { context } = this;

@@ -42,12 +42,13 @@ export function lagChart() {
 export function likelihoodChart() {
   const [low, median, high] = ["low", "median", "high"].map((name) => (row) => row[name]);
   return new TimeChart(byId("likelihood"), {
-    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "least of a second with anomalies"]],
+    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "least of a second with anomalies"], ["mark", "drift"]],
     range: usualRange,
     tick: short,
     draw(plot) {
       plot.area(low, high, plot.theme["blue-soft"]);
       plot.line(median, plot.theme.blue);
+      plot.marks((row) => row.drift, plot.theme.violet);
       plot.dots((row) => (row.anomalies ? row.lowest : null), plot.theme.red);
     },
     tip: (row) => [

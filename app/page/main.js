@@ -57,6 +57,7 @@ async function look() {
     if (asked !== chosen.value) return;
     showState(news);
     remember(news);
+    markDrifts(news.events);
     showNumbers(news);
     anomalies.add(news.anomalies);
     await lookAtStructure(news.partitions);
@@ -108,6 +109,13 @@ function remember({ since, until: end, seconds }) {
   }
   until = end;
   for (const second of history.keys()) if (second < until - SECONDS) history.delete(second);
+}
+
+function markDrifts(events) {
+  for (const { event, noted } of events) {
+    const row = history.get(Math.floor(noted));
+    if (row && event === "drift") row.drift = true;
+  }
 }
 
 function showNumbers(news) {
