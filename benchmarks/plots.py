@@ -96,7 +96,9 @@ def plot_study(path: Path, parameter: str, summaries: Sequence[Summary]) -> None
 
 
 def plot_costs(
-    path: Path, panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+    path: Path,
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    unit: str = "ns per point and leaf",
 ) -> None:
     """Draw one panel for each quantity on the x axis, one line for each operation."""
     _, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 4), sharey=True)
@@ -108,7 +110,7 @@ def plot_costs(
         ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
-    axes[0].set_ylabel("ns per point and leaf")
+    axes[0].set_ylabel(unit)
     save(path)
 
 
