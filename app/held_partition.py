@@ -240,15 +240,14 @@ class HeldPartition:
         began = time.perf_counter()
         await self._send(self.tp, block, self._position(next_offset))
         block.seconds["emit"] += time.perf_counter() - began
-        self.metrics.count_emitted(block, _ages(block))
+        self.metrics.count_emitted(block, ages(block))
         self.recent.note_emitted(block)
         self.rejections.note(block)
 
 
-def _ages(block: ProcessedBlock) -> NDArray[np.float64]:
+def ages(block: ProcessedBlock) -> NDArray[np.float64]:
     """Return the seconds since the scored records' timestamps, NaN where there is none."""
-    timestamps = [message.timestamp for message in block.scores]
-    return time.time() - np.array(timestamps, dtype=np.float64) / 1000
+    return time.time() - block.timestamps / 1000
 
 
 def network_size(learner: OSLRAU) -> NetworkSize:

@@ -42,17 +42,18 @@ class Skipped(StrEnum):
 class ProcessedBlock:
     """What some records of a partition led to; each of them is in `scores` or `dead_letters`.
 
-    `reasons` counts the dead letters, `log_likelihood` and `p_value` belong to `scores`, `blamed`
-    counts the anomalies by the field most to blame, `learned` the records that
-    the learner took in, `skipped` those that it did not, and `seconds` says by stage what it took;
-    encoding the messages is the first part of `emit`. `events` go to the topic of anomalies;
-    `drift` is how far scores have fallen, an event at 1.
+    `reasons` counts the dead letters. `timestamps` (ms, NaN where there is none), `log_likelihood`
+    and `p_value` belong to `scores`. `blamed` counts the anomalies by the field most to blame,
+    `learned` the records that the learner took in, `skipped` those that it did not, and `seconds`
+    says by stage what it took; encoding the messages is the first part of `emit`. `events` go to
+    the topic of anomalies; `drift` is how far scores have fallen, an event at 1.
     """
 
     scores: list[OutMessage]
     anomalies: list[OutMessage]
     dead_letters: list[OutMessage]
     reasons: Counter[str]
+    timestamps: NDArray[np.float64]
     log_likelihood: NDArray[np.float64]
     p_value: NDArray[np.float64]
     blamed: Counter[str]
@@ -135,7 +136,8 @@ class PartitionPipeline:
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
             valid = [records[i] for i in decoded.positions]
-            scores, anomalies = self._encode(valid, scored)
+            timestamps = [record.timestamp for record in valid]
+            scores, anomalies = self._encode(valid, timestamps, scored)
             events = self._events(valid, scored)
             dead_letters = self._dead_letters(records, decoded)
         if records:
@@ -145,6 +147,7 @@ class PartitionPipeline:
             anomalies,
             dead_letters,
             Counter(rejection.reason.value for _, rejection in decoded.rejected),
+            np.array(timestamps, dtype=np.float64),
             scored.log_likelihood,
             scored.p_value,
             _blamed(scored, self.fields or ()),
@@ -178,13 +181,13 @@ class PartitionPipeline:
         return self.scorer.process(rows)
 
     def _encode(
-        self, records: Sequence[KafkaRecord], scored: ScoredBlock
+        self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
     ) -> tuple[list[OutMessage], list[OutMessage]]:
         texts = encode_scores(
             self.topic,
             self.partition,
             [record.offset for record in records],
-            [record.timestamp for record in records],
+            timestamps,
             scored,
             self.fields or (),
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from . import baselines, speed, studies, table1, toy
+from . import baselines, metrics, speed, studies, table1, toy
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
 
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "toy": toy.run,
     "baselines": baselines.run,
     "speed": speed.run,
+    "metrics": metrics.run,
 }
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -16,7 +16,7 @@ from .distribution import Distribution
 from .recent import Recent
 
 # From a row's share of a fast batch to the restore of a large network.
-_STAGE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+_STAGE_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 # From one broker round trip to a worker that catches up after a night.
 _END_TO_END_SECONDS = (
     *(0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),

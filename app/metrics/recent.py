@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,28 +10,29 @@ from numpy.typing import NDArray
 
 
 class Recent:
-    """The last `size` values that were known."""
+    """The last `size` values."""
 
-    __slots__ = ("_count", "_values")
+    __slots__ = ("_count", "_parts", "_size")
 
     def __init__(self, size: int) -> None:
-        self._values: NDArray[np.float64] = np.empty(size)
+        self._size = size
+        self._parts: deque[NDArray[np.float64]] = deque()
         self._count = 0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """Take in values (m,), the oldest first; NaN counts for nothing."""
-        size = len(self._values)
-        known = values[~np.isnan(values)][-size:]
-        self._values[(self._count + np.arange(len(known))) % size] = known
-        self._count += len(known)
+        """Take in values (m,), the oldest first, which nobody changes any more."""
+        self._parts.append(values)
+        self._count += len(values)
+        while self._count - len(self._parts[0]) >= self._size:
+            self._count -= len(self._parts.popleft())
 
     def mean(self) -> float | None:
-        """Return the mean, None where there is no value."""
+        """Return the mean of those that are known, None where none is."""
         known = self._known()
         return float(known.mean()) if len(known) else None
 
     def quantiles(self, shares: Sequence[float]) -> dict[str, float]:
-        """Return the quantiles by the names of their shares, none where there is no value."""
+        """Return the quantiles by the names of their shares, none where no value is known."""
         known = self._known()
         if len(known) == 0:
             return {}
@@ -38,4 +40,5 @@ class Recent:
         return dict(zip(map(str, shares), found, strict=True))
 
     def _known(self) -> NDArray[np.float64]:
-        return self._values[: self._count]
+        values = np.concatenate([np.empty(0), *self._parts])[-self._size :]
+        return values[~np.isnan(values)]

@@ -25,6 +25,7 @@ def _block(scored=0, rejected=0, anomalous=0, log_likelihood=(), **changed):
         "anomalies": [message] * anomalous,
         "dead_letters": [message] * rejected,
         "reasons": Counter(not_json=rejected),
+        "timestamps": np.empty(0),
         "log_likelihood": np.array(log_likelihood, dtype=np.float64),
         "p_value": np.empty(0),
         "blamed": Counter(),

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench]'")
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 
-from benchmarks import speed
+from benchmarks import metrics, speed
 from benchmarks.__main__ import main
 
 
@@ -77,3 +77,12 @@ def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatc
     assert len(figures) == 3 * 2 + 3 * 2 + 4
     assert all(figure["ns"] > 0 and figure["bare_ns"] > 0 for figure in figures)
     assert (tmp_path / "speed.png").is_file()
+
+
+def test_the_cost_of_metrics_is_a_share_of_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(metrics, "_RECORDS", 4000)
+    monkeypatch.setattr(metrics, "_WARM_UP", 2000)
+    run("metrics", "--out", tmp_path)
+    last = json.loads((tmp_path / "metrics.md").read_text().splitlines()[-1])
+    assert 0 < last["figures"]["share"] < 1
+    assert last["figures"]["pipeline_us_per_batch"] > 0
