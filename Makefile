@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
 
-.PHONY: help demo test chaos bench bench-pipeline lint audit clean
+.PHONY: help demo test chaos bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -26,6 +26,9 @@ bench: $(READY) ## reproduce the paper's tables and measure speed; make bench AR
 
 bench-pipeline: $(READY) ## measure the worker on a real Kafka; needs Java 17 and Maven; make bench-pipeline ARGS="--records 100000"
 	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
+
+screenshots: $(READY) ## make the pictures of the page in docs/images; needs Chromium with its driver
+	@PYTHONPATH=tests/app $(BIN)/python docs/screenshots.py
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check

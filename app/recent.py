@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -131,8 +132,8 @@ class Recent:
         return lags
 
     def since(self, moment: int) -> Iterator[Second]:
-        """Yield the seconds from `moment` on, in which something was done."""
-        return (second for second in self._seconds if second.time >= moment)
+        """Yield the seconds from `moment` on in which something was done, the last one first."""
+        return takewhile(lambda second: second.time >= moment, reversed(self._seconds))
 
     def _second(self, now: int) -> Second:
         if not self._seconds or self._seconds[-1].time < now:

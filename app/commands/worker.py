@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @click.command(short_help="Score the source topics until SIGTERM.")
 @click.option("--topic", "topics", multiple=True, help="Source topic; several may be given.")
-@click.option("--web-port", type=int, help="Port of /metrics, /healthz, /readyz and /model.")
+@click.option("--web-port", type=int, help="Port of the pages.")
 @click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")
 @click.option("--log-format", help="readable, or json: an object a line.")
 @settings_options

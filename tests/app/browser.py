@@ -60,8 +60,9 @@ def chromium(width: int = 1280, height: int = 1000, *, scale: float = 1) -> Iter
 class Page:
     """A worker's page in a browser."""
 
-    def __init__(self, browser: Chrome, port: int) -> None:
+    def __init__(self, browser: Chrome, port: int, patience: float = _PATIENCE_SECONDS) -> None:
         self.browser = browser
+        self.patience = patience
         self.host = f"127.0.0.1:{port}"
 
     def open(self) -> Page:
@@ -95,7 +96,7 @@ class Page:
         return int(self.run(_COUNT_PIXELS % (selector, colour)))
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + self.patience
         while not condition():
             assert time.monotonic() < deadline, f"still not {what}: {self.text('body')}"
             time.sleep(_LOOK_SECONDS)

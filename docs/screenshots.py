@@ -1,0 +1,90 @@
+"""Makes docs/images from the demonstration: `make screenshots`; needs Debian's chromium-driver."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from browser import Page, chromium  # of tests/app
+from PIL import Image
+from selenium.webdriver import Keys
+
+_IMAGES = Path(__file__).parent / "images"
+_DEMO = ("demo", "--seconds", "600", "--rate", "300", "--partitions", "2")
+_WIDTH, _HEIGHT = 1240, 1060
+# By then there are anomalies to see, and the network has grown.
+_ENOUGH_ANOMALIES = 6
+# Interface colours are few; more only make the files larger.
+_COLOURS = 160
+
+
+def main() -> None:
+    """Run the demonstration, look at its page, and save what is seen."""
+    command = [str(Path(sys.executable).with_name("faust-oslrau")), *_DEMO]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as demo:
+        try:
+            _take(_port(demo))
+        finally:
+            demo.terminate()
+
+
+def _port(demo: subprocess.Popen[str]) -> int:
+    """Return the port that the demonstration's first line names."""
+    line = demo.stderr.readline() if demo.stderr else ""
+    found = re.search(r"page http://127\.0\.0\.1:(\d+)", line)
+    if found is None:
+        raise SystemExit(f"expected the address of a page, got {line!r}")
+    return int(found[1])
+
+
+def _take(port: int) -> None:
+    with chromium(_WIDTH, _HEIGHT) as browser:
+        page = Page(browser, port, patience=900).open().wait_state("live")
+        page.wait_until(
+            lambda: page.number("#anomaly-count") >= _ENOUGH_ANOMALIES, "full of anomalies"
+        )
+        _theme(page, "light")
+        _save("page.png", browser.get_screenshot_as_png())
+        _choose_a_leaf(page)
+        _theme(page, "dark")
+        _save("network.png", page.find("#network").screenshot_as_png)
+
+
+def _choose_a_leaf(page: Page) -> None:
+    """Draw one partition's network, and choose its first leaf of several fields."""
+    page.find("#chosen option:nth-child(2)").click()
+    page.wait_until(lambda: int(page.data("#tree", "shown") or 0) > 1, "drawn")
+    page.run("document.querySelector('#tree').focus()")
+    tree = page.find("#tree")
+    tree.send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    for _ in range(20):
+        if "Correlations" in page.text("#details"):
+            break
+        tree.send_keys(Keys.ARROW_DOWN)
+
+
+def _theme(page: Page, name: str) -> None:
+    """Ask for a theme and wait until everything is drawn in it."""
+    feature = {"name": "prefers-color-scheme", "value": name}
+    # The whole page is the window, so that a section lies in it as a whole.
+    height = page.run("return document.documentElement.scrollHeight") if name == "dark" else _HEIGHT
+    size = {"width": _WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.browser.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+    )
+
+
+def _save(name: str, png: bytes) -> None:
+    _IMAGES.mkdir(exist_ok=True)
+    image = Image.open(BytesIO(png)).convert("RGB")
+    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(_IMAGES / name, optimize=True)
+    print(_IMAGES / name, image.size)
+
+
+if __name__ == "__main__":
+    main()
