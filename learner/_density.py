@@ -7,43 +7,17 @@ a row's bits never depend on its neighbours.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from ._gaussian import evaluate_multivariate, gaussian
 from ._jit import kernel
-from ._layout import (
-    DEPTH,
-    LEAF,
-    MULTIVARIATE_LEAF,
-    N_ORDERED,
-    NIL,
-    PRODUCT,
-    ROOT,
-    SUM,
-    Array,
-)
-from ._math import exp_nonpositive, fma, log_positive
-
-LOG_2PI = math.log(2.0 * math.pi)
+from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
+from ._math import choose, exp_nonpositive, fma, log_positive
 
 
 @kernel
-def order_nodes(header: Array, nodes: Array, edges: Array, order: Array, stack: Array) -> None:
-    """List the nodes to evaluate, all but univariate leaves; note their number and the depth."""
-    n, depth = list_nodes(header[ROOT], nodes, edges, order, stack, False)
-    header[N_ORDERED] = n
-    header[DEPTH] = depth
-
-
-@kernel
-def list_nodes(
-    root: int, nodes: Array, edges: Array, result: Array, stack: Array, with_leaves: bool
-) -> tuple[int, int]:
-    """List nodes children first; return their number and the longest path's.
-
-    Univariate leaves are listed on demand: their parents evaluate them.
-    """
+def list_nodes(root: int, nodes: Array, edges: Array, result: Array, stack: Array) -> int:
+    """List all nodes, children first; return the number of nodes on the longest path."""
     stack[0, 0] = root
     stack[0, 1] = nodes[root]["first_edge"]
     height, depth, n = 1, 1, 0
@@ -56,12 +30,11 @@ def list_nodes(
             continue
         child = edges[edge]["child"]
         stack[height - 1, 1] = edges[edge]["next"]
-        depth = max(depth, height + 1)
-        if with_leaves or nodes[child]["kind"] != LEAF:
-            stack[height, 0] = child
-            stack[height, 1] = nodes[child]["first_edge"]
-            height += 1
-    return n, depth
+        stack[height, 0] = child
+        stack[height, 1] = nodes[child]["first_edge"]
+        height += 1
+        depth = max(depth, height)
+    return depth
 
 
 @kernel
@@ -75,7 +48,6 @@ def copy_columns(Z: Array, start: int, m: int, block: Array) -> None:
 @kernel
 def log_densities(
     header: Array,
-    order: Array,
     nodes: Array,
     edges: Array,
     scopes: Array,
@@ -92,7 +64,7 @@ def log_densities(
     for start in range(0, Z.shape[1], values.shape[1]):
         m = min(values.shape[1], Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        evaluate(header, order, nodes, edges, scopes, stats, block, m, values)
+        evaluate(header, nodes, edges, scopes, stats, block, m, values)
         for r in range(m):
             result[start + r] = values[header[ROOT], r]
 
@@ -100,7 +72,6 @@ def log_densities(
 @kernel
 def evaluate(
     header: Array,
-    order: Array,
     nodes: Array,
     edges: Array,
     scopes: Array,
@@ -114,70 +85,30 @@ def evaluate(
     Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows
     of ``values`` that belong to univariate leaves under products are left alone.
     """
-    scratch = np.empty(m)
-    for position in range(header[N_ORDERED]):
-        i = order[position]
+    scratch = np.empty((Z.shape[0] + 1, m))
+    i = header[FIRST]
+    while i != NIL:
         kind = nodes[i]["kind"]
-        if m == 1 and kind == PRODUCT:
+        if kind == MULTIVARIATE_LEAF:
+            evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
+        elif kind == PRODUCT and m == 1:
             values[i, 0] = product_of_row(i, nodes, edges, Z, values)
-        elif m == 1 and kind == SUM:
-            values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == PRODUCT:
             evaluate_product(i, nodes, edges, Z, m, values)
+        elif kind == SUM and m == 1:
+            values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
-            evaluate_sum(i, nodes, edges, Z, m, values, scratch)
-        elif kind == MULTIVARIATE_LEAF:
-            evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
+            evaluate_sum(i, nodes, edges, Z, m, values, scratch[0])
+        i = nodes[i]["next"]
 
 
 @kernel
 def evaluate_leaf(i: int, nodes: Array, Z: Array, m: int, values: Array) -> None:
     """Univariate Gaussian leaf."""
     variable = nodes[i]["scope"]
-    mean, half, log_norm = nodes[i]["mean"], -0.5 * nodes[i]["precision"], nodes[i]["log_norm"]
+    mean, precision, log_norm = nodes[i]["mean"], nodes[i]["precision"], nodes[i]["log_norm"]
     for r in range(m):
-        dx = Z[variable, r] - mean
-        density = fma(half * dx, dx, log_norm)
-        values[i, r] = density if dx == dx else 0.0
-
-
-@kernel
-def product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
-    """Do the same as ``evaluate_product`` for one row, without loops of one round."""
-    total = 0.0
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            dx = Z[nodes[child]["scope"], 0] - nodes[child]["mean"]
-            density = fma(-0.5 * nodes[child]["precision"] * dx, dx, nodes[child]["log_norm"])
-            total += density if dx == dx else 0.0
-        else:
-            total += values[child, 0]
-        edge = edges[edge]["next"]
-    return total
-
-
-@kernel
-def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
-    """Do the same as ``evaluate_sum`` for one row, without loops of one round."""
-    best = -np.inf
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            evaluate_leaf(child, nodes, Z, 1, values)
-        best = max(best, values[child, 0])
-        edge = edges[edge]["next"]
-    total, weighted = 0.0, 0.0
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        weight = edges[edge]["weight"]
-        total += weight
-        distance = values[edges[edge]["child"], 0] - best
-        weighted = fma(weight, exp_nonpositive(distance), weighted)
-        edge = edges[edge]["next"]
-    return best + log_positive(weighted / total)
+        values[i, r] = gaussian(Z[variable, r], mean, precision, log_norm)
 
 
 @kernel
@@ -189,17 +120,30 @@ def evaluate_product(i: int, nodes: Array, edges: Array, Z: Array, m: int, value
     while edge != NIL:
         child = edges[edge]["child"]
         if nodes[child]["kind"] == LEAF:
-            variable = nodes[child]["scope"]
-            mean, log_norm = nodes[child]["mean"], nodes[child]["log_norm"]
-            half = -0.5 * nodes[child]["precision"]
+            variable, mean = nodes[child]["scope"], nodes[child]["mean"]
+            precision, log_norm = nodes[child]["precision"], nodes[child]["log_norm"]
             for r in range(m):
-                dx = Z[variable, r] - mean
-                density = fma(half * dx, dx, log_norm)
-                values[i, r] += density if dx == dx else 0.0
+                values[i, r] += gaussian(Z[variable, r], mean, precision, log_norm)
         else:
             for r in range(m):
                 values[i, r] += values[child, r]
         edge = edges[edge]["next"]
+
+
+@kernel
+def product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
+    """Do the same as ``evaluate_product`` for one row, without loops of one round."""
+    total = 0.0
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] == LEAF:
+            x, mean = Z[nodes[child]["scope"], 0], nodes[child]["mean"]
+            total += gaussian(x, mean, nodes[child]["precision"], nodes[child]["log_norm"])
+        else:
+            total += values[child, 0]
+        edge = edges[edge]["next"]
+    return total
 
 
 @kernel
@@ -210,103 +154,49 @@ def evaluate_sum(
     Z: Array,
     m: int,
     values: Array,
-    scratch: Array,
+    total: Array,
 ) -> None:
     """Log of the weighted mean of the children's densities, scaled by the largest of them."""
-    for r in range(m):
-        values[i, r] = -np.inf
-        scratch[r] = 0.0
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            evaluate_leaf(child, nodes, Z, m, values)
-        for r in range(m):
-            values[i, r] = max(values[i, r], values[child, r])
-        edge = edges[edge]["next"]
-    total = 0.0
+    weights = 0.0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child, weight = edges[edge]["child"], edges[edge]["weight"]
-        total += weight
-        for r in range(m):
-            distance = values[child, r] - values[i, r]
-            scratch[r] = fma(weight, exp_nonpositive(distance), scratch[r])
-        edge = edges[edge]["next"]
-    for r in range(m):
-        values[i, r] += log_positive(scratch[r] / total)
-
-
-@kernel
-def evaluate_multivariate(
-    i: int,
-    nodes: Array,
-    scopes: Array,
-    stats: Array,
-    Z: Array,
-    m: int,
-    values: Array,
-    scratch: Array,
-) -> None:
-    """Multivariate Gaussian leaf; rows with missing values use the marginal Gaussian."""
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    whitening = block + k * (k + 2)
-    log_norm = nodes[i]["log_norm"]
-    for r in range(m):
-        values[i, r] = log_norm
-    for a in range(k):
-        for r in range(m):
-            scratch[r] = 0.0
-        for b in range(a + 1):
-            variable, mean = scopes[scope + b], stats[block + b]
-            factor = stats[whitening + a * k + b]
+        if nodes[child]["kind"] == LEAF:
+            evaluate_leaf(child, nodes, Z, m, values)
+        if weights == 0.0:
             for r in range(m):
-                scratch[r] = fma(factor, Z[variable, r] - mean, scratch[r])
-        for r in range(m):
-            values[i, r] = fma(-0.5 * scratch[r], scratch[r], values[i, r])
+                values[i, r] = values[child, r]
+                total[r] = weight
+        else:
+            for r in range(m):
+                largest, total[r] = add_term(values[i, r], total[r], weight, values[child, r])
+                values[i, r] = largest
+        weights += weight
+        edge = edges[edge]["next"]
+    share = 1.0 / weights
     for r in range(m):
-        if values[i, r] != values[i, r]:
-            values[i, r] = marginal_of_column(i, nodes, scopes, stats, Z, r)
+        values[i, r] += log_positive(total[r] * share)
 
 
 @kernel
-def marginal_of_column(
-    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, r: int
-) -> float:
-    """Log-density of a multivariate leaf for a column of ``Z`` with missing values."""
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    dx = np.empty(k)
-    for a in range(k):
-        dx[a] = Z[scopes[scope + a], r] - stats[block + a]
-    return marginal_gaussian(stats, block, k, dx, nodes[i]["variance"])
+def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
+    """Do the same as ``evaluate_sum`` for one row, without loops of one round."""
+    largest, total, weights = -np.inf, 0.0, 0.0
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child, weight = edges[edge]["child"], edges[edge]["weight"]
+        if nodes[child]["kind"] == LEAF:
+            evaluate_leaf(child, nodes, Z, 1, values)
+        weights += weight
+        largest, total = add_term(largest, total, weight, values[child, 0])
+        edge = edges[edge]["next"]
+    return largest + log_positive(total * (1.0 / weights))
 
 
 @kernel
-def marginal_gaussian(stats: Array, block: int, k: int, dx: Array, ridge: float) -> float:
-    """Log-density of the observed part of ``dx`` (NaN = missing) under the block's covariance."""
-    observed = np.empty(k, np.int64)
-    n = 0
-    for a in range(k):
-        if dx[a] == dx[a]:
-            observed[n] = a
-            n += 1
-    covariance = block + 2 * k
-    factor = np.empty((n, n))
-    density = -0.5 * n * LOG_2PI
-    y = np.empty(n)
-    for a in range(n):
-        for b in range(a + 1):
-            factor[a, b] = stats[covariance + observed[b] * k + observed[a]]
-        factor[a, a] += ridge
-        for b in range(a + 1):
-            for c in range(b):
-                factor[a, b] -= factor[a, c] * factor[b, c]
-            if b < a:
-                factor[a, b] /= factor[b, b]
-        factor[a, a] = math.sqrt(factor[a, a])
-        y[a] = dx[observed[a]]
-        for b in range(a):
-            y[a] -= factor[a, b] * y[b]
-        y[a] /= factor[a, a]
-        density -= math.log(factor[a, a]) + 0.5 * y[a] * y[a]
-    return density
+def add_term(largest: float, total: float, weight: float, log_value: float) -> tuple[float, float]:
+    """Add weight e**log_value to total e**largest, for the larger of the two logarithms."""
+    scale = exp_nonpositive(-abs(log_value - largest))
+    ahead = log_value > largest
+    total = choose(ahead, fma(total, scale, weight), fma(weight, scale, total))
+    return choose(ahead, log_value, largest), total

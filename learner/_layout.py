@@ -35,14 +35,16 @@ NODE = np.dtype(
     [
         # what the evaluation of a leaf needs lies together
         ("kind", np.int32),
-        ("first_edge", np.int32),
-        ("scope", np.int32),
         ("n_scope", np.int32),
+        ("first_edge", np.uint32),
+        ("scope", np.uint32),
         ("mean", np.float64),
         ("log_norm", np.float64),
         ("precision", np.float64),
+        ("next", np.uint32),
+        ("previous", np.uint32),
+        ("last_edge", np.uint32),
         ("n_children", np.int32),
-        ("last_edge", np.int32),
         ("stats", np.int64),
         ("count", np.float64),
         ("observed", np.float64),
@@ -53,13 +55,15 @@ NODE = np.dtype(
 """One node. ``scope`` is an offset into the pool of scopes, whose first entries are the
 variables, so that it is the variable itself of a univariate leaf. ``count`` is the paper's n;
 ``observed``, ``mean`` and ``variance`` belong to univariate leaves (a multivariate leaf keeps the
-floor on its diagonal there); ``log_norm`` and ``precision`` cache what the density needs."""
+floor on its diagonal there); ``log_norm`` and ``precision`` cache what the density needs.
+``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children first.
+Indices are unsigned: for signed ones the compiler would provide for counting from the end."""
 
-EDGE = np.dtype([("child", np.int32), ("next", np.int32), ("weight", np.float64)], align=True)
+EDGE = np.dtype([("child", np.uint32), ("next", np.uint32), ("weight", np.float64)], align=True)
 """One edge. ``weight`` is the unnormalised weight n_c + 1 of a sum node's child."""
 
-NIL = -1
-"""End of a linked list, and no parent."""
+NIL = 2**32 - 1
+"""End of a linked list, and no node: no pool is as long."""
 
 (
     ROOT,
@@ -70,17 +74,21 @@ NIL = -1
     FREE_NODE,
     FREE_EDGE,
     N_NODES,
-    N_ORDERED,
-    DEPTH,
+    FIRST,
+    LAST,
+    PRODUCTS,
+    PRODUCT_SCOPES,
+    PRODUCT_STATS,
     MIXTURES,
     MULTIVARIATE_LEAVES,
     MERGES_DENIED,
     BACKGROUND,
     HEADER_SIZE,
-) = range(15)
-"""Slots of the header: the root, the fill of each pool, free lists, live nodes, the length of the
-evaluation order (0 = must be made anew), the depth, counters of structure changes, and the
-background component, a child of the root that every record reaches (NIL without one)."""
+) = range(18)
+"""Slots of the header: the root, the fill of each pool, free lists, live nodes, the ends of the
+list of nodes to evaluate, the number of products with what their scopes and statistics take,
+counters of structure changes, and the background component, a child of the root that every record
+reaches (NIL without one)."""
 
 (
     TASK_NODE,

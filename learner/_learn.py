@@ -6,20 +6,20 @@ segment ``rows[lo:hi]``; segments live on a stack of their own, whose top a task
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ._density import copy_columns, evaluate, order_nodes
+from ._density import copy_columns, evaluate
 from ._jit import kernel
 from ._layout import (
     BACKGROUND,
     CLEAR_WIN,
-    DEPTH,
     EDGES_TOP,
     LEAF,
     MERGES_DENIED,
     MULTIVARIATE_LEAF,
     N_NODES,
-    N_ORDERED,
     NIL,
     NODES_TOP,
     PRODUCT,
@@ -37,7 +37,6 @@ from ._layout import (
     Array,
     LearningRule,
 )
-from ._math import exp_nonpositive
 from ._merge import (
     MIXTURE_OVERHEAD,
     choose_merges,
@@ -56,13 +55,12 @@ from ._moments import (
     update_leaf,
     update_moments,
 )
-from ._structure import add_edge, remove_edge
+from ._structure import add_edge, deepest, remove_edge
 
 
 @kernel
 def learn(
     header: Array,
-    order: Array,
     nodes: Array,
     edges: Array,
     scopes: Array,
@@ -81,36 +79,23 @@ def learn(
     ``complete`` says that no value is missing.
     """
     block = np.empty((Z.shape[0], batch_size))
-    bound = structure_bound(header, order, nodes)
     while start < Z.shape[1]:
-        if header[N_ORDERED] == 0:
-            order_nodes(header, nodes, edges, order, tasks)
-            bound = structure_bound(header, order, nodes)
-        if rule.grow and not has_room(header, bound, nodes, edges, scopes, stats):
+        if rule.grow and not has_room(header, nodes, edges, scopes, stats):
             return start
         m = min(batch_size, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
         if rule.memory < np.inf:
-            forget(header, nodes, edges, stats, exp_nonpositive(-m / rule.memory))
-        evaluate(header, order, nodes, edges, scopes, stats, block, m, values)
+            forget(header, nodes, edges, stats, math.exp(-m / rule.memory))
+        evaluate(header, nodes, edges, scopes, stats, block, m, values)
         update(header, nodes, edges, scopes, stats, block, values, tasks, m, complete, rule)
         start += m
-    if header[N_ORDERED] == 0:
-        order_nodes(header, nodes, edges, order, tasks)
     return start
 
 
 @kernel
-def has_room(
-    header: Array,
-    bound: tuple[int, int, int, int],
-    nodes: Array,
-    edges: Array,
-    scopes: Array,
-    stats: Array,
-) -> bool:
+def has_room(header: Array, nodes: Array, edges: Array, scopes: Array, stats: Array) -> bool:
     """Whether every pool can take the worst case of one mini-batch."""
-    n_nodes, n_edges, n_scopes, n_stats = bound
+    n_nodes, n_edges, n_scopes, n_stats = structure_bound(header)
     return (
         header[NODES_TOP] + n_nodes <= nodes.shape[0]
         and header[EDGES_TOP] + n_edges <= edges.shape[0]
@@ -134,7 +119,7 @@ def update(
     rule: LearningRule,
 ) -> None:
     """Pass the mini-batch ``Z`` (d, >= m), already evaluated, from the root to the leaves."""
-    rows = np.empty(m * (header[DEPTH] + 3), np.int64)
+    rows = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
     for r in range(m):
         rows[r] = r
     n_tasks = 0

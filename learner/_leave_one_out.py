@@ -11,9 +11,11 @@ import math
 
 import numpy as np
 
-from ._density import evaluate_leaf, marginal_gaussian
+from ._density import add_term, evaluate_leaf
+from ._gaussian import conditional
 from ._jit import kernel
 from ._layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Array
+from ._math import exp_nonpositive, log_positive
 
 
 @kernel
@@ -95,109 +97,70 @@ def leave_one_out(
     ``log_density[v, r]`` is the log-density of the others; ``mean`` and ``variance`` are moments
     of v given them. All three arrays (d, m) are overwritten.
     """
-    for v in range(Z.shape[0]):
-        for r in range(m):
-            log_density[v, r] = -np.inf
-            mean[v, r] = 0.0
-            variance[v, r] = 0.0
+    total = np.zeros(Z.shape)
+    log_density[:], mean[:], variance[:] = -np.inf, 0.0, 0.0
     for i in live:
         if nodes[i]["kind"] == LEAF:
             v = nodes[i]["scope"]
             centre, spread = nodes[i]["mean"], 1.0 / nodes[i]["precision"]
             for r in range(m):
-                add_component(v, r, downs[i, r], centre, spread, log_density, mean, variance)
+                log_density[v, r], total[v, r], mean[v, r], variance[v, r] = add_component(
+                    downs[i, r], centre, spread,
+                    log_density[v, r], total[v, r], mean[v, r], variance[v, r],
+                )  # fmt: skip
         elif nodes[i]["kind"] == MULTIVARIATE_LEAF:
-            k = nodes[i]["n_scope"]
             for r in range(m):
-                for a in range(k):
-                    add_conditional(
-                        i, a, r, downs[i, r], nodes, scopes, stats, Z,
-                        log_density, mean, variance,
-                    )  # fmt: skip
+                add_conditionals(
+                    i, r, nodes, scopes, stats, Z, downs, log_density, total, mean, variance
+                )
+    for v in range(Z.shape[0]):
+        for r in range(m):
+            log_density[v, r] += log_positive(total[v, r])
 
 
 @kernel
 def add_component(
-    v: int,
-    r: int,
     log_weight: float,
     centre: float,
     spread: float,
-    log_density: Array,
-    mean: Array,
-    variance: Array,
-) -> None:
-    """Merge one Gaussian into the running mixture of variable v in row r."""
-    old = log_density[v, r]
-    top = max(old, log_weight)
-    if top == -np.inf:
-        return
-    new = top + math.log(math.exp(old - top) + math.exp(log_weight - top))
-    share = math.exp(log_weight - new)
-    shift = centre - mean[v, r]
-    mean[v, r] += share * shift
-    variance[v, r] += share * (spread - variance[v, r]) + share * (1.0 - share) * shift * shift
-    log_density[v, r] = new
+    largest: float,
+    total: float,
+    mean: float,
+    variance: float,
+) -> tuple[float, float, float, float]:
+    """Merge one Gaussian into a mixture of weight total e**largest with a mean and a variance."""
+    largest, total = add_term(largest, total, 1.0, log_weight)
+    share = exp_nonpositive(log_weight - largest) / total
+    shift = centre - mean
+    mean += share * shift
+    variance += share * (spread - variance + (1.0 - share) * shift * shift)
+    return largest, total, mean, variance
 
 
 @kernel
-def add_conditional(
+def add_conditionals(
     i: int,
-    a: int,
     r: int,
-    down: float,
     nodes: Array,
     scopes: Array,
     stats: Array,
     Z: Array,
+    downs: Array,
     log_density: Array,
+    total: Array,
     mean: Array,
     variance: Array,
 ) -> None:
-    """Merge a multivariate leaf's Gaussian of its variable ``a`` given its other ones."""
+    """Merge a multivariate leaf's Gaussians, of each variable given its other ones."""
     k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    ridge = nodes[i]["variance"]
-    dx = np.empty(k)
-    for b in range(k):
-        dx[b] = Z[scopes[scope + b], r] - stats[block + b]
-    dx[a] = np.nan
-    rest = marginal_gaussian(stats, block, k, dx, ridge)
-    centre, spread = conditional_gaussian(stats, block, k, a, dx, ridge)
-    add_component(
-        scopes[scope + a], r, down + rest, stats[block + a] + centre, spread,
-        log_density, mean, variance,
-    )  # fmt: skip
-
-
-@kernel
-def conditional_gaussian(
-    stats: Array, block: int, k: int, a: int, dx: Array, ridge: float
-) -> tuple[float, float]:
-    """Mean shift and variance of variable ``a`` given the observed part of ``dx``.
-
-    By elimination: the observed variables are swept out of the row of ``a`` one by one.
-    """
-    covariance = block + 2 * k
-    work = np.empty((k, k))
-    for b in range(k):
-        for c in range(k):
-            work[b, c] = stats[covariance + min(b, c) * k + max(b, c)]
-        work[b, b] += ridge
-    residual = dx.copy()
-    shift = 0.0
-    for b in range(k):
-        if dx[b] != dx[b]:
-            continue
-        pivot, innovation = work[b, b], residual[b]
-        shift += work[a, b] / pivot * innovation
-        for c in range(k):
-            if c != b:
-                gain = work[c, b] / pivot
-                residual[c] -= gain * innovation
-                for e in range(k):
-                    if e != b:
-                        work[c, e] -= gain * work[b, e]
-        for c in range(k):
-            work[b, c] = 0.0
-            work[c, b] = 0.0
-    return shift, work[a, a]
+    dx, n_missing = np.empty(k), 0
+    for a in range(k):
+        dx[a] = Z[scopes[scope + a], r] - stats[block + a]
+        n_missing += dx[a] != dx[a]
+    for a in range(k):
+        v = scopes[scope + a]
+        rest, centre, spread = conditional(i, a, nodes, stats, dx, n_missing)
+        log_density[v, r], total[v, r], mean[v, r], variance[v, r] = add_component(
+            downs[i, r] + rest, stats[block + a] + centre, spread,
+            log_density[v, r], total[v, r], mean[v, r], variance[v, r],
+        )  # fmt: skip

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ._density import evaluate_leaf
+from ._gaussian import gaussian
 from ._jit import kernel
 from ._layout import (
     CLEAR_WIN,
@@ -15,16 +16,17 @@ from ._layout import (
     MIXTURES,
     MULTIVARIATE_LEAF,
     MULTIVARIATE_LEAVES,
-    N_ORDERED,
     NIL,
     PRODUCT,
+    PRODUCT_SCOPES,
+    PRODUCT_STATS,
+    PRODUCTS,
     ROOT,
     SCOPES_TOP,
     SUM,
     Array,
     LearningRule,
 )
-from ._math import fma
 from ._moments import add_counts, refresh_multivariate
 from ._structure import (
     add_edge,
@@ -173,7 +175,7 @@ def new_leaf(
     header: Array, nodes: Array, scopes: Array, stats: Array, product: int, scope: int, k: int
 ) -> int:
     """Make a multivariate leaf with its part of the product's statistics and counts."""
-    leaf = new_node(header, nodes, MULTIVARIATE_LEAF, scope, k)
+    leaf = new_node(header, nodes, MULTIVARIATE_LEAF, scope, k, product)
     nodes[leaf]["count"] = nodes[product]["count"]
     nodes[leaf]["stats"] = new_block(header, stats, 2 * k * (k + 1))
     copy_statistics(nodes, scopes, stats, product, leaf)
@@ -196,22 +198,14 @@ def dissolve_single(header: Array, nodes: Array, edges: Array, product: int, pla
 
 
 @kernel
-def structure_bound(header: Array, order: Array, nodes: Array) -> tuple[int, int, int, int]:
+def structure_bound(header: Array) -> tuple[int, int, int, int]:
     """Nodes, edges, scope entries and statistics that one mini-batch can add at the most.
 
     Each product merges one pair a batch: into a mixture of two products and as many leaves as
     the joint scope has variables.
     """
-    n_nodes, n_edges, n_scopes, n_stats = 0, 0, 0, 0
-    for position in range(header[N_ORDERED]):
-        i = order[position]
-        if nodes[i]["kind"] == PRODUCT:
-            k = nodes[i]["n_scope"]
-            n_nodes += k + 3
-            n_edges += k + 5
-            n_scopes += k
-            n_stats += 2 * k * (k + 2)
-    return n_nodes, n_edges, n_scopes, n_stats
+    n, k = header[PRODUCTS], header[PRODUCT_SCOPES]
+    return k + 3 * n, k + 5 * n, k, 2 * header[PRODUCT_STATS]
 
 
 @kernel
@@ -238,7 +232,7 @@ def create_mixture(
     """
     k = nodes[a]["n_scope"] + nodes[b]["n_scope"]
     scope = join_scopes(header, nodes, scopes, a, b)
-    first = new_node(header, nodes, PRODUCT, scope, k)
+    first = new_node(header, nodes, PRODUCT, scope, k, product)
     nodes[first]["count"] = nodes[product]["count"]
     nodes[first]["stats"] = new_block(header, stats, k * (k + 2))
     copy_statistics(nodes, scopes, stats, product, first)
@@ -250,7 +244,7 @@ def create_mixture(
         means[v] = mean_of_rows(Z, scopes[scope + v], rows, lo, hi, stats[block + v])
         variances[v] = stats[block + 2 * k + v * k + v]
     second = add_factored_model(
-        header, nodes, edges, scopes, stats, scope, k, means, variances, variance_floor
+        header, nodes, edges, scopes, stats, scope, k, means, variances, variance_floor, product
     )
     header[MIXTURES] += 1
     return first, second
@@ -297,10 +291,8 @@ def split_rows(
         edge = nodes[second]["first_edge"]
         while edge != NIL:
             leaf = edges[edge]["child"]
-            dx = Z[nodes[leaf]["scope"], r] - nodes[leaf]["mean"]
-            if dx == dx:
-                half = -0.5 * nodes[leaf]["precision"]
-                likelihood += fma(half * dx, dx, nodes[leaf]["log_norm"])
+            x, mean = Z[nodes[leaf]["scope"], r], nodes[leaf]["mean"]
+            likelihood += gaussian(x, mean, nodes[leaf]["precision"], nodes[leaf]["log_norm"])
             edge = edges[edge]["next"]
         if likelihood > values[a, r] + values[b, r] + CLEAR_WIN:
             rest -= 1
@@ -338,7 +330,7 @@ def install_mixture(
         add_edge(header, nodes, edges, parent, second, to_second)
         free_node(header, nodes, product)
         return
-    mixture = new_node(header, nodes, SUM, nodes[first]["scope"], nodes[first]["n_scope"])
+    mixture = new_node(header, nodes, SUM, nodes[first]["scope"], nodes[first]["n_scope"], product)
     nodes[mixture]["count"] = count
     add_edge(header, nodes, edges, mixture, first, before + share + 1.0)
     add_edge(header, nodes, edges, mixture, second, count - before - share + 1.0)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ._density import LOG_2PI
+from ._gaussian import LOG_2PI
 from ._jit import kernel
 from ._layout import FREE, LEAF, NIL, NODES_TOP, SUM, Array
 

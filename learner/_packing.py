@@ -28,7 +28,7 @@ from ._layout import (
     product_block,
 )
 from ._moments import refresh_leaf, refresh_multivariate
-from ._structure import add_edge, new_block, new_node
+from ._structure import add_edge, deepest, new_block, new_node
 from .errors import StateError
 from .network import Network
 
@@ -52,6 +52,9 @@ TYPES = {
 
 CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
 """Slots of the header that outlive packing."""
+
+NO_BACKGROUND = -1
+"""In place of the background's position."""
 
 LARGEST = 1e120
 """No number of a healthy network is larger: standardised values are clipped at 1e50."""
@@ -81,7 +84,7 @@ def pack_network(network: Network) -> Arrays:
         "variance": univariate["variance"],
         "statistics": np.concatenate([np.empty(0), *statistics]),
         "changes": network.header[CHANGES],
-        "background": np.array([position.get(int(network.header[BACKGROUND]), NIL)]),
+        "background": np.array([position.get(int(network.header[BACKGROUND]), NO_BACKGROUND)]),
     }
     return {name: parts[name].astype(dtype) for name, dtype in TYPES.items()}
 
@@ -109,18 +112,19 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
     network.header[CHANGES] = arrays["changes"]
     network.header[ROOT] = n - 1
     network.header[BACKGROUND] = _background(network, arrays)
-    network.reorder()
+    _require(network.depth <= deepest(n_variables), "no more levels than variables allow")
     return network
 
 
 def _background(network: Network, arrays: Arrays) -> int:
     _require(len(arrays["background"]) == 1, "one background or none")
     background = int(arrays["background"][0])
-    if background != NIL:
-        root = network.nodes[network.root]
-        _require(root["kind"] == SUM and root["n_children"] > 1, "components beside a background")
-        _require(background == next(network.children(network.root))[0], "the background first")
-        _require(network.nodes[background]["kind"] == MULTIVARIATE_LEAF, "a Gaussian background")
+    if background == NO_BACKGROUND:
+        return NIL
+    root = network.nodes[network.root]
+    _require(root["kind"] == SUM and root["n_children"] > 1, "components beside a background")
+    _require(background == next(network.children(network.root))[0], "the background first")
+    _require(network.nodes[background]["kind"] == MULTIVARIATE_LEAF, "a Gaussian background")
     return background
 
 
@@ -207,7 +211,7 @@ def _add_nodes(
     for i, (kind, n_children) in enumerate(
         zip(arrays["kind"], arrays["n_children"].tolist(), strict=True)
     ):
-        new_node(header, nodes, int(kind), offsets[scopes[i]], len(scopes[i]))
+        new_node(header, nodes, int(kind), offsets[scopes[i]], len(scopes[i]), NIL)
         for child in waiting[len(waiting) - n_children :]:
             add_edge(header, nodes, edges, i, child, float(arrays["weight"][child]))
         del waiting[len(waiting) - n_children :]

@@ -11,16 +11,20 @@ import numpy as np
 from ._jit import kernel
 from ._layout import (
     EDGES_TOP,
+    FIRST,
     FREE,
     FREE_EDGE,
     FREE_NODE,
+    LAST,
     LEAF,
     MULTIVARIATE_LEAF,
     N_NODES,
-    N_ORDERED,
     NIL,
     NODES_TOP,
     PRODUCT,
+    PRODUCT_SCOPES,
+    PRODUCT_STATS,
+    PRODUCTS,
     SCOPES_TOP,
     STATS_TOP,
     Array,
@@ -32,8 +36,12 @@ LEAF_VARIANCE_AT_CREATION = 1e-4
 
 
 @kernel
-def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int) -> int:
-    """Take a node from the free list, or the next one of the pool."""
+def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int, before: int) -> int:
+    """Take a node from the free list, or the next one of the pool.
+
+    All but univariate leaves are to be evaluated just before the node ``before``, or at the end
+    for NIL.
+    """
     i = header[FREE_NODE]
     if i == NIL:
         i = header[NODES_TOP]
@@ -41,7 +49,6 @@ def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int) -
     else:
         header[FREE_NODE] = nodes[i]["first_edge"]
     header[N_NODES] += 1
-    header[N_ORDERED] = 0
     nodes[i]["kind"] = kind
     nodes[i]["n_children"] = 0
     nodes[i]["first_edge"] = NIL
@@ -53,17 +60,71 @@ def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int) -
     nodes[i]["observed"] = 0.0
     nodes[i]["mean"] = 0.0
     nodes[i]["variance"] = 0.0
+    if kind == PRODUCT:
+        count_product(header, n_scope, 1)
+    if kind != LEAF:
+        link(header, nodes, i, before)
     return i
 
 
 @kernel
 def free_node(header: Array, nodes: Array, i: int) -> None:
     """Put a node without edges on the free list; its block of statistics becomes garbage."""
+    if nodes[i]["kind"] == PRODUCT:
+        count_product(header, nodes[i]["n_scope"], -1)
+    if nodes[i]["kind"] != LEAF:
+        unlink(header, nodes, i)
     nodes[i]["kind"] = FREE
     nodes[i]["first_edge"] = header[FREE_NODE]
     header[FREE_NODE] = i
     header[N_NODES] -= 1
-    header[N_ORDERED] = 0
+
+
+@kernel
+def count_product(header: Array, k: int, change: int) -> None:
+    """Count a product over ``k`` variables that comes (1) or goes (-1)."""
+    header[PRODUCTS] += change
+    header[PRODUCT_SCOPES] += change * k
+    header[PRODUCT_STATS] += change * k * (k + 2)
+
+
+@kernel
+def link(header: Array, nodes: Array, i: int, before: int) -> None:
+    """Put a node into the list of those to evaluate, before another or at the end (NIL)."""
+    previous = header[LAST] if before == NIL else np.int64(nodes[before]["previous"])
+    nodes[i]["previous"] = previous
+    nodes[i]["next"] = before
+    if previous == NIL:
+        header[FIRST] = i
+    else:
+        nodes[previous]["next"] = i
+    if before == NIL:
+        header[LAST] = i
+    else:
+        nodes[before]["previous"] = i
+
+
+@kernel
+def unlink(header: Array, nodes: Array, i: int) -> None:
+    """Take a node out of the list of those to evaluate."""
+    previous, following = nodes[i]["previous"], nodes[i]["next"]
+    if previous == NIL:
+        header[FIRST] = following
+    else:
+        nodes[previous]["next"] = following
+    if following == NIL:
+        header[LAST] = previous
+    else:
+        nodes[following]["previous"] = previous
+
+
+@kernel
+def link_in_order(header: Array, nodes: Array, n: int) -> None:
+    """List ``nodes[:n]``, which have children before parents, in the order of their indices."""
+    header[FIRST], header[LAST] = NIL, NIL
+    for i in range(n):
+        if nodes[i]["kind"] != LEAF:
+            link(header, nodes, i, NIL)
 
 
 @kernel
@@ -107,6 +168,12 @@ def remove_edge(header: Array, nodes: Array, edges: Array, parent: int, child: i
 
 
 @kernel
+def deepest(n_variables: int) -> int:
+    """Most nodes on a path: kinds alternate, and each product splits what it was given."""
+    return 2 * n_variables + 2
+
+
+@kernel
 def new_block(header: Array, stats: Array, length: int) -> int:
     """Take ``length`` zeros from the pool of statistics."""
     block = header[STATS_TOP]
@@ -127,13 +194,14 @@ def add_factored_model(
     means: Array,
     variances: Array,
     variance_floor: float,
+    before: int,
 ) -> int:
     """Algorithm 5, createFactoredModel: a product of univariate Gaussians with count 0."""
-    product = new_node(header, nodes, PRODUCT, scope, k)
+    product = new_node(header, nodes, PRODUCT, scope, k, before)
     nodes[product]["stats"] = new_block(header, stats, k * (k + 2))
     for a in range(k):
         # the first entries of the pool of scopes are the variables themselves
-        leaf = new_node(header, nodes, LEAF, scopes[scope + a], 1)
+        leaf = new_node(header, nodes, LEAF, scopes[scope + a], 1, NIL)
         nodes[leaf]["mean"] = means[a]
         nodes[leaf]["variance"] = max(variances[a], LEAF_VARIANCE_AT_CREATION)
         refresh_leaf(leaf, nodes, variance_floor)

@@ -37,7 +37,7 @@ def given_others(network: Network, Z: FloatArray) -> Others:
         parts = [np.empty(block.shape) for _ in result]
         m = block.shape[1]
         evaluate(
-            network.header, network.order, network.nodes, network.edges, network.scopes,
+            network.header, network.nodes, network.edges, network.scopes,
             network.stats, block, m, values,
         )  # fmt: skip
         derivatives(live, network.nodes, network.edges, block, m, values, downs)
@@ -99,7 +99,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     """Log-density of every node for one row (d,), by node index."""
     values = np.empty((int(network.header[NODES_TOP]), 1))
     evaluate(
-        network.header, network.order, network.nodes, network.edges, network.scopes,
+        network.header, network.nodes, network.edges, network.scopes,
         network.stats, np.ascontiguousarray(z[:, None]), 1, values,
     )  # fmt: skip
     return values[:, 0]

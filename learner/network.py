@@ -9,16 +9,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._density import list_nodes, log_densities, order_nodes
+from ._density import list_nodes, log_densities
 from ._layout import (
     BACKGROUND,
-    DEPTH,
     EDGE,
     EDGES_TOP,
+    FIRST,
     FREE_EDGE,
     FREE_NODE,
     HEADER_SIZE,
     KIND_NAMES,
+    LAST,
     LEAF,
     MULTIVARIATE_LEAF,
     N_NODES,
@@ -38,13 +39,14 @@ from ._structure import (
     add_edge,
     add_factored_model,
     copy_nodes,
+    link_in_order,
     move_scopes,
     move_statistics,
     new_block,
     new_node,
 )
 
-ROWS_PER_BLOCK = 128
+ROWS_PER_BLOCK = 256
 """Rows evaluated at a time, so that a block's values of a few thousand nodes stay in cache."""
 
 
@@ -66,7 +68,7 @@ class Network:
     ) -> None:
         self.n_variables = n_variables
         self.header = np.zeros(HEADER_SIZE, np.int64)
-        self.header[[ROOT, FREE_NODE, FREE_EDGE, BACKGROUND]] = NIL
+        self.header[[ROOT, FREE_NODE, FREE_EDGE, FIRST, LAST, BACKGROUND]] = NIL
         self.header[SCOPES_TOP] = n_variables
         self.edges = np.zeros(n_edges, EDGE)
         self.scopes = np.zeros(n_variables + n_scopes, np.int64)
@@ -76,7 +78,6 @@ class Network:
 
     def _allocate_nodes(self, n_nodes: int) -> None:
         self.nodes = np.zeros(n_nodes, NODE)
-        self.order = np.zeros(n_nodes, np.int64)
         self.tasks = np.zeros((n_nodes, TASK_FIELDS), np.int64)
 
     @classmethod
@@ -94,7 +95,7 @@ class Network:
         components = [
             add_factored_model(
                 network.header, network.nodes, network.edges, network.scopes, network.stats,
-                0, d, np.zeros(d), np.ones(d), variance_floor,
+                0, d, np.zeros(d), np.ones(d), variance_floor, NIL,
             )
             for _ in range(k)
         ]  # fmt: skip
@@ -103,16 +104,15 @@ class Network:
             components.insert(0, int(network.header[BACKGROUND]))
         network.header[ROOT] = components[0]
         if len(components) > 1:
-            network.header[ROOT] = new_node(network.header, network.nodes, SUM, 0, d)
+            network.header[ROOT] = new_node(network.header, network.nodes, SUM, 0, d, NIL)
             for component in components:
                 add_edge(network.header, network.nodes, network.edges, network.root, component, 1.0)
-        network.reorder()
         return network
 
     def _standard_gaussian(self, variance_floor: float) -> int:
         """Add a leaf N(0, I) over all variables, which counts as one observation."""
         d = self.n_variables
-        leaf = new_node(self.header, self.nodes, MULTIVARIATE_LEAF, 0, d)
+        leaf = new_node(self.header, self.nodes, MULTIVARIATE_LEAF, 0, d, NIL)
         start = new_block(self.header, self.stats, block_length(MULTIVARIATE_LEAF, d))
         self.nodes[leaf]["stats"] = start
         self.stats[start + d : start + 2 * d] = 1.0
@@ -129,14 +129,17 @@ class Network:
     @property
     def live(self) -> NDArray[np.int64]:
         """Indices of all nodes, children before parents."""
-        result = np.empty(self.n_nodes, np.int64)
-        list_nodes(self.root, self.nodes, self.edges, result, self.tasks, True)
-        return result
+        return self._walk()[0]
 
     @property
     def depth(self) -> int:
         """Nodes on the longest path from the root to a leaf."""
-        return int(self.header[DEPTH])
+        return self._walk()[1]
+
+    def _walk(self) -> tuple[NDArray[np.int64], int]:
+        live = np.empty(self.n_nodes, np.int64)
+        depth = list_nodes(self.root, self.nodes, self.edges, live, self.tasks)
+        return live, depth
 
     def children(self, node: int) -> Iterator[tuple[int, float]]:
         """Yield each child of a node with its unnormalised weight, in order."""
@@ -168,18 +171,13 @@ class Network:
         kinds = self.nodes["kind"][self.live]
         return {name: int(np.count_nonzero(kinds == kind)) for kind, name in KIND_NAMES.items()}
 
-    def reorder(self) -> None:
-        """List the nodes to evaluate anew after a change of structure."""
-        order_nodes(self.header, self.nodes, self.edges, self.order, self.tasks)
-
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
         result = np.empty(Z.shape[1])
         values = np.empty((self.header[NODES_TOP], min(Z.shape[1], ROWS_PER_BLOCK)))
         log_densities(
-            self.header, self.order, self.nodes, self.edges, self.scopes, self.stats,
-            Z, values, result,
-        )  # fmt: skip
+            self.header, self.nodes, self.edges, self.scopes, self.stats, Z, values, result
+        )
         return result
 
     def with_variance_floor(self, variance_floor: float) -> Network:
@@ -218,7 +216,7 @@ class Network:
         for slot in (ROOT, BACKGROUND):
             if header[slot] != NIL:
                 header[slot] = moved[header[slot]]
-        self.reorder()
+        link_in_order(header, self.nodes, n)
 
     def count_parameters(self) -> int:
         """Free parameters: weights less one a sum, means, and variances or covariances."""

@@ -328,11 +328,11 @@ class OSLRAU(NetworkDensity):
         while done < Z.shape[1]:
             values = np.empty((len(network.nodes), min(batch_size, Z.shape[1])))
             done = learn(
-                network.header, network.order, network.nodes, network.edges, network.scopes,
+                network.header, network.nodes, network.edges, network.scopes,
                 network.stats, Z, values, network.tasks, done, batch_size, complete, rule,
             )  # fmt: skip
             if done < Z.shape[1]:
-                network.reserve(*structure_bound(network.header, network.order, network.nodes))
+                network.reserve(*structure_bound(network.header))
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,9 @@ from .network import Network
 
 FloatArray = NDArray[np.float64]
 
+NO_PARENT = -1
+"""In place of the position of the root's parent."""
+
 
 def outline(
     network: Network, names: Sequence[str], location: FloatArray, scale: FloatArray
@@ -50,7 +53,7 @@ def _edges(network: Network, live: NDArray[np.int64]) -> tuple[list[int], list[f
     """Return the position of each node's parent, and its normalised weight below a sum."""
     places = dict(zip(live.tolist(), range(len(live)), strict=True))
     is_sum = (network.nodes["kind"][live] == SUM).tolist()
-    parent = [NIL] * len(live)
+    parent = [NO_PARENT] * len(live)
     weight: list[float | None] = [None] * len(live)
     for position, children in enumerate(_children(network, live)):
         total = sum(share for _, share in children)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.learner._jit import kernel
-from faust_oslrau.learner._math import exp_nonpositive, log_positive
+from faust_oslrau.learner._math import NEGLIGIBLE, choose, exp_nonpositive, log_positive
 
 
-@given(st.floats(-700, 0))
+@given(st.floats(NEGLIGIBLE, 0))
 def test_the_exponential_is_right_to_the_last_digits(x):
-    assert math.isclose(exp_nonpositive(x), math.exp(x), rel_tol=5e-16)
+    assert math.isclose(exp_nonpositive(x), math.exp(x), rel_tol=3e-15)
 
 
 @given(st.floats(1e-300, 1e300))
@@ -22,18 +22,19 @@ def test_the_logarithm_is_right_to_the_last_digits(x):
 
 def test_ends_of_the_range():
     assert exp_nonpositive(0.0) == exp_nonpositive(-0.0) == 1.0
-    assert 0 < exp_nonpositive(-1e9) < 1e-300
+    assert exp_nonpositive(-61.0) == exp_nonpositive(-1e300) == exp_nonpositive(-math.inf) == 0.0
     assert log_positive(1.0) == 0.0
 
 
 @kernel
 def apply(x, result):
     for i in range(len(x)):
-        result[i] = log_positive(exp_nonpositive(x[i]))
+        e = exp_nonpositive(x[i])
+        result[i] = log_positive(choose(e > 0.0, e, -x[i]))
 
 
 def test_the_bits_in_a_vector_are_those_of_one_value_alone():
-    x = -np.random.default_rng(0).exponential(20.0, 1003)
+    x = -np.random.default_rng(0).exponential(40.0, 1003)
     together, alone = np.empty_like(x), np.empty_like(x)
     apply(x, together)
     for i in range(len(x)):
