@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
 
-.PHONY: help demo test chaos bench bench-pipeline screenshots lint audit clean
+.PHONY: help demo test chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -20,6 +20,9 @@ test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; m
 
 chaos: $(READY) ## kill workers and brokers at random, then account for every record; make chaos ARGS="--seed 7"
 	@$(BIN)/python tests/chaos/chaos.py --out benchmarks/results $(ARGS)
+
+soak: $(READY) ## run tens of millions of records through one worker; make soak ARGS="--minutes 30"
+	@$(BIN)/python tests/chaos/soak.py --out benchmarks/results $(ARGS)
 
 bench: $(READY) ## reproduce the paper's tables and measure speed; make bench ARGS="table1 --dataset quake"
 	@$(BIN)/python -m benchmarks $(or $(ARGS),all)

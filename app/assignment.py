@@ -104,12 +104,14 @@ class Assignment:
         self._calls: set[asyncio.Task[None]] = set()
         self._opening: set[asyncio.Task[None]] = set()
         self._kept: dict[TP, HeldPartition] = {}
+        self._waiting: frozenset[TP] = frozenset()
 
     def assigned(self, partitions: frozenset[TP]) -> None:
         """Open these partitions, with the state of those that were held before, and no others."""
         for tp in self._kept.keys() - partitions:
             del self._kept[tp]
         self._metrics.retain(partitions)
+        self._waiting = frozenset()
         self._stop_opening()
         self._begin_opening(self._open(partitions))
 
@@ -248,6 +250,8 @@ class Assignment:
 
     async def _open(self, assigned: frozenset[TP]) -> None:
         partitions = await self._topics.with_outputs(assigned)
+        self._waiting = (self._waiting - partitions) | (assigned - partitions)
+        self._metrics.worker.waiting_partitions.set(len(self._waiting))
         if partitions < assigned:
             self._begin_opening(self._open_after(_TOPICS_SECONDS, assigned - partitions))
         while not await self._try_open(partitions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -99,6 +100,16 @@ class ReaderProcess:
             lines = self._log.read_text(errors="replace").splitlines()[-20:]
             raise RuntimeError("\n".join([f"{self._command} has ended:", *lines]))
 
+    def kill(self) -> None:
+        """End the process as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def offsets(self) -> dict[int, int]:
+        """Return the next offset of each partition that a worker holds, as its page says."""
+        partitions = json.loads(self._get("/model") or '{"partitions": []}')["partitions"]
+        return {each["partition"]: each["next_offset"] for each in partitions}
+
     def cpu_seconds(self) -> float:
         """Return the CPU time of all threads, those that have ended too."""
         return cpu_seconds(self._process.pid)
@@ -109,9 +120,10 @@ class ReaderProcess:
 
     def page(self) -> str:
         """Return the page of metrics, empty where there is none yet."""
-        if not self._has_pages:
-            return ""
-        url = f"http://127.0.0.1:{self._environment['OSLRAU_WEB_PORT']}/metrics"
+        return self._get("/metrics") if self._has_pages else ""
+
+    def _get(self, page: str) -> str:
+        url = f"http://127.0.0.1:{self._environment['OSLRAU_WEB_PORT']}{page}"
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 return str(answer.read().decode())

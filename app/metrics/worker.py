@@ -27,6 +27,8 @@ class WorkerMetrics:
         Counts rebalances of the group.
     failed_openings
         Counts attempts to open the assigned partitions that failed.
+    waiting_partitions
+        How many assigned partitions lack a place for their outputs.
     """
 
     def __init__(self, registry: CollectorRegistry, settings: Settings, contact: Contact) -> None:
@@ -39,6 +41,12 @@ class WorkerMetrics:
             PREFIX + "failed_openings",
             "Attempts to open the assigned partitions that failed: offsets or snapshots could "
             "not be read, or where learning begins not be recorded.",
+            registry=registry,
+        )
+        self.waiting_partitions = Gauge(
+            PREFIX + "waiting_partitions",
+            "Assigned partitions that are not read because an output topic has too few partitions "
+            "and the broker does not let the worker add any.",
             registry=registry,
         )
         build = Gauge(

@@ -75,3 +75,13 @@ def newest_states(settings, partitions):
         return {p: await newest(store, TP(source, p)) for p in range(partitions)}
 
     return asyncio.run(read())
+
+
+def assert_as_clean(client, settings, delivery, partitions):
+    """Compare scores and newest snapshots with a clean run's; at least once, without duplicates."""
+    scores, states = clean_run(client, settings)
+    found = scores_of(client, settings)
+    if delivery == "at_least_once":
+        scores, found = ({p: set(of[p]) for p in of} for of in (scores, found))
+    assert found == scores
+    assert newest_states(settings, partitions) == states

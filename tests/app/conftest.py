@@ -43,8 +43,8 @@ class KafkaClient:
     def __init__(self, servers: str) -> None:
         self.servers = servers
 
-    def create(self, topic: str, partitions: int = 1, **config: str) -> None:
-        new = NewTopic(topic, partitions, 1, topic_configs=config)
+    def create(self, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
+        new = NewTopic(topic, partitions, replicas, topic_configs=config)
 
         async def create() -> None:
             async with _Admin(self.servers) as admin:
@@ -109,6 +109,17 @@ class KafkaClient:
             return [record for tp in partitions for record in found[tp]]
 
         return asyncio.run(read())
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Return the number of the node that leads a partition."""
+
+        async def leader() -> int:
+            async with _Admin(self.servers) as admin:
+                (found,) = await admin.describe_topics([topic])
+                numbers = {each["partition"]: each["leader"] for each in found["partitions"]}
+                return int(numbers[partition])
+
+        return asyncio.run(leader())
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and return when the brokers know it no more."""

@@ -208,9 +208,11 @@ def test_without_a_place_for_their_outputs_new_partitions_wait_and_the_others_go
     client.send(topic_name, [(i % 2, *row[1:]) for i, row in enumerate(rows(100))])
     worker.wait_records(50)
     assert worker.get("/healthz")[0] == 200
+    assert worker.metric("oslrau_waiting_partitions") == 1
     for name in _OUTPUTS:
         allow(servers, "topic", f"{topic_name}.{name}", "alter")
     worker.wait_records(100)
+    assert worker.metric("oslrau_waiting_partitions") == 0
     assert worker.terminate() == 0
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
+from clean_run import assert_as_clean, rows
 
 from faust_oslrau.app.brokers import KafkaBroker
 
 pytestmark = pytest.mark.real_kafka
 
+# Longer than the session timeout. OUTAGE_SECONDS=75 is longer than requests and transactions are
+# waited for, too; it takes the suite too long.
+_OUTAGE_SECONDS = float(os.environ.get("OUTAGE_SECONDS", "20"))
 # A node that comes back is in service again at once.
 _QUICK = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
@@ -36,6 +43,23 @@ def test_records_are_scored_once_each_when_the_broker_comes_back(
     assert busy_worker.terminate() == 0
     scores = client.read(settings.scores_topic)
     assert len(scores) == len({score.value for score in scores}) == 40_000
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_after_a_long_outage_scores_and_states_are_those_of_a_clean_run(
+    delivery, kafka, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    client.send(topic_name, rows(30_000, 2))
+    worker = start_worker(delivery=delivery, snapshot_interval=0.5).wait_records(5000)
+    kafka.kill()
+    time.sleep(_OUTAGE_SECONDS)
+    assert worker.get("/healthz")[0] == 200
+    kafka.start_node()
+    worker.wait_ready()
+    worker.wait_offsets(15_000)
+    assert worker.terminate() == 0
+    assert_as_clean(client, settings, delivery, 2)
 
 
 def test_a_worker_ends_in_bounded_time_without_a_broker(busy_worker, kafka):
