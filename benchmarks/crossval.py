@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from time import perf_counter
+from time import process_time
 from typing import Protocol
 
 import numpy as np
@@ -90,11 +90,11 @@ def learn(model: OSLRAU, folds: Iterable[Array], setting: Setting) -> OSLRAU:
 def evaluate(method: str, fit: Fit, dataset: Dataset, fold: int) -> Run:
     """Time learning and scoring apart."""
     train, test = list(dataset.train(fold)), dataset.test(fold)
-    start = perf_counter()
+    start = process_time()
     model = fit(train, dataset.setting)
-    learned = perf_counter()
+    learned = process_time()
     native = model.score_samples(test)
-    scored = perf_counter()
+    scored = process_time()
     return Run(
         dataset.name, method, fold,
         float(native.mean()),

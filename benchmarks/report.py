@@ -16,7 +16,10 @@ import click
 
 from .crossval import Run
 
-NOISE = "Timings come from a machine with other work on it: expect tens of per cent of noise."
+NOISE = (
+    "Timings are seconds of CPU time on a machine with other work on it, which costs caches and "
+    "clock: expect tens of per cent of noise."
+)
 LIKELIHOODS = (
     "Log-likelihoods are exact, in nats per row, mean ± standard error over the test folds. "
     "*Native* is the model as learned, for comparison with the paper only: ties and exact "

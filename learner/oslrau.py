@@ -56,7 +56,9 @@ class OSLRAU(NetworkDensity):
         correlations at once, and covers what no component does. For at most 64 variables. The
         paper has none.
     max_nodes
-        Node budget, or None for no limit. A merge that would exceed it is left out.
+        Node budget, or None for no limit. A merge that would exceed it is left out. The time that a
+        record takes and the size of the state grow in proportion to the nodes: in batches of 256
+        about 1 ns a leaf to score and 2 ns to learn (``python -m benchmarks speed``).
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike, as the paper does.

@@ -74,7 +74,7 @@ def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatc
     monkeypatch.setattr(speed, "MIDDLE_LEAVES", 60)
     result = run("speed", "--datasets", tmp_path, "--out", tmp_path)
     figures = json.loads(result.stdout.splitlines()[-1])["figures"]
-    assert len(figures) == 3 * 2 + 3 * 2 + 4
+    assert len(figures) == 4 * 2 + 4 * 2 + 5
     assert all(figure["ns"] > 0 and figure["bare_ns"] > 0 for figure in figures)
     assert (tmp_path / "speed.png").is_file()
 

@@ -1,6 +1,7 @@
 """State as bytes: exact to the bit, and nothing but a clear error from anything else."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +123,21 @@ def test_a_scorer_of_another_format_is_refused_by_name():
     del values["format"]  # as the first format was written
     with pytest.raises(StateError, match="expected format 2 of a scorer, got 1"):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
+
+
+def test_the_state_that_an_older_version_wrote_is_read_and_learned_on():
+    model = OSLRAU.from_bytes(
+        Path(__file__).with_name("golden").joinpath("format-1.bin").read_bytes()
+    )
+    rows = [[-0.69, -2.05, -6.28], [2.57, -1.57, -4.74], [1.34, np.nan, -5.91]]
+    assert (model.n_records_, model.memory, model.max_nodes) == (400, 2000.0, 150)
+    assert model.node_counts_ == {"sum": 1, "product": 23, "leaf": 57, "multivariate_leaf": 6}
+    before = [-17.080024146444806, -16.567383516600103, -13.941851525131876]
+    assert model.score_samples(rows) == pytest.approx(before, rel=1e-9)
+    model.partial_fit(clusters(31, 400, 3, missing=0.05)[:100])
+    after = [-13.246930479947766, -16.049080219217174, -12.834406871598063]
+    assert model.n_nodes_ == 111
+    assert model.score_samples(rows) == pytest.approx(after, rel=1e-9)
 
 
 def test_a_scorers_bytes_are_no_model():
