@@ -1,6 +1,7 @@
 """The learner: a sum-product network that grows online, and everything that scores depend on."""
 
 from .blame import Blame
+from .block import ScoredBlock
 from .compile import compile_kernels
 from .drift import Change
 from .errors import (
@@ -13,7 +14,7 @@ from .errors import (
 from .network import Network
 from .oslrau import OSLRAU
 from .protocol import Learner
-from .stream import ScoredBlock, StreamScorer
+from .stream import StreamScorer
 
 __all__ = [
     "OSLRAU",

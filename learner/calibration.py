@@ -22,6 +22,9 @@ FEWEST_IN_TAIL = 20
 TRUSTED_RANK = 5
 """Ranks below it say less about a score than the tail does."""
 
+LOW_SHARE = 1 / 16
+"""Share of the lowest scores that tell nothing about the usual ones."""
+
 SMALLEST = float(np.finfo(np.float64).tiny)
 """No p-value is zero: a logarithm of it may be wanted."""
 
@@ -51,13 +54,22 @@ class Calibration:
     A score's p-value is its rank among the recent ones; below the lowest few it follows a
     generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
     ``update`` alone, which the scorer calls at learning boundaries, so that p-values do not
-    depend on how the stream was cut into blocks. ``recent`` is the whole state, ``ascending``
-    the same in order.
+    depend on how the stream was cut into blocks.
+
+    Attributes
+    ----------
+    recent
+        Scores that p-values are taken from, oldest first: the whole state.
+    ascending
+        The same in order.
+    lowest_usual, usual
+        Lowest of them but for the lowest ``LOW_SHARE``, and the mean from there on.
     """
 
     def __init__(self) -> None:
         self.recent = np.empty(0)
         self.ascending = np.empty(0)
+        self.lowest_usual, self.usual = -np.inf, 0.0
         self._tail: Tail | None = None
 
     def update(self, score: FloatArray) -> None:
@@ -65,6 +77,9 @@ class Calibration:
         self.recent = np.concatenate([self.recent, score])[-RECENT:]
         self.ascending = np.sort(self.recent)
         self._tail = fit_tail(self.ascending)
+        usual = self.ascending[int(LOW_SHARE * len(self.ascending)) :]
+        if len(usual) > 0:
+            self.lowest_usual, self.usual = float(usual[0]), float(usual.mean())
 
     def p_value(self, score: FloatArray) -> FloatArray:
         """Share (m,) of the recent scores, with the record itself, not above each score.

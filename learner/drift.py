@@ -23,16 +23,19 @@ REFERENCE = 1024
 """Scores that later ones are ranked among: enough for ranks, collected within a few batches."""
 
 SLACK = 1.0
-"""Standard deviations of a batch's mean rank by which it may fall without counting: 1.8 % of the
-ranks with batches of 256, too little for anyone to act on."""
+"""Standard deviations of a batch's mean rank by which it may fall without counting."""
+
+SMALLEST_SHIFT = 0.05
+"""Least fall of the mean rank, of 0.5, that counts: a tenth of the scores gone from the middle to
+the bottom. Less is not worth a message, and growth of the model can make as much."""
 
 LIMIT = 6.0
 """Standard deviations beyond the slack that add up to an event. Where scores are independent, a
-false one comes about every exp(2 (LIMIT + 1.166)) / 2 = 840,000 batches (Siegmund 1985, section
-II.6); the margin is for streams that are less well behaved."""
+false one comes less often than every exp(2 (LIMIT + 1.166)) / 2 = 840,000 batches (Siegmund 1985,
+section II.6); the margin is for streams that are less well behaved."""
 
-FEWEST_MEANS = 8
-"""Batches from which on what they differ by is taken from themselves."""
+FEWEST_MEANS = 12
+"""Batches from which on later ones are compared with them: so many say what batches differ by."""
 
 
 class Change(NamedTuple):
@@ -103,10 +106,11 @@ class Drift:
 
     def _compare(self, mean: float, m: int) -> None:
         """Add a batch's mean rank of ``m`` scores to the sums, then to what later ones face."""
-        if self._n > 0:
-            z = (mean - self._mean) / math.sqrt(self._variance(m) * (1.0 + 1.0 / self._n))
-            self._fallen = max(self._fallen - z - SLACK, 0.0)
-            self._risen = max(self._risen + z - SLACK, 0.0)
+        if self._n >= FEWEST_MEANS:
+            deviation = math.sqrt(self._variance(m) * (1.0 + 1.0 / self._n))
+            z, slack = (mean - self._mean) / deviation, max(SLACK, SMALLEST_SHIFT / deviation)
+            self._fallen = max(self._fallen - z - slack, 0.0)
+            self._risen = max(self._risen + z - slack, 0.0)
             self._records = self._records + m if self._fallen > 0.0 else 0
         self._n += 1
         step = mean - self._mean
@@ -115,7 +119,4 @@ class Drift:
 
     def _variance(self, m: int) -> float:
         """Return that of a batch's mean rank, at least that of ``m`` independent ranks."""
-        independent = 1.0 / (12.0 * m)
-        if self._n < FEWEST_MEANS:
-            return independent
-        return max(self._squares / (self._n - 1), independent)
+        return max(self._squares / (self._n - 1), 1.0 / (12.0 * m))

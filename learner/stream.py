@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -10,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .blame import Blame, blame
+from .block import BlockMaker, ScoredBlock
 from .calibration import Calibration
-from .drift import Change, Drift
+from .drift import Drift
 from .errors import InvalidInputError, InvalidParameterError, StateError
 from .guard import Guard
+from .missing import Missing
 from .oslrau import OSLRAU
 from .protocol import Learner
 from .state import pack, unpack
@@ -28,57 +29,6 @@ WARM_UP = 240
 
 STATE_FORMAT = 2
 """Of the scorer's own state; another one is refused, and the log has to be learned again."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredBlock:
-    """Scores of the m rows of one call, and what the call took.
-
-    Attributes
-    ----------
-    log_likelihood
-        Log-density (m,) in nats, NaN while there is no model.
-    p_value
-        How often the recent stream was at least as unlikely (m,), NaN where unknown.
-    is_anomaly
-        Whether the p-value is at most the alarm rate (m,).
-    n_learned
-        Records that the model had learned when it scored the row (m,).
-    warming_up
-        Whether the row is among the stream's first 240 (m,).
-    blame
-        The fields of the anomalous rows, in order, the most to blame first.
-    drift
-        How far scores have fallen against those before, in [0, inf), after the call; at 1 there
-        is an event, and it begins anew at 0.
-    changes
-        The events, and the position of the row at whose boundary each was found.
-    learned
-        Records learned during the call.
-    held_back
-        Records kept out of learning during the call, far below all usual scores. They are
-        learned later if they turn out to be a new regime.
-    score_seconds, learn_seconds
-        Time that scoring and learning took.
-    """
-
-    log_likelihood: FloatArray
-    p_value: FloatArray
-    is_anomaly: NDArray[np.bool_]
-    n_learned: NDArray[np.int64]
-    warming_up: NDArray[np.bool_]
-    blame: Blame
-    drift: float
-    changes: tuple[tuple[int, Change], ...]
-    learned: int
-    held_back: int
-    score_seconds: float
-    learn_seconds: float
-
-    @property
-    def contributions(self) -> FloatArray:
-        """-log p(x_i | the other fields) of the anomalous rows (n_anomalous, d)."""
-        return self.blame.nats
 
 
 class StreamScorer:
@@ -146,6 +96,7 @@ class StreamScorer:
         self._calibration = Calibration()
         self._guard = Guard()
         self._drift = Drift()
+        self._missing = Missing()
         self._pending: list[FloatArray] = []
         self._pending_scores: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -161,12 +112,12 @@ class StreamScorer:
         """
         rows = np.array(X, dtype=np.float64, order="C")
         self._check(rows)
-        block = _Block(*rows.shape)
+        block = BlockMaker(*rows.shape)
         start = 0
         while start < len(rows):
             stop = min(start + self._until_boundary, len(rows))
-            self._score(rows[start:stop], block, slice(start, stop))
-            self._collect(rows[start:stop], block.log_likelihood[start:stop])
+            scores = self._score(rows[start:stop], block, slice(start, stop))
+            self._collect(rows[start:stop], scores)
             if self._until_boundary == 0:
                 self._learn(block, stop - 1)
             start = stop
@@ -184,6 +135,8 @@ class StreamScorer:
             "n_records": self.n_records,
             "next_batch": self._next_batch,
             "far_accepted": self._guard.accepted,
+            "boundary": self._missing.boundary,
+            "losses_left": self._missing.left,
         }
         arrays: dict[str, NDArray[Any]] = {
             "learner": np.frombuffer(self.learner.to_bytes(), np.uint8),
@@ -193,6 +146,11 @@ class StreamScorer:
             "held": self._guard.held,
             "held_positions": self._guard.positions,
             "far_positions": self._guard.far,
+            "complete": self._missing.rows,
+            "masks": self._missing.masks,
+            "losses": self._missing.losses,
+            "born": self._missing.born,
+            "worth": self._missing.worth,
             "pending": pending,
             "pending_scores": np.concatenate([np.empty(0), *self._pending_scores]),
         }
@@ -240,6 +198,10 @@ class StreamScorer:
             bool(values["far_accepted"]),
         )  # fmt: skip
         self._drift.restore(arrays["drift_reference"], arrays["drift_numbers"])
+        self._missing.restore(
+            arrays["complete"], arrays["masks"], arrays["losses"], arrays["born"],
+            arrays["worth"], int(values["losses_left"]), int(values["boundary"]),
+        )  # fmt: skip
 
     def _check(self, rows: FloatArray) -> None:
         """Refuse what could not be learned later, before anything is scored."""
@@ -251,49 +213,56 @@ class StreamScorer:
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
         self._n_fields = rows.shape[1]
 
-    def _score(self, rows: FloatArray, block: _Block, at: slice) -> None:
+    def _score(self, rows: FloatArray, block: BlockMaker, at: slice) -> FloatArray:
+        """Score rows into their place, and return scores that can be compared."""
         began = perf_counter()
+        scores = np.full(len(rows), np.nan)
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self.learner.n_records_ > 0:
             log_likelihood = self.learner.score_samples(rows)
-            p_value = self._calibration.p_value(log_likelihood)
+            scores = self._missing.comparable(
+                rows, log_likelihood, self._calibration.usual, self.learner.score_samples
+            )
+            p_value = self._calibration.p_value(scores)
             is_anomaly = p_value <= self.alarm_rate
             block.log_likelihood[at] = log_likelihood
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
             if is_anomaly.any():
-                block.blame.append(self._blame(rows[is_anomaly], log_likelihood[is_anomaly]))
+                block.blame.append(self._blame(rows[is_anomaly], scores[is_anomaly]))
         block.score_seconds += perf_counter() - began
+        return scores
 
     def _blame(self, rows: FloatArray, score: FloatArray) -> Blame:
         return blame(
             self.learner, rows, score, lambda s: self._calibration.p_value(s) > self.alarm_rate
         )
 
-    def _collect(self, rows: FloatArray, log_likelihood: FloatArray) -> None:
+    def _collect(self, rows: FloatArray, scores: FloatArray) -> None:
         """Keep scored rows for the next boundary."""
         self._pending.append(rows)
-        self._pending_scores.append(log_likelihood)
+        self._pending_scores.append(scores)
         self.n_records += len(rows)
         self._until_boundary -= len(rows)
 
-    def _learn(self, block: _Block, position: int) -> None:
+    def _learn(self, block: BlockMaker, position: int) -> None:
         """At a boundary, learn the rows since the last one and let their scores count."""
         began = perf_counter()
-        scores = np.concatenate(self._pending_scores)
+        rows, scores = np.concatenate(self._pending), np.concatenate(self._pending_scores)
         change = self._drift.update(scores) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
+        self._missing.update(rows[scores >= self._calibration.lowest_usual], self.n_records)
         if self.learning:
-            scores = self._learn_usual(np.concatenate(self._pending), scores, block)
+            scores = self._learn_usual(rows, scores, block)
         self._calibration.update(scores[~np.isnan(scores)])
         self._pending, self._pending_scores = [], []
         self._next_batch = min(2 * self._next_batch, self.batch_size)
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
 
-    def _learn_usual(self, rows: FloatArray, scores: FloatArray, block: _Block) -> FloatArray:
+    def _learn_usual(self, rows: FloatArray, scores: FloatArray, block: BlockMaker) -> FloatArray:
         """Learn all but what the guard holds back, and return the scores of what is usual."""
         calibration = self._calibration
         # As many far scores may count as usual ones as leave the next far one an anomaly.
@@ -306,24 +275,3 @@ class StreamScorer:
         block.learned += self.learner.n_records_ - before
         block.held_back += int(np.count_nonzero(~parted.usual))
         return scores[parted.counted]
-
-
-class _Block:
-    """A scored block in the making."""
-
-    def __init__(self, m: int, d: int) -> None:
-        self.log_likelihood = np.full(m, np.nan)
-        self.p_value = np.full(m, np.nan)
-        self.is_anomaly = np.zeros(m, np.bool_)
-        self.n_learned = np.zeros(m, np.int64)
-        self.warming_up = np.zeros(m, np.bool_)
-        self.blame = [Blame.none(d)]
-        self.changes: list[tuple[int, Change]] = []
-        self.learned = 0
-        self.held_back = 0
-        self.score_seconds = 0.0
-        self.learn_seconds = 0.0
-
-    def finish(self, drift: float) -> ScoredBlock:
-        whole = {"blame": Blame.joined(self.blame), "changes": tuple(self.changes), "drift": drift}
-        return ScoredBlock(**{**vars(self), **whole})

@@ -211,14 +211,14 @@ def test_numbers_of_any_size_are_scored(rows):
 
 def test_a_drift_is_one_event_at_the_record_that_completed_it():
     rng = np.random.default_rng(6)
-    rows = rng.normal(size=(6000, 2))
-    rows[4000:] *= 2.5
+    rows = rng.normal(size=(8000, 2))
+    rows[6000:] *= 2.5
     records = as_records([orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()])
     blocks = [PartitionPipeline("features", 2, Settings()).process(records)]
-    _, pieces = run([records[:4100], records[4100:4101], records[4101:]], Settings())
+    _, pieces = run([records[:6100], records[6100:6101], records[6101:]], Settings())
     for found in (blocks, pieces):
         (event,) = (message for block in found for message in block.events)
-        assert 4000 < event.offset < 4000 + 3 * 256
+        assert 6000 < event.offset < 6000 + 3 * 256
         assert (event.key, event.timestamp) == (b"k%d" % event.offset, 1700000000000 + event.offset)
         content = json.loads(event.value)
         assert (content["event"], content["offset"]) == ("drift", event.offset)

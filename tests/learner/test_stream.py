@@ -65,7 +65,7 @@ def test_a_record_never_influences_its_own_score():
 
 
 def test_p_values_count_the_recent_scores_that_were_no_higher():
-    _, (block,) = run([])
+    _, (block,) = run([], rows=clusters(11, 1500, 4))
     recent = block.log_likelihood[16:1264]
     expected = [(1 + (recent <= x).sum()) / (len(recent) + 1) for x in block.log_likelihood[1264:]]
     usual = np.array(expected) > 6 / 1249

@@ -1,0 +1,86 @@
+"""What scoring some records gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blame import Blame
+from .drift import Change
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBlock:
+    """Scores of the m rows of one call, and what the call took.
+
+    Attributes
+    ----------
+    log_likelihood
+        Log-density (m,) in nats, NaN while there is no model.
+    p_value
+        How often the recent stream was at least as unlikely (m,), NaN where unknown.
+    is_anomaly
+        Whether the p-value is at most the alarm rate (m,).
+    n_learned
+        Records that the model had learned when it scored the row (m,).
+    warming_up
+        Whether the row is among the stream's first 240 (m,).
+    blame
+        The fields of the anomalous rows, in order, the most to blame first.
+    drift
+        How far scores have fallen against those before, in [0, inf), after the call; at 1 there
+        is an event, and it begins anew at 0.
+    changes
+        The events, and the position of the row at whose boundary each was found.
+    learned
+        Records learned during the call.
+    held_back
+        Records kept out of learning during the call, far below all usual scores. They are
+        learned later if they turn out to be a new regime.
+    score_seconds, learn_seconds
+        Time that scoring and learning took.
+    """
+
+    log_likelihood: FloatArray
+    p_value: FloatArray
+    is_anomaly: NDArray[np.bool_]
+    n_learned: NDArray[np.int64]
+    warming_up: NDArray[np.bool_]
+    blame: Blame
+    drift: float
+    changes: tuple[tuple[int, Change], ...]
+    learned: int
+    held_back: int
+    score_seconds: float
+    learn_seconds: float
+
+    @property
+    def contributions(self) -> FloatArray:
+        """-log p(x_i | the other fields) of the anomalous rows (n_anomalous, d)."""
+        return self.blame.nats
+
+
+class BlockMaker:
+    """A scored block in the making."""
+
+    def __init__(self, m: int, d: int) -> None:
+        self.log_likelihood = np.full(m, np.nan)
+        self.p_value = np.full(m, np.nan)
+        self.is_anomaly = np.zeros(m, np.bool_)
+        self.n_learned = np.zeros(m, np.int64)
+        self.warming_up = np.zeros(m, np.bool_)
+        self.blame = [Blame.none(d)]
+        self.changes: list[tuple[int, Change]] = []
+        self.learned = 0
+        self.held_back = 0
+        self.score_seconds = 0.0
+        self.learn_seconds = 0.0
+
+    def finish(self, drift: float) -> ScoredBlock:
+        """Return the block, with the drift statistic after it."""
+        whole = {"blame": Blame.joined(self.blame), "changes": tuple(self.changes), "drift": drift}
+        return ScoredBlock(**{**vars(self), **whole})

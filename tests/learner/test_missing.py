@@ -1,0 +1,107 @@
+"""Records with missing fields have p-values like complete ones."""
+
+import numpy as np
+import pytest
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.missing import BUDGET, ROWS, Missing, most_complete
+
+N, D = 24_000, 6
+COMPLETE = clusters(51, N, D)
+
+
+def p_values(rows):
+    return StreamScorer(OSLRAU()).process(rows).p_value
+
+
+def rates(p_value):
+    return [(p_value <= rate).mean() / rate for rate in (0.5, 0.1)]
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_p_values_of_records_with_gaps_are_uniform_too(share):
+    rows = COMPLETE.copy()
+    rows[np.random.default_rng(1).random(rows.shape) < share] = np.nan
+    late, lacking = np.arange(N) > 8192, np.isnan(rows).sum(axis=1)
+    p_value = p_values(rows)
+    assert rates(p_value[late & (lacking == 1)]) == pytest.approx([1, 1], abs=0.25)
+    assert rates(p_value[late & (lacking > 0)]) == pytest.approx([1, 1], abs=0.25)
+
+
+def test_a_field_that_is_gone_at_once_makes_no_difference_from_its_first_record_on():
+    rows = COMPLETE.copy()
+    rows[16_000:, 2] = np.nan
+    shares = [0.1, 0.25, 0.5, 0.75]
+    for stretch in (slice(16_000, 16_500), slice(16_500, N)):
+        complete, lacking = (np.quantile(p_values(x)[stretch], shares) for x in (COMPLETE, rows))
+        np.testing.assert_allclose(lacking, complete, atol=0.1)
+
+
+def test_an_anomaly_is_one_without_some_fields_too():
+    rows = COMPLETE.copy()
+    odd = np.arange(16_000, N, 500)
+    rows[odd, 0] += 60.0
+    rows[odd, 1:3] = np.nan
+    block = StreamScorer(OSLRAU(), alarm_rate=0.01).process(rows)
+    assert block.is_anomaly[odd].mean() > 0.95
+    assert (block.blame.order[np.isin(np.flatnonzero(block.is_anomaly), odd), 0] == 0).mean() > 0.95
+
+
+def test_complete_records_keep_their_bits_and_cost_nothing():
+    missing = Missing()
+    missing.update(COMPLETE[:100], 100)
+    scores = np.arange(50.0)
+
+    def never(rows):
+        raise AssertionError("nothing is to be scored")
+
+    assert missing.comparable(COMPLETE[:50], scores, 0.0, never) is scores
+
+
+def test_of_independent_gaussians_the_loss_is_the_density_of_the_fields_left_out():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(4000, 3)) * [1.0, 10.0, 0.1]
+    model = OSLRAU().partial_fit(X, batch_size=256)
+    missing = Missing()
+    missing.update(X[:256], 256)
+    rows = X[:1].copy()
+    rows[0, 1] = np.nan
+    mean = float(model.score_samples(X).mean())
+    log_likelihood = model.score_samples(rows)
+    (found,) = missing.comparable(rows, log_likelihood, mean, model.score_samples)
+    expected = -np.log(10.0) - 0.5 * np.log(2 * np.pi * np.e)
+    assert found == pytest.approx(
+        mean + np.sqrt(1.5) * (log_likelihood[0] + expected - mean), abs=0.3
+    )
+
+
+def test_few_losses_are_measured_at_a_time_and_others_estimated_from_them():
+    rng = np.random.default_rng(3)
+    worth = np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0])
+    calls = []
+
+    def score(rows):
+        calls.append(len(rows))
+        return np.where(np.isnan(rows), 0.0, worth).sum(axis=1)
+
+    missing = Missing()
+    missing.update(COMPLETE[:256], 256)
+    for boundary in range(512, 512 + 40 * 256, 256):
+        rows = COMPLETE[:256].copy()
+        rows[rng.random(rows.shape) < 0.5] = np.nan
+        rows = rows[~np.isnan(rows).all(axis=1)]
+        calls.clear()
+        found = missing.comparable(rows, score(rows), float(worth.sum()), score)
+        assert len(calls) <= 1 + 2 * BUDGET
+        missing.update(COMPLETE[:0], boundary)
+    np.testing.assert_allclose(found, worth.sum(), atol=0.5)
+
+
+def test_rows_to_measure_on_are_the_most_complete_of_late():
+    rows = np.arange(4.0 * ROWS).reshape(-1, 2)
+    rows[::2, 0] = np.nan
+    np.testing.assert_array_equal(most_complete(rows), rows[1::2])
+    rows[1, 1] = np.nan
+    expected = np.concatenate([rows[3:-2:2], rows[-2:]])
+    np.testing.assert_array_equal(most_complete(rows), expected)
