@@ -22,7 +22,7 @@ from .runtime import Runtime
 
 
 def add_pages(app: App, runtime: Runtime) -> None:
-    """Add the pages to an app; a page of its own at `/` stays where it was."""
+    """Add the pages to an app; a page that it already has at `/` stays there."""
 
     async def metrics(view: Any, request: Any) -> Any:
         text = generate_latest(runtime.metrics.registry)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
+import time
 from io import BytesIO
 from pathlib import Path
 
@@ -17,8 +19,6 @@ _DEMO = ("demo", "--seconds", "600", "--rate", "300", "--partitions", "2")
 _WIDTH, _HEIGHT = 1240, 1060
 # By then there are anomalies to see, and the network has grown.
 _ENOUGH_ANOMALIES = 6
-# Interface colours are few; more only make the files larger.
-_COLOURS = 160
 
 
 def main() -> None:
@@ -26,7 +26,9 @@ def main() -> None:
     command = [str(Path(sys.executable).with_name("faust-oslrau")), *_DEMO]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as demo:
         try:
-            _take(_port(demo))
+            port = _port(demo)
+            _wait_for(port, demo)
+            _take(port)
         finally:
             demo.terminate()
 
@@ -40,16 +42,28 @@ def _port(demo: subprocess.Popen[str]) -> int:
     return int(found[1])
 
 
+def _wait_for(port: int, demo: subprocess.Popen[str]) -> None:
+    """Wait until the worker answers."""
+    while demo.poll() is None:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+
+
 def _take(port: int) -> None:
     with chromium(_WIDTH, _HEIGHT) as browser:
         page = Page(browser, port, patience=900).open().wait_state("live")
         page.wait_until(
             lambda: page.number("#anomaly-count") >= _ENOUGH_ANOMALIES, "full of anomalies"
         )
-        _theme(page, "light")
+        page.theme("light")
+        _resize(page, _HEIGHT)
         _save("page.png", browser.get_screenshot_as_png())
         _choose_a_leaf(page)
-        _theme(page, "dark")
+        page.theme("dark")
+        # The window holds the whole page, so that a section lies in it as a whole.
+        _resize(page, page.run("return document.documentElement.scrollHeight"))
         _save("network.png", page.find("#network").screenshot_as_png)
 
 
@@ -66,13 +80,9 @@ def _choose_a_leaf(page: Page) -> None:
         tree.send_keys(Keys.ARROW_DOWN)
 
 
-def _theme(page: Page, name: str) -> None:
-    """Ask for a theme and wait until everything is drawn in it."""
-    feature = {"name": "prefers-color-scheme", "value": name}
-    # The whole page is the window, so that a section lies in it as a whole.
-    height = page.run("return document.documentElement.scrollHeight") if name == "dark" else _HEIGHT
+def _resize(page: Page, height: int) -> None:
+    """Give the window a height, and wait until everything is drawn."""
     size = {"width": _WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
     page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     page.browser.execute_async_script(
         "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
@@ -82,7 +92,9 @@ def _theme(page: Page, name: str) -> None:
 def _save(name: str, png: bytes) -> None:
     _IMAGES.mkdir(exist_ok=True)
     image = Image.open(BytesIO(png)).convert("RGB")
-    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(_IMAGES / name, optimize=True)
+    # Few colours make small files; this way of choosing them keeps the rare ones.
+    small = image.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
+    small.save(_IMAGES / name, optimize=True)
     print(_IMAGES / name, image.size)
 
 

@@ -44,7 +44,7 @@ function* gaussian(node) {
   if (node.fields.length <= 1) return;
   yield element("h4", {}, "Correlations");
   yield matrix(node);
-  yield element("p", { class: "quiet" }, "rows and columns as listed; blue positive, red negative, pale none");
+  yield element("p", { class: "quiet" }, "rows and columns as listed; blue positive, red negative, faint weak");
 }
 
 function* children(node) {

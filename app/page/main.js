@@ -119,7 +119,7 @@ function markDrifts(events) {
 }
 
 function showNumbers(news) {
-  const from = Math.max(until - SECONDS, Math.min(until - LEAST_SECONDS, ...history.keys()));
+  const from = Math.max(until - SECONDS, Math.min(until - LEAST_SECONDS, ...busySeconds()));
   const rows = Array.from({ length: until - from }, (_, i) => history.get(from + i));
   const known = rows.filter(Boolean);
   const sum = (name, some = known) => some.reduce((before, row) => before + row[name], 0);
@@ -138,6 +138,11 @@ function showNumbers(news) {
   charts.throughput.show(rows, from, `Throughput: ${count(rate)} records a second`);
   charts.lag.show(rows, from, `Lag: ${count(lag)} records`);
   charts.likelihood.show(rows, from, `Log-likelihood: median ${nats(usual)} nats`);
+}
+
+/** The seconds in which something was done: a worker's idle start is not worth a picture. */
+function* busySeconds() {
+  for (const [second, row] of history) if (row.scored + row.rejected + row.replayed > 0) yield second;
 }
 
 const nodes = (partition) => Object.values(partition.nodes).reduce((sum, some) => sum + some, 0);

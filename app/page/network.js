@@ -218,8 +218,11 @@ export class NetworkView {
 
   #draw() {
     const { context, width, height } = sharp(this.canvas);
+    const theme = colours();
+    context.fillStyle = theme.card;
+    context.fillRect(0, 0, width, height);
     if (!this.root) return;
-    const drawing = new Drawing(context, colours(), this.camera, width, height, this.chosen);
+    const drawing = new Drawing(context, theme, this.camera, width, height, this.chosen);
     for (const node of this.size.shown) drawing.edges(node);
     this.canvas.dataset.drawn = this.size.shown.filter((node) => drawing.node(node)).length;
   }

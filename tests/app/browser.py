@@ -91,6 +91,11 @@ class Page:
     def run(self, script: str) -> Any:
         return self.browser.execute_script(script)
 
+    def theme(self, name: str) -> None:
+        """Prefer a light or a dark page."""
+        feature = {"name": "prefers-color-scheme", "value": name}
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
     def pixels(self, selector: str, colour: str) -> int:
         """Count a canvas's pixels that have one of the style sheet's colours."""
         return int(self.run(_COUNT_PIXELS % (selector, colour)))

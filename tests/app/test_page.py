@@ -96,6 +96,10 @@ def test_numbers_and_charts_follow_the_records(topics, client, start_worker, pag
     client.send(topic_name, _rows(600, seed=1, partition=1))
     page.wait_until(lambda: page.number("#nodes") > nodes, "aware of the second network")
     page.wait_until(lambda: page.pixels("#throughput canvas", "blue") > drawn, "drawing more")
+    page.theme("dark")  # other colours by the same names
+    page.wait_until(lambda: page.pixels("#throughput canvas", "blue") > 0, "dark")
+    page.wait_until(lambda: page.pixels("#tree", "card") > 0, "dark as well")
+    page.theme("light")
     assert page.errors() == []
 
 
