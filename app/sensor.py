@@ -6,6 +6,7 @@ names offsets like counts. Its rebalances are rebalances.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from faust import Sensor
@@ -14,6 +15,8 @@ from prometheus_client import Counter
 
 class RebalanceSensor(Sensor):
     """Counts the rebalances that a worker takes part in."""
+
+    logger = logging.getLogger("faust")  # it is a service, whose start Faust logs
 
     def __init__(self, rebalances: Counter) -> None:
         super().__init__()
