@@ -107,6 +107,11 @@ app = faust.App(
     topic_allow_declare=False,
     topic_disable_leader=True,
 )
+
+@app.page("/")
+async def home(view, request):
+    return view.web.text("own page")
+
 attach(app, settings)
 own = app.topic(os.environ["OWN_TOPIC"], value_type=bytes, value_serializer="raw")
 
@@ -119,7 +124,7 @@ app.main()
 """
 
 
-def test_scoring_attaches_to_an_app_with_agents_of_its_own(
+def test_scoring_attaches_to_an_app_with_agents_and_a_page_of_its_own(
     topics, broker, client, settings, start_worker, tmp_path, monkeypatch
 ):
     own = f"{settings.app_id}.own"
@@ -132,5 +137,7 @@ def test_scoring_attaches_to_an_app_with_agents_of_its_own(
     script = [str(tmp_path / "own_app.py"), "worker", "-l", "warn"]
     worker = start_worker(command=script).wait_ready().wait_records(2)
     worker.wait_until(lambda: "own agent: two" in worker.log(), "done with its own topic")
+    assert worker.get("/") == (200, "own page")
+    assert "waiting_for" in worker.get("/live")[1]
     assert worker.terminate() == 0
     assert len(client.read(settings.scores_topic)) == 2
