@@ -174,6 +174,34 @@ def winner(logs):
     return best
 
 
+class Background(Sum):
+    """A Gaussian that learns every row, and wider ones of the same shape."""
+
+    def __init__(self, scope, moments, model):
+        super().__init__(scope, 0)
+        for widening in (1, 2, 4, 8):
+            self.add(MultivariateLeaf(scope, widen(moments, widening), model), 0)
+
+    def update(self, rows, parent, grow):
+        prior = [n + 1 for n in self.counts]
+        for row in rows:
+            logs = [child.log_density(row) for child in self.children]
+            shares = [p * math.exp(log - max(logs)) for p, log in zip(prior, logs, strict=True)]
+            self.counts = [n + s / sum(shares) for n, s in zip(self.counts, shares, strict=True)]
+        self.n += len(rows)
+        first, *others = self.children
+        first.update(rows, self, False)
+        for child, widening in zip(others, (2, 4, 8), strict=True):
+            child.moments = widen(first.moments, widening)
+            child.mend()
+
+
+def widen(moments, widening):
+    wider = moments.restrict(list(moments.mean))
+    wider.cov = {pair: widening**2 * value for pair, value in moments.cov.items()}
+    return wider
+
+
 class RootWithBackground(Sum):
     """A root whose first child takes every row, and weight where it is the best of all."""
 
@@ -182,7 +210,7 @@ class RootWithBackground(Sum):
         moments = Moments(scope)
         moments.cov = {(v, w): float(v == w) for v, w in moments.cov}
         moments.seen = dict.fromkeys(moments.seen, 1)
-        self.add(MultivariateLeaf(scope, moments, model), 0)
+        self.add(Background(scope, moments, model), 0)
 
     def update(self, rows, parent, grow):
         background, *components = self.children
