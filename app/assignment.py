@@ -13,10 +13,9 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from .batching import RecordBatch
-from .contact import Contact
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
-from .log_watch import is_overtaken, made_anew
+from .log_watch import is_overtaken
 from .logs import at
 from .metrics import Metrics
 from .opening import Opener
@@ -33,15 +32,8 @@ logger = logging.getLogger(__name__)
 # broker. Together with those in Faust's buffer they bound the memory.
 _BATCHES_IN_WORK = 16
 _RETRY_SECONDS = 1.0
-# How often to look for topics that were made anew, and for outputs' partitions that are lacking.
+# How often to look whether an output topic got the partitions that it lacks.
 _TOPICS_SECONDS = 5.0
-# How often to look which snapshots are due.
-_SNAPSHOT_SECONDS = 1.0
-# How often to ask the broker how far the logs have grown, and how long to wait for an answer.
-_WATCH_SECONDS = 1.0
-_ANSWER_SECONDS = 5.0
-# How often to measure the networks, each as expensive as a few records.
-_MEASURE_SECONDS = 1.0
 # At the end of the work the others wait: snapshots that take longer are left to the next worker.
 _LAST_SNAPSHOTS_SECONDS = 5.0
 
@@ -65,8 +57,6 @@ class Assignment:
         Keeps the snapshots.
     metrics
         Where everything is counted.
-    contact
-        Is told when the broker answers.
     crash
         Ends the app after an error that nothing can be done about.
     """
@@ -80,7 +70,6 @@ class Assignment:
         producers: Producers,
         store: SnapshotStore,
         metrics: Metrics,
-        contact: Contact,
         crash: Callable[[BaseException], Awaitable[None]],
     ) -> None:
         self.held: dict[TP, HeldPartition] = {}
@@ -93,7 +82,6 @@ class Assignment:
         self._producers = producers
         self._store = store
         self._metrics = metrics
-        self._contact = contact
         self._crash = crash
         # One thread: the kernels release the GIL, so that the event loop runs beside it.
         self._compute = ThreadPoolExecutor(1, "oslrau-compute")
@@ -168,58 +156,8 @@ class Assignment:
                 partition.committed = offset
             return True
 
-    async def look_after(self) -> None:
-        """Commit, and sum up what was rejected, now and then, for ever."""
-        while True:
-            await asyncio.sleep(self._settings.commit_interval)
-            await self.commit(list(self.held.values()))
-            for partition in self.held.values():
-                partition.rejections.sum_up()
-
-    async def watch_logs(self) -> None:
-        """Look at the lag now and then, for ever."""
-        while True:
-            await self.measure_lag()
-            await asyncio.sleep(_WATCH_SECONDS)
-
-    async def measure_networks(self) -> None:
-        """Look at the sizes of the networks now and then, for ever."""
-        while True:
-            for partition in list(self.held.values()):
-                await partition.measure_network()
-            await asyncio.sleep(_MEASURE_SECONDS)
-
-    async def keep_snapshots(self) -> None:
-        """Take the snapshots that are due, one after the other, for ever."""
-        while True:
-            await asyncio.sleep(min(_SNAPSHOT_SECONDS, self._settings.snapshot_interval))
-            for tp, partition in list(self.held.items()):
-                if self.held.get(tp) is partition:  # else it was taken away meanwhile
-                    await self._keep(partition)
-
-    async def watch_topics(self) -> None:
-        """Look for topics that were made anew, now and then, for ever."""
-        while True:
-            await asyncio.sleep(_TOPICS_SECONDS)
-            for partition in await made_anew(self._consumer, self.held):
-                async with partition.lock:
-                    self._open_anew(partition, "its topic was deleted and made anew")
-
-    async def measure_lag(self) -> None:
-        """Ask how far the logs have grown, if only to see whether the broker answers."""
-        offsets = {tp: partition.next_offset for tp, partition in self.held.items()}
-        try:
-            asked = self._consumer.lags(offsets or {TP(self._settings.source_topics[0], 0): 0})
-            lags = await asyncio.wait_for(asked, _ANSWER_SECONDS)
-        except (TimeoutError, KafkaError) as error:
-            logger.debug("no lag this time: %r", error)
-            return
-        self._contact.note()
-        for tp, records in lags.items():
-            if tp in self.held:
-                self.held[tp].note_lag(records)
-
-    async def _keep(self, partition: HeldPartition, *, now: bool = False) -> None:
+    async def keep(self, partition: HeldPartition, *, now: bool = False) -> None:
+        """Save a snapshot of a partition where one is due, or `now`."""
         if self._settings.snapshots == "off":
             return
         try:
@@ -227,8 +165,15 @@ class Assignment:
         except LostPartitionError as error:
             self._lose(partition, error)
 
+    def open_anew(self, partition: HeldPartition, reason: str) -> None:
+        """Have the partition's state compared with what its log has become; under its lock."""
+        if self.held.get(partition.tp) is partition:
+            logger.warning("%s/%d: opened again, %s", *partition.tp, reason, extra=at(partition.tp))
+            self._kept[partition.tp] = self.held.pop(partition.tp)
+            self._begin_opening(self._open(frozenset({partition.tp})))
+
     async def _keep_last(self, partitions: Iterable[HeldPartition]) -> None:
-        tasks = [asyncio.create_task(self._keep(partition, now=True)) for partition in partitions]
+        tasks = [asyncio.create_task(self.keep(partition, now=True)) for partition in partitions]
         if not tasks:
             return
         _, unfinished = await asyncio.wait(tasks, timeout=_LAST_SNAPSHOTS_SECONDS)
@@ -296,13 +241,6 @@ class Assignment:
         await asyncio.sleep(seconds)
         await self._open(partitions)
 
-    def _open_anew(self, partition: HeldPartition, reason: str) -> None:
-        """Have the partition's state compared with what its log has become; under its lock."""
-        if self.held.get(partition.tp) is partition:
-            logger.warning("%s/%d: opened again, %s", *partition.tp, reason, extra=at(partition.tp))
-            self._kept[partition.tp] = self.held.pop(partition.tp)
-            self._begin_opening(self._open(frozenset({partition.tp})))
-
     async def _read(self) -> None:
         positions = {tp: partition.next_offset for tp, partition in self.held.items()}
         await self._consumer.read_from(positions)
@@ -312,7 +250,7 @@ class Assignment:
             if self.held.get(partition.tp) is partition:
                 try:
                     if await is_overtaken(self._consumer, partition, batch):
-                        self._open_anew(partition, "its log has lost what was to be read next")
+                        self.open_anew(partition, "its log has lost what was to be read next")
                         return
                     await partition.process(batch)
                 except LostPartitionError as error:

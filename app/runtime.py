@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from faust.types import TP
 from prometheus_client import CollectorRegistry
@@ -17,6 +16,7 @@ from .batching import RecordBatch
 from .contact import Contact
 from .delivery import delivery
 from .emitter import Emitter
+from .housekeeping import Housekeeping
 from .metrics import Metrics
 from .security import client_arguments
 from .settings import Settings
@@ -108,17 +108,10 @@ class Runtime:
             self._producers,
             snapshot_store(self.settings, self._producers),
             self.metrics,
-            self.contact,
             self._crash,
         )
-        for call in (
-            self.assignment.look_after(),
-            self.assignment.watch_logs(),
-            self.assignment.measure_networks(),
-            self.assignment.keep_snapshots(),
-            self.assignment.watch_topics(),
-        ):
-            self._housekeeping.append(asyncio.create_task(self._guard(call)))
+        own = Housekeeping(self.assignment, self.settings, consumer, self.contact)
+        self._housekeeping = [asyncio.create_task(self._guard(each)) for each in own.chores()]
         self.preparing = None
         logger.info("ready to join the group %s", self.settings.app_id)
 
@@ -152,7 +145,7 @@ class Runtime:
             raise RuntimeError("the worker has not been started")
         return self.assignment
 
-    async def _guard(self, call: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, call: Awaitable[None]) -> None:
         try:
             await call
         except Exception as error:  # nothing of this may end unseen

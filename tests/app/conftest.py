@@ -25,7 +25,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.settings import Settings
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 
 

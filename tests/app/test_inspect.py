@@ -91,6 +91,34 @@ def test_an_exported_snapshot_seeds_another_partition(
     worker.terminate()
 
 
+def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
+    scored, inspect, client, start_worker, settings, topic_name, tmp_path
+):
+    file = tmp_path / "seed"
+    assert inspect("--partition", f"{topic_name}/0", "--export", file)[0] == 0
+    new = {"app_id": f"{topic_name}-new"}
+    to = ("--partition", f"{topic_name}/0", "--import", file)
+    code, text = inspect(*to, **new)
+    assert code == 0 and text.endswith("nothing is changed without --yes\n")
+    assert f"{topic_name}/0: goes on from offset 300 with a model of 300 records" in text
+    assert inspect(**new) == (0, "no snapshots\n")
+    assert inspect(*to, "--yes", **new)[0] == 0
+    _fill(client, topic_name, 100)
+    worker = start_worker(**new).wait_ready()
+    worker.wait_offsets(350)
+    assert worker.metric("oslrau_records_total") == 50 + 350  # the seeded one, and the other
+    assert [p["records"] for p in worker.model()] == [350, 350]
+    worker.terminate()
+
+
+def test_what_is_no_snapshot_is_not_imported(scored, inspect, topic_name, tmp_path):
+    file = tmp_path / "seed"
+    file.write_bytes(b"no snapshot")
+    code, text = inspect("--partition", f"{topic_name}/0", "--import", file)
+    assert code == 1 and f"file {file}: " in text
+    assert "Traceback" not in text
+
+
 def test_a_reset_says_what_it_would_do_and_does_it_with_yes(
     scored, inspect, start_worker, topic_name
 ):

@@ -150,4 +150,9 @@ def test_other_settings_are_refused_at_start_in_one_line(
     line = refused.log().splitlines()[-1]
     assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 100 was made with")
     assert "batch_size = 256, now 128" in line
+    refused = start_worker(features="a,b", log_level="ERROR")
+    assert refused.wait() == 2
+    line = refused.log().splitlines()[-1]
+    assert "features = 'auto', now ['a', 'b']" in line
+    assert "another app_id" in line and "inspect --forget" in line
     assert start_worker().wait_ready().terminate() == 0
