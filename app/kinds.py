@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,8 @@ class Kind:
 
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+# As the learner names them, which takes long to import.
+TRANSFORM_NAMES = ("log", "log1p", "asinh")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -104,6 +106,18 @@ def _read_field(value: Any) -> str:
     return str(value)
 
 
+def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, str):
+        pairs = [tuple(part.rsplit("=", 1)) for part in _listed(value) if part]
+    else:
+        pairs = [tuple(pair) for pair in value]
+    found = {_read_field(field.strip()): name.strip() for field, name in pairs}
+    _require(len(found) == len(pairs) and all(name in TRANSFORM_NAMES for name in found.values()))
+    return tuple(sorted(found.items()))
+
+
 def _read_start(value: Any) -> str:
     if value in ("earliest", "latest"):
         return str(value)
@@ -147,6 +161,9 @@ TEXT = Kind("a non-empty text", _read_text)
 TOPIC = Kind("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
 TOPICS = Kind("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
 FEATURES = Kind('"auto" or a list of distinct field names', _read_features)
+TRANSFORMS = Kind(
+    f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
+)
 START = Kind(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
 )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
+from faust_oslrau.learner.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     DecodedBlock,
     FeatureDecoder,
@@ -76,7 +77,7 @@ class PartitionPipeline:
         self.next_offset: int | None = None
         self.scorer: StreamScorer | None = None
         self._settings = settings
-        self._decoder = FeatureDecoder(settings.chosen_fields, settings.max_record_bytes)
+        self._decoder = new_decoder(settings, settings.chosen_fields)
 
     @classmethod
     def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
@@ -92,7 +93,7 @@ class PartitionPipeline:
         check_settings(snapshot, settings)
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
         pipeline.next_offset = snapshot.next_offset
-        pipeline._decoder = FeatureDecoder(snapshot.fields, settings.max_record_bytes)
+        pipeline._decoder = new_decoder(settings, snapshot.fields)
         if snapshot.scorer is not None:
             pipeline.scorer = StreamScorer.from_bytes(snapshot.scorer)
             pipeline.scorer.learning = settings.learning
@@ -177,7 +178,7 @@ class PartitionPipeline:
         if self.scorer is None:
             if self.fields is None:
                 return _NOTHING_SCORED
-            self.scorer = new_scorer(self._settings)
+            self.scorer = new_scorer(self._settings, self.fields)
         return self.scorer.process(rows)
 
     def _encode(
@@ -222,13 +223,21 @@ class PartitionPipeline:
         return [dead_letter(records[i], rejection, limit) for i, rejection in decoded.rejected]
 
 
-def new_scorer(settings: Settings) -> StreamScorer:
+def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
+    """Return the decoder of a partition, which takes what the fields' transforms take."""
+    bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
+    return FeatureDecoder(fields, settings.max_record_bytes, bounds)
+
+
+def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
     """Return the scorer of a partition that begins."""
+    names = dict(settings.transforms)
     return StreamScorer(
         OSLRAU(**asdict(settings.learner)),
         settings.batch_size,
         settings.alarm_rate,
         learning=settings.learning,
+        transforms={at: names[field] for at, field in enumerate(fields) if field in names},
     )
 
 

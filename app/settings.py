@@ -20,6 +20,7 @@ from .kinds import (
     TEXT,
     TOPIC,
     TOPICS,
+    TRANSFORMS,
     choice,
     integer,
     number,
@@ -109,6 +110,7 @@ class Settings(Section):
     app_id: str = setting("faust-oslrau", TOPIC)
     source_topics: tuple[str, ...] = setting(("features",), TOPICS)
     features: str | tuple[str, ...] = setting("auto", FEATURES)
+    transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)
@@ -136,8 +138,13 @@ class Settings(Section):
     security: SecuritySettings = field(default_factory=SecuritySettings)
 
     def __post_init__(self) -> None:
-        """Check the fields, then that no topic has two roles."""
+        """Check the fields, then that they go together, and that no topic has two roles."""
         Section.__post_init__(self)
+        for name, _ in self.transforms:
+            if self.chosen_fields and name not in self.chosen_fields:
+                raise SettingsError(
+                    f"setting transforms: expected fields of the setting features, got {name}"
+                )
         taken = set(self.source_topics)
         for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots_topic"):
             topic = getattr(self, name)

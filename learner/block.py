@@ -80,7 +80,8 @@ class BlockMaker:
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
-    def finish(self, drift: float) -> ScoredBlock:
-        """Return the block, with the drift statistic after it."""
-        whole = {"blame": Blame.joined(self.blame), "changes": tuple(self.changes), "drift": drift}
+    def finish(self, given: FloatArray, drift: float) -> ScoredBlock:
+        """Return the block of the rows as ``given``, with the drift statistic after it."""
+        blame = Blame.joined(self.blame)._replace(value=given[self.is_anomaly])
+        whole = {"blame": blame, "changes": tuple(self.changes), "drift": drift}
         return ScoredBlock(**{**vars(self), **whole})

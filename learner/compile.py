@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .oslrau import OSLRAU
+from .transforms import Transforms
 
 
 def compile_kernels() -> None:
@@ -16,3 +17,5 @@ def compile_kernels() -> None:
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)
+    transforms = Transforms({0: "asinh"})
+    transforms.log_slope(transforms.undo(transforms.apply(rows)))

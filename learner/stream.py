@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from .missing import Missing
 from .oslrau import OSLRAU
 from .protocol import Learner
 from .state import pack, unpack
+from .transforms import Transforms
 
 FloatArray = NDArray[np.float64]
 
@@ -48,6 +50,9 @@ class StreamScorer:
         Largest p-value of an anomaly, in (0, 1).
     learning
         False scores with the learner as it is.
+    transforms
+        By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
+        values; scores stay in the fields' own units.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class StreamScorer:
         alarm_rate: float = 0.001,
         *,
         learning: bool = True,
+        transforms: Mapping[int, str] | None = None,
     ) -> None:
         if batch_size < FIRST_BATCH:
             raise InvalidParameterError(
@@ -93,6 +99,7 @@ class StreamScorer:
         self.learning = learning
         self.n_records = 0
         self._n_fields: int | None = None
+        self._transforms = Transforms(transforms or {})
         self._calibration = Calibration()
         self._guard = Guard()
         self._drift = Drift()
@@ -108,10 +115,12 @@ class StreamScorer:
         Raises
         ------
         InvalidInputError
-            ``X`` is not a matrix of finite or missing numbers with as many columns as before.
+            ``X`` is not a matrix of finite or missing numbers with as many columns as before,
+            or holds a value that its column's transform does not take.
         """
-        rows = np.array(X, dtype=np.float64, order="C")
-        self._check(rows)
+        given = np.array(X, dtype=np.float64, order="C")
+        self._check(given)
+        rows = self._transforms.apply(given)
         block = BlockMaker(*rows.shape)
         start = 0
         while start < len(rows):
@@ -121,7 +130,7 @@ class StreamScorer:
             if self._until_boundary == 0:
                 self._learn(block, stop - 1)
             start = stop
-        return block.finish(self._drift.statistic)
+        return block.finish(given, self._drift.statistic)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, pending records too, so that it can go on to the same bits."""
@@ -132,6 +141,7 @@ class StreamScorer:
             "batch_size": self.batch_size,
             "alarm_rate": self.alarm_rate,
             "learning": self.learning,
+            "transforms": list(self._transforms.names.items()),
             "n_records": self.n_records,
             "next_batch": self._next_batch,
             "far_accepted": self._guard.accepted,
@@ -172,7 +182,11 @@ class StreamScorer:
         try:
             model = learner.from_bytes(arrays["learner"].tobytes())
             scorer = cls(
-                model, values["batch_size"], values["alarm_rate"], learning=values["learning"]
+                model,
+                values["batch_size"],
+                values["alarm_rate"],
+                learning=values["learning"],
+                transforms=dict(values["transforms"]),
             )
             scorer._restore(values, arrays)
         except StateError:
@@ -220,9 +234,9 @@ class StreamScorer:
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self.learner.n_records_ > 0:
-            log_likelihood = self.learner.score_samples(rows)
+            log_likelihood = self._log_density(rows)
             scores = self._missing.comparable(
-                rows, log_likelihood, self._calibration.usual, self.learner.score_samples
+                rows, log_likelihood, self._calibration.usual, self._log_density
             )
             p_value = self._calibration.p_value(scores)
             is_anomaly = p_value <= self.alarm_rate
@@ -234,10 +248,16 @@ class StreamScorer:
         block.score_seconds += perf_counter() - began
         return scores
 
+    def _log_density(self, rows: FloatArray) -> FloatArray:
+        """Return that of transformed rows (m, d), in the fields' own units."""
+        scores = self.learner.score_samples(rows)
+        return scores + self._transforms.log_jacobian(rows) if self._transforms.names else scores
+
     def _blame(self, rows: FloatArray, score: FloatArray) -> Blame:
-        return blame(
+        found = blame(
             self.learner, rows, score, lambda s: self._calibration.p_value(s) > self.alarm_rate
         )
+        return self._transforms.undo_blame(found)
 
     def _collect(self, rows: FloatArray, scores: FloatArray) -> None:
         """Keep scored rows for the next boundary."""

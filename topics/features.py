@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from .fields import find, is_number, numeric_fields, parent_of, tuple_getter
-from .rejections import Reason, Rejection, reject_field, reject_value
+from .rejections import Reason, Rejection, reject_field, reject_range, reject_value
 
 # A row of k numbers costs the learner k * k; more are hardly meant, rather a list in disguise.
 MAX_AUTO_FIELDS = 1024
@@ -39,11 +40,18 @@ class FeatureDecoder:
     """Decodes one partition's values; without `fields`, its first valid record chooses them.
 
     A record is valid where it is a JSON object of at most `max_bytes` bytes in which every chosen
-    field is a number, a boolean (0 or 1), null or absent, and at least one is a number.
+    field is a number, a boolean (0 or 1), null or absent, and at least one is a number. Numbers
+    of a field in ``bounds`` have to be greater than its bound.
     """
 
-    def __init__(self, fields: Sequence[str] | None, max_bytes: int) -> None:
+    def __init__(
+        self,
+        fields: Sequence[str] | None,
+        max_bytes: int,
+        bounds: Mapping[str, float] | None = None,
+    ) -> None:
         self._max_bytes = max_bytes
+        self._bounds = dict(bounds or {})
         self.fields: tuple[str, ...] | None = None
         if fields is not None:
             self._choose(tuple(fields))
@@ -70,7 +78,23 @@ class FeatureDecoder:
                 positions.append(position)
             else:
                 rejected.append((position, row))
-        return DecodedBlock(self._matrix(packed), positions, rejected)
+        return self._within_bounds(DecodedBlock(self._matrix(packed), positions, rejected))
+
+    def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
+        """Reject the rows with a number that is not above its field's bound."""
+        fields, rows = self.fields or (), block.rows
+        bounds = [(column, self._bounds[f]) for column, f in enumerate(fields) if f in self._bounds]
+        bad = {
+            row: reject_range(fields[column], rows[row, column], bound)
+            for column, bound in reversed(bounds)
+            for row in np.flatnonzero(rows[:, column] <= bound).tolist()
+        }
+        if not bad:
+            return block
+        rejected = block.rejected + [(block.positions[row], bad[row]) for row in bad]
+        kept = [row for row in range(len(rows)) if row not in bad]
+        positions = [block.positions[row] for row in kept]
+        return DecodedBlock(rows[kept], positions, sorted(rejected, key=itemgetter(0)))
 
     def _reject_until_chosen(self, values: Sequence[bytes | None]) -> list[tuple[int, Rejection]]:
         rejected: list[tuple[int, Rejection]] = []

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     NOT_AN_OBJECT = "not_an_object"
     NOT_A_NUMBER = "not_a_number"
     NOT_FINITE = "not_finite"
+    OUT_OF_RANGE = "out_of_range"
     NO_FEATURES = "no_features"
 
 
@@ -58,6 +59,13 @@ def reject_field(field: str, content: object) -> Rejection:
     """Return the rejection of a chosen field that holds `content` where a number should be."""
     found = JSON_TYPES[type(content)]
     return Rejection(Reason.NOT_A_NUMBER, f"expected a number in field {field!r}, got {found}")
+
+
+def reject_range(field: str, content: float, bound: float) -> Rejection:
+    """Return the rejection of a chosen field that holds no more than its lower bound."""
+    return Rejection(
+        Reason.OUT_OF_RANGE, f"expected more than {bound:g} in field {field!r}, got {content:g}"
+    )
 
 
 def _reject_text(value: bytes, error: orjson.JSONDecodeError) -> Rejection:

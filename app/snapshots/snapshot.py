@@ -100,6 +100,7 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "features": features if isinstance(features, str) else list(features),
         "batch_size": settings.batch_size,
         "alarm_rate": settings.alarm_rate,
+        "transforms": dict(settings.transforms),
     }
     return found | {f"learner.{name}": value for name, value in asdict(settings.learner).items()}
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from faust_oslrau.app.partition import STAGES, PartitionPipeline
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.snapshots.snapshot import IncompatibleSnapshotError
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
@@ -225,3 +226,24 @@ def test_a_drift_is_one_event_at_the_record_that_completed_it():
         assert content["statistic"] >= 1 and 0 < content["records"] <= 3 * 256
     assert blocks[0].events == [message for block in pieces for message in block.events]
     assert blocks[0].drift == pieces[-1].drift < 1
+
+
+def test_transformed_fields_are_scored_in_their_units_and_rejected_out_of_range():
+    rng = np.random.default_rng(8)
+    rows = np.exp(rng.normal(size=(2000, 2)) * 2)
+    rows[1500, 1] = 0.0
+    records = as_records([orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()])
+    plain = PartitionPipeline("features", 2, Settings()).process(records)
+    chosen = Settings(transforms="b=log")
+    pipeline = PartitionPipeline("features", 2, chosen)
+    first = pipeline.process(records[:1000])
+    restored = PartitionPipeline.restored(pipeline.snapshot(0, 1000), chosen)
+    second = restored.process(records[1000:])
+    alone = StreamScorer(OSLRAU(), transforms={1: "log"}).process(np.delete(rows, 1500, axis=0))
+    joined_scores = np.concatenate([first.log_likelihood, second.log_likelihood])
+    np.testing.assert_array_equal(joined_scores, alone.log_likelihood)
+    assert np.nanmean(joined_scores) > np.nanmean(plain.log_likelihood)
+    assert dict(second.reasons) == {"out_of_range": 1}
+    assert second.dead_letters[0].offset == 1500
+    with pytest.raises(IncompatibleSnapshotError, match="transforms"):
+        PartitionPipeline.restored(pipeline.snapshot(0, 1000), Settings(transforms="b=asinh"))

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.kinds import TRANSFORM_NAMES
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
 from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner.transforms import LOWER_BOUNDS
 
 SASL = {
     "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
@@ -102,6 +104,9 @@ def test_every_setting_can_be_given_in_the_environment():
         ("features", [], 'expected "auto" or a list of distinct field names'),
         ("features", ["x", "x"], "expected"),
         ("features", ["x", 3], "expected"),
+        ("transforms", "x=sqrt", "expected fields with one of log, log1p, asinh"),
+        ("transforms", "x", "expected fields with one of log"),
+        ("transforms", {"x": 3}, "expected fields with one of log"),
         ("features", ["\udcff"], "expected"),
         ("scores_topic", "..", "expected a topic name"),
         ("scores_topic", "features", "expected a topic of its own"),
@@ -229,3 +234,19 @@ def test_the_description_is_plain_data():
     described = describe(Settings(features=("x", "y")))
     assert described["features"] == ["x", "y"]
     assert described["learner"]["random_state"] == 0
+
+
+def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_path):
+    file = tmp_path / "worker.toml"
+    file.write_text('transforms = {"latency.ms" = "log1p", size = "log"}\n')
+    expected = (("latency.ms", "log1p"), ("size", "log"))
+    assert load_settings(file, {}).transforms == expected
+    given = {"OSLRAU_TRANSFORMS": "size=log, latency.ms=log1p"}
+    assert load_settings(None, given).transforms == expected
+    assert load_settings(None, {}).transforms == ()
+    assert tuple(LOWER_BOUNDS) == TRANSFORM_NAMES
+
+
+def test_a_transform_of_a_field_that_is_not_chosen_fails():
+    with pytest.raises(SettingsError, match="transforms: expected fields of the setting features"):
+        Settings(features=["a"], transforms={"b": "log"})

@@ -219,3 +219,24 @@ def naive_number(document, field):
         for key in field.split("."):
             content = content.get(key) if isinstance(content, dict) else None
     return math.nan if content is None else float(content)
+
+
+def test_numbers_not_above_their_fields_bound_are_rejected_and_named():
+    values = [
+        json.dumps(document).encode()
+        for document in (
+            {"a": 1, "b": -5},
+            {"a": 0, "b": 2},
+            {"b": 3},
+            {"a": -1, "b": -9},
+            {"a": 2},
+        )
+    ]
+    block = FeatureDecoder(("a", "b"), LIMIT, {"a": 0.0, "b": -8.0}).decode([*values, b"[]"])
+    assert block.positions == [0, 2, 4]
+    assert [(at, r.reason) for at, r in block.rejected] == [
+        (1, Reason.OUT_OF_RANGE),
+        (3, Reason.OUT_OF_RANGE),
+        (5, Reason.NOT_AN_OBJECT),
+    ]
+    assert block.rejected[0][1].detail == "expected more than 0 in field 'a', got 0"
