@@ -44,26 +44,24 @@ function query(parameters) {
   return new URLSearchParams({ ...place(), ...parameters }).toString();
 }
 
+/** The worker's answer, null where it has no such thing (any more). */
 async function ask(page, parameters) {
   const answer = await fetch(`${page}?${query(parameters)}`, { signal: AbortSignal.timeout(PATIENCE_MILLISECONDS) });
+  if (answer.status === 404) return null;
   if (!answer.ok) throw new Error(`${page}: ${answer.status}`);
   return answer.json();
 }
 
 async function look() {
   const asked = chosen.value;
-  try {
-    const news = await ask("live", { since: until });
-    if (asked !== chosen.value) return;
-    showState(news);
-    remember(news);
-    markDrifts(news.events);
-    showNumbers(news);
-    anomalies.add(news.anomalies);
-    await lookAtStructure(news.partitions);
-  } catch (error) {
-    if (asked === chosen.value) showLoss(error);
-  }
+  const news = await ask("live", { since: until }).catch(showLoss);
+  if (!news || asked !== chosen.value) return;
+  showState(news);
+  remember(news);
+  markDrifts(news.events);
+  showNumbers(news);
+  anomalies.add(news.anomalies);
+  await lookAtStructure(news.partitions);
 }
 
 function showState(news) {
@@ -160,7 +158,7 @@ async function lookAtStructure(partitions) {
   byId("update").classList.toggle("ready", isNew && network.wasTouched === true);
   const isDue = Date.now() / 1000 - drawn.at > STRUCTURE_SECONDS && total(mine) <= MOST_AGAIN;
   if (mine.length && (!network.root || (isNew && isDue && !network.wasTouched))) await drawStructure(mine);
-  if (!mine.length) setText(byId("network-note"), "nothing learned yet");
+  if (!network.root) setText(byId("network-note"), "nothing learned yet");
 }
 
 const learned = (partitions) => partitions.reduce((sum, partition) => sum + partition.records, 0);
@@ -170,26 +168,30 @@ async function drawStructure(mine) {
   const asked = chosen.value;
   const isNewer = network.root !== null && mine.length === drawn.partitions;
   const few = mine.length === 1 || total(mine) <= MOST_AT_FIRST;
-  const roots = await Promise.all(mine.map((partition) => (few ? read(partition) : later(partition))));
-  if (asked !== chosen.value) return;
+  const roots = (await Promise.all(mine.map((partition) => (few ? read(partition) : later(partition))))).filter(Boolean);
+  if (asked !== chosen.value || !roots.length) return;
   network.show(roots.length === 1 ? roots[0] : forest(roots, "this worker"), isNewer);
   drawn = { learned: learned(mine), at: Date.now() / 1000, partitions: mine.length };
   setText(byId("network-note"), `${count(total(mine))} nodes after ${count(learned(mine))} records`);
 }
 
 async function read({ topic, partition }) {
-  return Object.assign(readNetwork(await ask("model", { topic, partition })), { title: `${topic}/${partition}` });
+  const found = await ask("model", { topic, partition }).catch(showLoss);
+  return found && Object.assign(readNetwork(found), { title: `${topic}/${partition}` });
 }
 
 /** A network that is read when it is opened. */
 function later(found) {
   const title = `${found.topic}/${found.partition}`;
-  return unread(title, nodes(found), () => read(found).catch(showLoss));
+  return unread(title, nodes(found), () => read(found));
 }
 
 async function repeat() {
-  if (!document.hidden) await look();
-  setTimeout(repeat, POLL_MILLISECONDS);
+  try {
+    if (!document.hidden) await look();
+  } finally {
+    setTimeout(repeat, POLL_MILLISECONDS);
+  }
 }
 
 chosen.addEventListener("change", () => {
@@ -197,13 +199,9 @@ chosen.addEventListener("change", () => {
   look();
 });
 byId("update").addEventListener("click", async () => {
-  try {
-    const { partitions } = await ask("live", { since: until });
-    const mine = partitionsChosen(partitions).filter((partition) => nodes(partition) > 0);
-    if (mine.length) await drawStructure(mine);
-  } catch (error) {
-    showLoss(error);
-  }
+  const news = await ask("live", { since: until }).catch(showLoss);
+  const mine = partitionsChosen(news?.partitions ?? []).filter((partition) => nodes(partition) > 0);
+  if (mine.length) await drawStructure(mine);
 });
 byId("expand").addEventListener("click", () => network.root && network.expand());
 byId("collapse").addEventListener("click", () => network.root && network.collapse());
