@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from . import baselines, metrics, speed, studies, table1, toy
+from . import baselines, blame, metrics, speed, studies, table1, toy
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
 
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "baselines": baselines.run,
     "speed": speed.run,
     "metrics": metrics.run,
+    "blame": lambda plan: blame.run(plan.out, quick=False),
 }
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
