@@ -87,8 +87,8 @@ class Connection:
         # Not `wait_for`: it would wait for a producer that hangs on its way out.
         done, _ = await asyncio.wait({stopping}, timeout=_CLOSE_SECONDS)
         if done:
-            (ended,) = await asyncio.gather(stopping, return_exceptions=True)
-            logger.debug("the producer ended with %r", ended)
+            ended = await asyncio.gather(stopping, return_exceptions=True)
+            logger.debug("the producer ended with %r", ended[0])
         stopping.cancel()
         if not self._closed.done():
             self._closed.set_result(None)

@@ -8,7 +8,9 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from faust_oslrau.learner.errors import StateError
+from faust.types import TP
+
+from faust_oslrau.learner.errors import StateError, StateVersionError
 
 from .held_partition import HeldPartition, Send
 from .keeper import Keeper
@@ -17,7 +19,7 @@ from .metrics import Metrics
 from .partition import PartitionPipeline
 from .resume import PartitionLog, Resume, resume, resume_from
 from .settings import Settings
-from .snapshots import Snapshot, SnapshotStore, StoredSnapshot
+from .snapshots import IncompatibleSnapshotError, Snapshot, SnapshotStore, StoredSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +98,8 @@ class Opener:
         async for stored in self._store.load(log.tp):
             try:
                 restored = await self._read(log, stored)
+            except StateVersionError as error:
+                raise _of_another_version(log.tp, stored, error) from error
             except StateError as error:
                 metrics.count_snapshot_failure("damaged")
                 logger.error("snapshot %s is left out: %s", stored.where, error, extra=at(log.tp))
@@ -145,3 +149,12 @@ class Opener:
         metrics = self._metrics.of_partition(*log.tp)
         keeper = Keeper(log.tp, found.start, self._store, self._settings, metrics)
         return HeldPartition(log.tp, pipeline, found, self._compute, self._send, metrics, keeper)
+
+
+def _of_another_version(tp: TP, stored: StoredSnapshot, error: Exception) -> Exception:
+    # Not left out like a damaged one: a new model would be learned over one that is whole.
+    return IncompatibleSnapshotError(
+        f"the snapshot of {tp.topic}/{tp.partition} at offset {stored.next_offset} is of another "
+        f"version, {error}: go back to that version, begin anew with another app_id, or forget "
+        "the model with `faust-oslrau inspect --forget`"
+    )

@@ -223,7 +223,7 @@ async def _abort(connection: Connection) -> None:
     aborting = asyncio.create_task(connection.producer.abort_transaction())
     done, _ = await asyncio.wait({aborting}, timeout=_ABORT_SECONDS)
     if done:
-        (ended,) = await asyncio.gather(aborting, return_exceptions=True)
-        logger.debug("aborted: %r", ended)
+        ended = await asyncio.gather(aborting, return_exceptions=True)
+        logger.debug("aborted: %r", ended[0])
     aborting.cancel()
     await connection.close()

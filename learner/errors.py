@@ -21,3 +21,7 @@ class NotFittedError(LearnerError):
 
 class StateError(LearnerError):
     """Bytes that hold no state this version can read."""
+
+
+class StateVersionError(StateError):
+    """A whole state, of a format that this version does not read."""

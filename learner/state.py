@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import StateError
+from .errors import StateError, StateVersionError
 
 FORMAT_VERSION = 1
 MAGIC = b"oslrau\0" + bytes([FORMAT_VERSION])
@@ -71,7 +71,7 @@ def _checked_body(data: bytes) -> bytes:
     if len(data) < least or data[: len(MAGIC) - 1] != MAGIC[:-1]:
         raise StateError(f"state: expected the magic {MAGIC[:-1]!r}, got {bytes(data[:8])!r}")
     if data[len(MAGIC) - 1] != FORMAT_VERSION:
-        raise StateError(
+        raise StateVersionError(
             f"state: expected format version {FORMAT_VERSION}, got {data[len(MAGIC) - 1]}"
         )
     body, digest = bytes(data[:-DIGEST_SIZE]), bytes(data[-DIGEST_SIZE:])

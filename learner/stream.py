@@ -13,7 +13,7 @@ from .blame import Blame, blame
 from .block import BlockMaker, ScoredBlock
 from .calibration import Calibration
 from .drift import Drift
-from .errors import InvalidInputError, InvalidParameterError, StateError
+from .errors import InvalidInputError, InvalidParameterError, StateError, StateVersionError
 from .guard import Guard
 from .missing import Missing
 from .oslrau import OSLRAU
@@ -178,7 +178,9 @@ class StreamScorer:
         values, arrays = unpack(data, "StreamScorer")
         found = values.get("format", 1)
         if found != STATE_FORMAT:
-            raise StateError(f"state: expected format {STATE_FORMAT} of a scorer, got {found!r}")
+            raise StateVersionError(
+                f"state: expected format {STATE_FORMAT} of a scorer, got {found!r}"
+            )
         try:
             model = learner.from_bytes(arrays["learner"].tobytes())
             scorer = cls(

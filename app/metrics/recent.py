@@ -41,4 +41,5 @@ class Recent:
 
     def _known(self) -> NDArray[np.float64]:
         values = np.concatenate([np.empty(0), *self._parts])[-self._size :]
-        return values[~np.isnan(values)]
+        known: NDArray[np.float64] = values[~np.isnan(values)]
+        return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import orjson
 import pytest
@@ -162,3 +163,25 @@ def test_a_file_in_the_way_of_the_folder_is_named(tmp_path):
     (tmp_path / "app").write_bytes(b"")
     with pytest.raises(SnapshotError, match="app/features/3"):
         asyncio.run(FolderStore(tmp_path, "app").open(_TP))
+
+
+_GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("path", sorted(_GOLDEN.glob("*.bin")), ids=lambda path: path.stem)
+def test_a_snapshot_of_an_earlier_version_is_continued(path):
+    # Of the first 600 records below. A version that cannot go on with such a file has to say so
+    # in CHANGELOG.md, and to name the way out when it refuses: then this file makes way.
+    snapshot = Snapshot.from_bytes(path.read_bytes())
+    assert (snapshot.topic, snapshot.partition, snapshot.next_offset) == (*_TP, 600)
+    made_with = {name.removeprefix("learner."): v for name, v in snapshot.settings.items()}
+    known = {name: made_with[name] for name in LearnerSettings.__slots__ if name in made_with}
+    pipeline = PartitionPipeline.restored(snapshot, Settings(learner=LearnerSettings(**known)))
+    block = pipeline.process(_records(600, 1000))
+    scores = [orjson.loads(message.value) for message in block.scores]
+    assert [score["offset"] for score in scores] == list(range(600, 1000))
+    assert scores[0]["n_learned"] >= 496  # the records of whole batches before it
+    assert pipeline.snapshot(0, 1000).records == 1000
+    usual = sorted(score["log_likelihood"] for score in scores)[200]
+    clean = [orjson.loads(m.value) for m in _pipeline([]).process(_records(0, 1000)).scores]
+    assert usual == pytest.approx(sorted(s["log_likelihood"] for s in clean[600:])[200], abs=0.5)

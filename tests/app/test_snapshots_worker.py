@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
+from faust.types import TP
 
+from faust_oslrau.app.security import client_arguments
 from faust_oslrau.app.snapshots import Snapshot
+from faust_oslrau.app.stores import snapshot_store
+from faust_oslrau.app.transactions import Producers
 
 pytestmark = pytest.mark.real_kafka
 
@@ -137,6 +142,34 @@ def test_retention_that_overtook_the_worker_is_refused_or_passed_over_with_the_m
     assert worker.metric("oslrau_missing_offsets_total") == 100
     assert worker.model()[0]["records"] == 900
     worker.terminate()
+
+
+def test_a_snapshot_of_another_version_is_refused_and_kept(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(100))
+    start_worker().wait_records(100).terminate()
+    newest = newest_states(settings, 1)
+    _save(settings, TP(topic_name, 0), 101, newest[0][:7] + b"\x09" + newest[0][8:])
+    refused = start_worker()
+    assert refused.wait() == 2
+    line = refused.log().splitlines()[-1]
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 101 is of another ")
+    assert "expected format version 1, got 9" in line and "inspect --forget" in line
+    assert newest_states(settings, 1)[0][7] == 9
+
+
+def _save(settings, tp, next_offset, data):
+    async def save():
+        producers = Producers(settings.app_id, client_arguments(settings))
+        store = snapshot_store(settings, producers)
+        await producers.open(tp)
+        await store.open(tp)
+        await store.save(tp, next_offset, data)
+        await producers.close()
+
+    asyncio.run(save())
 
 
 def test_other_settings_are_refused_at_start_in_one_line(
