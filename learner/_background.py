@@ -10,7 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from ._jit import kernel
-from ._layout import BACKGROUND, MULTIVARIATE_LEAF, NIL, SUM, Array, block_length, product_block
+from ._layout import (
+    BACKGROUND,
+    MULTIVARIATE_LEAF,
+    NIL,
+    SUM,
+    UNSEEN,
+    Array,
+    block_length,
+    product_block,
+)
 from ._math import exp_nonpositive
 from ._moments import add_counts, refresh_multivariate, update_moments
 from ._structure import add_edge, new_block, new_node
@@ -27,10 +36,10 @@ def add_background(
 ) -> int:
     """Add a background N(0, I) over ``d`` variables, which counts as one observation."""
     background = new_node(header, nodes, SUM, 0, d, NIL)
-    for _ in WIDENINGS:
+    for widening in WIDENINGS:
         leaf = new_node(header, nodes, MULTIVARIATE_LEAF, 0, d, background)
         nodes[leaf]["stats"] = new_block(header, stats, block_length(MULTIVARIATE_LEAF, d))
-        add_edge(header, nodes, edges, background, leaf, 1.0)
+        add_edge(header, nodes, edges, background, leaf, 1.0 if widening == 1.0 else UNSEEN)
     header[BACKGROUND] = background
     start = nodes[edges[nodes[background]["first_edge"]]["child"]]["stats"]
     stats[start + d : start + 2 * d] = 1.0

@@ -180,15 +180,21 @@ class Background(Sum):
     def __init__(self, scope, moments, model):
         super().__init__(scope, 0)
         for widening in (1, 2, 4, 8):
-            self.add(MultivariateLeaf(scope, widen(moments, widening), model), 0)
+            self.children.append(MultivariateLeaf(scope, widen(moments, widening), model))
+        self.weights = [1.0, 1e-60, 1e-60, 1e-60]
+
+    def log_density(self, row):
+        logs = [child.log_density(row) for child in self.children]
+        parts = [w * math.exp(x - max(logs)) for w, x in zip(self.weights, logs, strict=True)]
+        return max(logs) + math.log(sum(parts) / sum(self.weights))
 
     def update(self, rows, parent, grow):
-        prior = [n + 1 for n in self.counts]
+        prior = self.weights
         for row in rows:
             logs = [child.log_density(row) for child in self.children]
             shares = [p * math.exp(log - max(logs)) for p, log in zip(prior, logs, strict=True)]
-            self.counts = [n + s / sum(shares) for n, s in zip(self.counts, shares, strict=True)]
-        self.n += len(rows)
+            gains = [share / sum(shares) for share in shares]
+            self.weights = [w + gain for w, gain in zip(self.weights, gains, strict=True)]
         first, *others = self.children
         first.update(rows, self, False)
         for child, widening in zip(others, (2, 4, 8), strict=True):
@@ -383,6 +389,8 @@ def forget(node, keep):
             setattr(node, name, getattr(node, name) * keep)
     if hasattr(node, "counts"):
         node.counts = [n * keep for n in node.counts]
+    if hasattr(node, "weights"):
+        node.weights = [max(weight * keep, 1e-60) for weight in node.weights]
     if hasattr(node, "moments"):
         node.moments.seen = {pair: n * keep for pair, n in node.moments.seen.items()}
     for child in getattr(node, "children", []):
