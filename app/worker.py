@@ -94,9 +94,8 @@ def attach(app: faust.App, settings: Settings) -> Runtime:
     """
     runtime = Runtime(settings, CollectorRegistry(), app.crash)
     app.transport = Transport(app.conf.broker_consumer, app, runtime)
-    topic = app.topic(
-        *settings.source_topics, schema=BatchSchema(), acks=False, maxsize=_BUFFERED_BATCHES
-    )
+    topic = app.topic(*settings.source_topics, schema=BatchSchema(), acks=False)
+    topic.maxsize = _BUFFERED_BATCHES  # Faust drops the argument of this name
 
     async def score(batches: Any) -> None:
         async for batch in batches:
