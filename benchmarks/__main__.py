@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
 
 import click
 
-from . import baselines, blame, metrics, speed, studies, table1, toy
+from . import (
+    baselines,
+    blame,
+    calibration,
+    drift,
+    metrics,
+    quality,
+    soon,
+    speed,
+    studies,
+    table1,
+    toy,
+)
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
 
 Benchmark = Callable[[Plan], None]
+Option = Callable[[Callable[..., None]], Callable[..., None]]
 
 BENCHMARKS: dict[str, Benchmark] = {
     "table1": table1.run,
@@ -23,11 +36,25 @@ BENCHMARKS: dict[str, Benchmark] = {
     "baselines": baselines.run,
     "speed": speed.run,
     "metrics": metrics.run,
-    "blame": lambda plan: blame.run(plan.out, quick=False),
 }
+
+STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
+    "quality": quality.run,
+    "drift": drift.run,
+    "soon": soon.run,
+    "calibration": calibration.run,
+    "blame": blame.run,
+}
+"""Those that generate their streams; each takes ``out`` and ``quick``."""
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)
+DATA = click.option(
+    "--data", "files", multiple=True, type=FILE,
+    help="Any CSV, npz or Parquet file, repeatable.",
+)  # fmt: skip
+OUT = click.option("--out", default=RESULTS, type=PATH, help="Folder of the results.")
+QUICK = click.option("--quick", is_flag=True, help="Small sizes, to try a benchmark out.")
 OPTIONS = [
     click.option(
         "--datasets", "folder", envvar="OSLRAU_DATASETS", default=FOLDER, type=PATH,
@@ -37,18 +64,13 @@ OPTIONS = [
         "--dataset", "names", multiple=True, type=click.Choice(PAPER_SETS),
         help="A data set of the paper, repeatable; without it and --data, all.",
     ),
-    click.option(
-        "--data", "files", multiple=True, type=FILE,
-        help="Any CSV, npz or Parquet file, repeatable.",
-    ),
+    DATA,
     click.option("--folds", default=N_FOLDS, show_default=True, help="Test folds."),
     click.option(
         "--large-folds", default=1, show_default=True,
         help="Test folds of data sets of a million rows or more.",
     ),
-    click.option(
-        "--out", default=RESULTS, type=PATH, help="Folder of the results."
-    ),
+    OUT,
 ]  # fmt: skip
 
 
@@ -63,18 +85,29 @@ def command(name: str, benchmark: Benchmark) -> click.Command:
     def callback(names: tuple[str, ...], files: tuple[Path, ...], **rest: object) -> None:
         benchmark(Plan(names=names or (() if files else PAPER_SETS), files=files, **rest))
 
-    decorated = reduce(lambda function, option: option(function), reversed(OPTIONS), callback)
-    return click.command(name, help=benchmark.__doc__)(decorated)
+    return with_options(name, callback, benchmark.__doc__, OPTIONS)
+
+
+def with_options(
+    name: str, callback: Callable[..., None], text: str | None, options: Sequence[Option]
+) -> click.Command:
+    decorated = reduce(lambda function, option: option(function), reversed(options), callback)
+    return click.command(name, help=text)(decorated)
 
 
 def everything(plan: Plan) -> None:
     """Run all of the others, one after the other."""
     for benchmark in BENCHMARKS.values():
         benchmark(plan)
+    for stream_benchmark in STREAM_BENCHMARKS.values():
+        stream_benchmark(out=plan.out, quick=False)
 
 
 for name, benchmark in [*BENCHMARKS.items(), ("all", everything)]:
     main.add_command(command(name, benchmark))
+for name, stream_benchmark in STREAM_BENCHMARKS.items():
+    options = [OUT, QUICK, DATA] if name == "calibration" else [OUT, QUICK]
+    main.add_command(with_options(name, stream_benchmark, stream_benchmark.__doc__, options))
 
 if __name__ == "__main__":
     main(prog_name="python -m benchmarks")

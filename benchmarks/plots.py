@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
+from numpy.typing import NDArray
 
 from faust_oslrau.learner import Network
 from faust_oslrau.learner._layout import LEAF, SUM
@@ -129,4 +130,67 @@ def plot_latency(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8)
+    save(path)
+
+
+def plot_rates(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    """Draw realised over nominal alarm rates against the nominal ones."""
+    _, ax = plt.subplots(figsize=(7, 4.5))
+    ax.axhline(1.0, color="0.3", linewidth=0.8)
+    ax.axhspan(0.85, 1.15, color="0.92")
+    for label, points in curves.items():
+        ax.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+    ax.set(xscale="log", xlabel="nominal alarm rate", ylabel="realised / nominal", ylim=(0, 2))
+    ax.legend(fontsize=8)
+    save(path)
+
+
+def plot_gains(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    """Draw the gain over independent Gaussians against the records learned."""
+    _, axes = plt.subplots(1, len(curves), figsize=(5 * len(curves), 4), squeeze=False)
+    for ax, (label, points) in zip(axes[0], curves.items(), strict=True):
+        ax.plot(*zip(*points, strict=True), marker="o", markersize=2)
+        ax.axhline(0.95 * points[-1][1], color="0.5", linewidth=0.8, linestyle="--")
+        ax.set(xscale="log", xlabel="records", ylabel="gain, nats per record", title=label)
+        ax.set_ylim(bottom=min(0.0, points[2][1]))
+    save(path)
+
+
+def plot_drift(
+    path: Path,
+    courses: Sequence[tuple[str, str, NDArray[np.float64], NDArray[np.float64], Sequence[int]]],
+    window: int,
+) -> None:
+    """Draw log-likelihood and alarm rate over time, a column for each stream."""
+    names = list(dict.fromkeys(course[0] for course in courses))
+    _, axes = plt.subplots(2, len(names), figsize=(4.5 * len(names), 6), sharex=True)
+    for (top, bottom), name in zip(axes.T, names, strict=True):
+        top.set_title(name)
+        for i, (_, label, levels, alarms, signals) in enumerate(
+            course for course in courses if course[0] == name
+        ):
+            time = (np.arange(len(levels)) + 0.5) * window
+            top.plot(time, levels, linewidth=0.9, label=label)
+            bottom.plot(time, np.maximum(alarms, 1e-3), linewidth=0.9)
+            bottom.plot(signals, [2e-3 * 1.3**i] * len(signals), "^", color=f"C{i}", markersize=4)
+        low = np.quantile([c[2][2:] for c in courses if c[0] == name], 0.02)
+        top.set_ylim(bottom=low - 1)
+        bottom.set(yscale="log", xlabel="records")
+    axes[0, 0].set_ylabel("log-likelihood")
+    axes[1, 0].set_ylabel("share of p-values up to 0.01 (^: drift signal)")
+    axes[0, -1].legend(fontsize=8)
+    save(path)
+
+
+def plot_ranking(path: Path, means: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
+    """Draw the mean area and precision of each method as bars, a column for each part."""
+    _, axes = plt.subplots(2, len(means), figsize=(3.4 * len(means), 5), sharey="row")
+    for column, (part, methods) in zip(axes.T, means.items(), strict=True):
+        column[0].set_title(part, fontsize=9)
+        for i, ax in enumerate(column):
+            ax.bar(list(methods), [figures[i] for figures in methods.values()], color="tab:blue")
+        column[0].set(ylim=(0.5, 1.0), xticks=[])
+        column[1].tick_params(axis="x", rotation=90, labelsize=8)
+    axes[0, 0].set_ylabel("area under the ROC curve")
+    axes[1, 0].set_ylabel("average precision")
     save(path)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench]'")
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
+pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
 
 from benchmarks import metrics, speed
 from benchmarks.__main__ import main
@@ -86,3 +87,43 @@ def test_the_cost_of_metrics_is_a_share_of_the_work(tmp_path, monkeypatch):
     last = json.loads((tmp_path / "metrics.md").read_text().splitlines()[-1])
     assert 0 < last["figures"]["share"] < 1
     assert last["figures"]["pipeline_us_per_batch"] > 0
+
+
+def quick(name, folder, *arguments):
+    result = run(name, "--quick", "--out", folder, *arguments)
+    last = (folder / f"{name}.md").read_text().splitlines()[-1]
+    assert json.loads(result.stdout.splitlines()[-1]) == json.loads(last)
+    return json.loads(last)["figures"]
+
+
+def test_quality_ranks_every_stream_by_every_detector(tmp_path):
+    figures = quick("quality", tmp_path)
+    methods = {figure["method"] for figure in figures["streams"]}
+    assert {"Gaussian, full", "forest", "half-space trees", "scorer"} <= methods
+    parts = {figure["part"] for figure in figures["streams"]}
+    assert {"generated, development", "generated, held-out"} <= parts
+    assert all(0 <= figure["area"] <= 1 for figure in figures["streams"])
+    scorer = [f["area"] for f in figures["streams"] if f["method"] == "scorer"]
+    assert len(scorer) * len(methods) == len(figures["streams"])
+    assert np.mean(scorer) > 0.6
+    assert {"spike", "stuck", "precision"} <= {row["kind"] for row in figures["demo"]}
+
+
+def test_calibration_compares_realised_with_nominal_rates(tmp_path, data):
+    figures = quick("calibration", tmp_path, "--data", data)
+    assert {"correlations", "atoms", "slow drift", "tiny"} <= set(figures)
+    assert all(0.3 < ratio < 3 for rate, ratio in figures["correlations"] if rate >= 0.01)
+    assert (tmp_path / "calibration.png").is_file()
+
+
+def test_drift_follows_changes_with_and_without_forgetting(tmp_path):
+    figures = quick("drift", tmp_path)
+    assert {figure["memory"] for figure in figures} == {"off", 30_000, 8_000, 2_000}
+    assert all(figure["taken in"] >= 0 for figure in figures if figure["change"] == "sudden")
+    assert (tmp_path / "drift.png").is_file()
+
+
+def test_soon_counts_records_until_most_is_gained(tmp_path):
+    figures = quick("soon", tmp_path)
+    assert all(float(row["long-run gain, nats"]) > 0 for row in figures["rows"])
+    assert (tmp_path / "soon.png").is_file()
