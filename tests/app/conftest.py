@@ -171,6 +171,10 @@ class WorkerProcess:
                 command, env={**os.environ, **environment}, stderr=output, stdout=output
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def get(self, page: str) -> tuple[int, str]:
         """Return status and text of a page, status 0 where nobody answers."""
         try:

@@ -1,0 +1,82 @@
+"""A slow model or a slow broker slows the worker down, and does nothing else to it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from faust_oslrau.app.brokers.jars import find_java, kafka_jars
+
+pytestmark = pytest.mark.real_kafka
+
+_PARTITIONS = 4
+_RECORDS = 30_000
+_AT_A_TIME = 5_000
+
+
+def _fill(client, topic, values):
+    """Fill a topic with these values, again and again, and return its size in bytes."""
+    client.create(topic, _PARTITIONS)
+    for first in range(0, _RECORDS, _AT_A_TIME):
+        numbers = range(first, first + _AT_A_TIME)
+        client.send(topic, [(i % _PARTITIONS, values[i % len(values)]) for i in numbers])
+    return _RECORDS * len(values[0])
+
+
+def _memory(worker, name):
+    """Return the process's memory in bytes, as Linux tells it."""
+    status = Path(f"/proc/{worker.pid}/status").read_text()
+    return 1024 * int(re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)[1])
+
+
+def _set_quota(servers, bytes_per_second):
+    """Let the broker take so many bytes a second from each client, None for any number."""
+    change = (
+        ["--delete-config", "producer_byte_rate"]
+        if bytes_per_second is None
+        else ["--add-config", f"producer_byte_rate={bytes_per_second}"]
+    )
+    command = [find_java(), "-cp", f"{kafka_jars()}/*", "kafka.admin.ConfigCommand"]
+    where = ["--bootstrap-server", servers, "--alter", "--entity-type", "clients"]
+    subprocess.run(
+        [*map(str, command), *where, "--entity-default", *change], check=True, capture_output=True
+    )
+
+
+def _check(worker, at_first, waiting):
+    """Most of the records wait, in the log and not in the worker, which is well."""
+    assert worker.metric("oslrau_records_total") < 0.5 * _RECORDS
+    assert _memory(worker, "VmHWM") - at_first < 0.5 * waiting
+    assert worker.get("/readyz")[0] == 200
+    assert worker.metric("oslrau_rebalances_total") == 1
+
+
+def test_with_a_slow_model_records_wait_in_the_log(client, start_worker, topic_name):
+    rows = np.random.default_rng(0).normal(size=(64, 500)).round(6).tolist()
+    values = [orjson.dumps({f"f{n:03}": x for n, x in enumerate(row)}) for row in rows]
+    waiting = _fill(client, topic_name, values)
+    # The model itself takes little memory, and time for its 500 fields.
+    small = {"learner_max_leaf_vars": 1, "learner_max_nodes": 600, "learner_background": "false"}
+    worker = start_worker(**small).wait_ready()
+    at_first = _memory(worker, "VmRSS")
+    _check(worker.wait_records(5_000), at_first, waiting)
+
+
+def test_with_a_slow_broker_records_wait_in_the_log(client, servers, start_worker, topic_name):
+    rows = np.random.default_rng(0).normal(size=(64, 2)).round(6).tolist()
+    values = [orjson.dumps({"a": a, "b": b, "note": "x" * 8000}) for a, b in rows]
+    waiting = _fill(client, topic_name, values)
+    _set_quota(servers, 100_000)  # some 500 scores
+    try:
+        worker = start_worker(snapshots="off").wait_ready()
+        at_first = _memory(worker, "VmRSS")
+        _check(worker.wait_records(4_000), at_first, waiting)
+    finally:
+        _set_quota(servers, None)
+    worker.wait_records(_RECORDS)
+    assert worker.metric("oslrau_rebalances_total") == 1
