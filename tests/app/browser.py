@@ -34,7 +34,8 @@ _ARGUMENTS = (
 
 def find_chromium() -> tuple[str, str]:
     """Return the paths of the browser and its driver, or skip the test."""
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
     if browser is None or driver is None:
         pytest.skip("no chromium; Debian's chromium and chromium-driver bring it")
     return browser, driver
