@@ -22,7 +22,7 @@ _SNAPSHOT_SECONDS = 1.0
 # How often to ask the broker how far the logs have grown, and how long to wait for an answer.
 _LAG_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
-# How often to measure the networks, which takes a millisecond each.
+# How often to measure the networks, each of which costs as much as a few records.
 _MEASURE_SECONDS = 1.0
 # How often to look for topics that were made anew.
 _TOPICS_SECONDS = 5.0
