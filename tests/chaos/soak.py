@@ -212,7 +212,7 @@ def main() -> int:
         arguments.out.mkdir(parents=True, exist_ok=True)
         report = found | {"samples": [asdict(s) for s in samples[:: max(1, len(samples) // 60)]]}
         path = arguments.out / f"soak_{arguments.delivery}.json"
-        path.write_text(json.dumps(report, indent=1) + "\n")
+        path.write_text(json.dumps(report) + "\n")
     print(json.dumps(found))
     return 0 if not (found["grown"] or found["lost"] or found["exit_code"]) else 1
 
