@@ -36,7 +36,7 @@ def main() -> None:
 def _port(demo: subprocess.Popen[str]) -> int:
     """Return the port that the demonstration's first line names."""
     line = demo.stderr.readline() if demo.stderr else ""
-    found = re.search(r"page http://127\.0\.0\.1:(\d+)", line)
+    found = re.search(r"Demo at http://127\.0\.0\.1:(\d+)", line)
     if found is None:
         raise SystemExit(f"expected the address of a page, got {line!r}")
     return int(found[1])

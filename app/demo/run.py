@@ -112,7 +112,7 @@ class _Run:
         self._account = Account(plan.partitions)
         where = settings.broker if plan.broker else f"the embedded broker {settings.broker}"
         page = f"http://127.0.0.1:{settings.web_port}"
-        title = f"Demo on {where}, {plan.partitions} partitions, page {page}"
+        title = f"Demo at {page}, {where}, {plan.partitions} partitions"
         self._observer = Observer(title, plan.seconds, self._account)
         arguments = client_arguments(settings)
         self._producer = AIOKafkaProducer(

@@ -26,7 +26,7 @@ def situation() -> Situation:
     blamed = [("ambient.temperature", 12.5), ("motor.temperature", 3.0), ("speed", 0.5)]
     alarms = [Alarm(Place(3, offset), "machine-16", -123.4, blamed) for offset in range(20)]
     return Situation(
-        title="Demo on the embedded broker 127.0.0.1:33167, 4 partitions",
+        title="Demo at http://127.0.0.1:40231, the embedded broker 127.0.0.1:33167, 4 partitions",
         phase="streaming made-up machines",
         elapsed=12.0,
         seconds=30.0,
@@ -46,6 +46,7 @@ def test_the_picture_fits_an_ordinary_terminal(situation: Situation) -> None:
     lines = console.export_text().splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
+    assert "http://127.0.0.1:40231" in lines[0]
 
 
 def test_the_picture_names_the_blamed_fields_and_the_injected_kind(situation: Situation) -> None:
@@ -65,7 +66,7 @@ def test_a_sparkline_goes_from_the_lowest_to_the_highest() -> None:
 
 def test_a_line_says_how_many_records_wait(situation: Situation) -> None:
     assert "sent 123,456" in line(situation)
-    assert "lag 123,428" in line(situation)
+    assert f"lag {123_456 - 20 - len(Reason):,}" in line(situation)
 
 
 def test_without_a_terminal_each_phase_is_one_plain_line(situation: Situation) -> None:
