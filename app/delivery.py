@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Protocol
 
 from aiokafka import OffsetAndMetadata, TopicPartition
@@ -150,7 +149,7 @@ def delivery(
 def _outputs(block: ProcessedBlock, topics: Settings) -> dict[str, list[OutMessage]]:
     return {
         topics.scores_topic: block.scores,
-        topics.anomalies_topic: sorted(block.anomalies + block.events, key=attrgetter("offset")),
+        topics.anomalies_topic: block.alerts,
         topics.dead_letter_topic: block.dead_letters,
     }
 

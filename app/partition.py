@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from time import perf_counter
 from typing import Self
 
@@ -63,6 +64,11 @@ class ProcessedBlock:
     seconds: dict[str, float]
     events: list[OutMessage] = field(default_factory=list)
     drift: float = 0.0
+
+    @property
+    def alerts(self) -> list[OutMessage]:
+        """What goes to the topic of anomalies, in the order of the log."""
+        return sorted(self.anomalies + self.events, key=attrgetter("offset"))
 
 
 class PartitionPipeline:

@@ -46,8 +46,8 @@ def _offline(records, settings):
     for partition, part in by_partition.items():
         block = PartitionPipeline(part[0].topic, partition, settings).process(part)
         scores[partition] = [(m.key, m.timestamp, m.value) for m in block.scores]
-        if block.anomalies:
-            anomalies[partition] = [(m.key, m.timestamp, m.value) for m in block.anomalies]
+        if block.alerts:
+            anomalies[partition] = [(m.key, m.timestamp, m.value) for m in block.alerts]
     return scores, anomalies
 
 

@@ -320,7 +320,7 @@ class Chaos:
         records = [record async for record in self._read("features", partition)]
         block = pipeline.process(records)
         for topic, messages in (("scores", block.scores),
-                                ("anomalies", block.anomalies),
+                                ("anomalies", block.alerts),
                                 ("features-dead-letters", block.dead_letters)):  # fmt: skip
             expected = {message.offset: message.value for message in messages}
             seen: Counter[int] = Counter()
