@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from ._density import add_term, evaluate_leaf
+from ._density import evaluate_leaf
 from ._gaussian import conditional
 from ._jit import kernel
 from ._layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Array
-from ._math import exp_nonpositive, log_positive
+from ._math import choose, exp_nonpositive, fma, log_positive
 
 
 @kernel
@@ -37,6 +37,7 @@ def derivatives(
         if nodes[i]["kind"] == LEAF:
             evaluate_leaf(i, nodes, Z, m, values)
     siblings = np.empty(len(live), np.int64)
+    product = np.empty(m)
     for r in range(m):
         downs[live[-1], r] = 0.0
     for i in live[::-1]:
@@ -54,29 +55,33 @@ def derivatives(
                 for r in range(m):
                     downs[child, r] = downs[i, r] + log_weight
         elif kind == PRODUCT:
-            share_among_siblings(i, edges, siblings, n, values, m, downs)
+            share_among_siblings(i, edges, siblings[:n], values, m, downs, product)
 
 
 @kernel
 def share_among_siblings(
-    i: int, edges: Array, siblings: Array, n: int, values: Array, m: int, downs: Array
+    i: int, edges: Array, siblings: Array, values: Array, m: int, downs: Array, product: Array
 ) -> None:
     """Give each child of a product the parent's derivative times its siblings' values.
 
-    Summed from both ends rather than subtracted from the whole, which would lose the digits of
-    everything that stands beside one very unlikely child.
+    Multiplied up from both ends (``product`` (m,) is the one so far) rather than divided out of
+    the whole, which would lose the digits of everything that stands beside one very unlikely
+    child.
     """
     for r in range(m):
-        before = downs[i, r]
-        for c in range(n):
-            child = edges[siblings[c]]["child"]
-            downs[child, r] = before
-            before += values[child, r]
-        after = 0.0
-        for c in range(n - 1, -1, -1):
-            child = edges[siblings[c]]["child"]
-            downs[child, r] += after
-            after += values[child, r]
+        product[r] = downs[i, r]
+    for sibling in siblings:
+        child = edges[sibling]["child"]
+        for r in range(m):
+            downs[child, r] = product[r]
+            product[r] += values[child, r]
+    for r in range(m):
+        product[r] = 0.0
+    for sibling in siblings[::-1]:
+        child = edges[sibling]["child"]
+        for r in range(m):
+            downs[child, r] += product[r]
+            product[r] += values[child, r]
 
 
 @kernel
@@ -129,12 +134,14 @@ def add_component(
     variance: float,
 ) -> tuple[float, float, float, float]:
     """Merge one Gaussian into a mixture of weight total e**largest with a mean and a variance."""
-    largest, total = add_term(largest, total, 1.0, log_weight)
-    share = exp_nonpositive(log_weight - largest) / total
+    scale = exp_nonpositive(-abs(log_weight - largest))
+    ahead = log_weight > largest
+    total = choose(ahead, fma(total, scale, 1.0), total + scale)
+    share = choose(ahead, 1.0, scale) / total
     shift = centre - mean
     mean += share * shift
     variance += share * (spread - variance + (1.0 - share) * shift * shift)
-    return largest, total, mean, variance
+    return choose(ahead, log_weight, largest), total, mean, variance
 
 
 @kernel

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ._density import evaluate
 from ._layout import LEAF, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import derivatives, leave_one_out
-from .network import ROWS_PER_BLOCK, Network
+from .network import Network, rows_per_block
 
 FloatArray = NDArray[np.float64]
 
@@ -31,9 +31,10 @@ def given_others(network: Network, Z: FloatArray) -> Others:
     """
     result = Others(*(np.empty(Z.shape) for _ in range(3)))
     live, n_nodes = network.live, int(network.header[NODES_TOP])
-    values, downs = np.empty((2, n_nodes, min(Z.shape[1], ROWS_PER_BLOCK)))
-    for start in range(0, Z.shape[1], ROWS_PER_BLOCK):
-        block = np.ascontiguousarray(Z[:, start : start + ROWS_PER_BLOCK])
+    rows = rows_per_block(2 * n_nodes)
+    values, downs = np.empty((2, n_nodes, min(Z.shape[1], rows)))
+    for start in range(0, Z.shape[1], rows):
+        block = np.ascontiguousarray(Z[:, start : start + rows])
         parts = [np.empty(block.shape) for _ in result]
         m = block.shape[1]
         evaluate(

@@ -46,8 +46,17 @@ from ._structure import (
     new_node,
 )
 
-ROWS_PER_BLOCK = 256
-"""Rows evaluated at a time, so that a block's values of a few thousand nodes stay in cache."""
+MOST_ROWS, LEAST_ROWS = 256, 64
+"""Rows evaluated at a time: more are no quicker, fewer lose time at the ends of loops."""
+
+VALUES_PER_BLOCK = 2**21
+"""Values of nodes, over all rows, from which on fewer rows are evaluated at a time: malloc keeps
+arrays below 32 MB for the next call, while larger ones are fresh pages each time."""
+
+
+def rows_per_block(n_nodes: int) -> int:
+    """Rows to evaluate at a time in a network of so many nodes."""
+    return max(LEAST_ROWS, min(MOST_ROWS, VALUES_PER_BLOCK // n_nodes))
 
 
 class Network:
@@ -164,7 +173,9 @@ class Network:
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
         result = np.empty(Z.shape[1])
-        values = np.empty((self.header[NODES_TOP], min(Z.shape[1], ROWS_PER_BLOCK)))
+        n_nodes = int(self.header[NODES_TOP])
+        rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
+        values = np.empty((n_nodes, rows))
         log_densities(
             self.header, self.nodes, self.edges, self.scopes, self.stats, Z, values, result
         )

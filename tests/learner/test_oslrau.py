@@ -70,6 +70,12 @@ def test_a_missing_field_is_integrated_out(max_leaf_vars):
     assert model.score_samples(masked)[0] == pytest.approx(np.log(integral), abs=1e-4)
 
 
+def test_no_records_have_no_scores():
+    model, _ = grown()
+    assert model.score_samples(np.empty((0, 3))).shape == (0,)
+    assert model.contributions(np.empty((0, 3))).shape == (0, 3)
+
+
 def test_a_record_without_any_field_has_density_one():
     model, _ = grown()
     assert model.score_samples([[np.nan] * 3]) == pytest.approx([0.0])
