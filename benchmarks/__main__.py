@@ -20,6 +20,7 @@ from . import (
     studies,
     table1,
     toy,
+    transforms,
 )
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
@@ -44,6 +45,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "soon": soon.run,
     "calibration": calibration.run,
     "blame": blame.run,
+    "transforms": transforms.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
