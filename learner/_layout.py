@@ -104,10 +104,6 @@ reaches (NIL without one)."""
 between them, its segment of the rows, the end of the segments in use, and whether the structure
 may change below."""
 
-UNSEEN = 1e-60
-"""Weight of a wider Gaussian of the background before any record asked for it. With more, the first
-record far out would look likely, and the guard would let it be learned."""
-
 CLEAR_WIN = 1e-9
 """Nats by which a child must be better than the ones before it to win a row. Without it rounding
 would decide between components that are equal, as they are at the start, and still are after a

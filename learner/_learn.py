@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from ._background import update_background
 from ._density import copy_columns, evaluate
 from ._jit import kernel
 from ._layout import (
@@ -125,9 +124,7 @@ def update(
         rows[r] = r
     n_tasks = 0
     if header[BACKGROUND] != NIL:
-        update_background(
-            header, nodes, edges, scopes, stats, Z, values, rows, m, complete, rule.variance_floor
-        )
+        n_tasks = push(tasks, n_tasks, header[BACKGROUND], NIL, NIL, 0, m, m, False)
     n_tasks = push(tasks, n_tasks, header[ROOT], NIL, NIL, 0, m, m, rule.grow)
     while n_tasks > 0:
         n_tasks -= 1
@@ -188,7 +185,7 @@ def route(
     """Send each row of a sum node's task to the child with the highest likelihood.
 
     Weights do not take part, and ties go to the first child (authors' implementation). The
-    background takes no part either: it has learned all rows, and gets the weight of those that it
+    background takes no part either: it has its own task, and gets the weight of the rows that it
     fits best.
     """
     s, lo, hi = tasks[n_tasks, TASK_NODE], tasks[n_tasks, TASK_LO], tasks[n_tasks, TASK_HI]

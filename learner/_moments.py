@@ -12,7 +12,7 @@ import numpy as np
 
 from ._gaussian import LOG_2PI
 from ._jit import kernel
-from ._layout import BACKGROUND, FREE, LEAF, NIL, NODES_TOP, SUM, UNSEEN, Array
+from ._layout import FREE, LEAF, NIL, NODES_TOP, SUM, Array
 
 SMALLEST_VARIANCE = 1e-30
 """Keeps densities finite when a leaf without a floor has seen one value only."""
@@ -224,9 +224,7 @@ def forget(header: Array, nodes: Array, edges: Array, stats: Array, keep: float)
         if kind == SUM:
             edge = nodes[i]["first_edge"]
             while edge != NIL:
-                unseen = UNSEEN if i == header[BACKGROUND] else 1.0
-                weight = (edges[edge]["weight"] - unseen) * keep + unseen
-                edges[edge]["weight"] = max(weight, UNSEEN)
+                edges[edge]["weight"] = (edges[edge]["weight"] - 1.0) * keep + 1.0
                 edge = edges[edge]["next"]
         elif kind != LEAF:
             k, block = nodes[i]["n_scope"], nodes[i]["stats"]

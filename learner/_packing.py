@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._background import WIDENINGS
 from ._layout import (
     BACKGROUND,
     KIND_NAMES,
@@ -125,11 +124,7 @@ def _background(network: Network, arrays: Arrays) -> int:
     root = network.nodes[network.root]
     _require(root["kind"] == SUM and root["n_children"] > 1, "components beside a background")
     _require(background == next(network.children(network.root))[0], "the background first")
-    children = [leaf for leaf, _ in network.children(background)] or [background]
-    known = children == [background] or len(children) == len(WIDENINGS)
-    _require(known, f"a background of one Gaussian, or of {len(WIDENINGS)} under a sum")
-    kinds = network.nodes["kind"][children]
-    _require((kinds == MULTIVARIATE_LEAF).all(), "Gaussians in the background")
+    _require(network.nodes[background]["kind"] == MULTIVARIATE_LEAF, "a Gaussian background")
     return background
 
 

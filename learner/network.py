@@ -9,7 +9,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._background import BACKGROUND_NODES, add_background
 from ._density import list_nodes, log_densities
 from ._layout import (
     BACKGROUND,
@@ -43,6 +42,7 @@ from ._structure import (
     link_in_order,
     move_scopes,
     move_statistics,
+    new_block,
     new_node,
 )
 
@@ -95,12 +95,12 @@ class Network:
     ) -> Self:
         """Start a network: a sum over equal products of N(0, 1) leaves, or one such product.
 
-        With a background the root is a sum in any case, and the background its first child.
+        With a background the root is a sum in any case, and a multivariate N(0, I) its first
+        child.
         """
         d, k = n_variables, n_components
-        n_extra = BACKGROUND_NODES if background else 0
-        n_stats = k * product_block(d) + n_extra * block_length(MULTIVARIATE_LEAF, d)
-        network = cls(d, k * (d + 1) + n_extra + 1, k * (d + 1) + n_extra, 0, n_stats)
+        n_stats = k * product_block(d) + block_length(MULTIVARIATE_LEAF, d)
+        network = cls(d, k * (d + 1) + 2, k * (d + 1) + 1, 0, n_stats)
         components = [
             add_factored_model(
                 network.header, network.nodes, network.edges, network.scopes, network.stats,
@@ -109,16 +109,26 @@ class Network:
             for _ in range(k)
         ]  # fmt: skip
         if background:
-            background_node = add_background(
-                network.header, network.nodes, network.edges, network.stats, d, variance_floor
-            )
-            components.insert(0, background_node)
+            network.header[BACKGROUND] = network._standard_gaussian(variance_floor)
+            components.insert(0, int(network.header[BACKGROUND]))
         network.header[ROOT] = components[0]
         if len(components) > 1:
             network.header[ROOT] = new_node(network.header, network.nodes, SUM, 0, d, NIL)
             for component in components:
                 add_edge(network.header, network.nodes, network.edges, network.root, component, 1.0)
         return network
+
+    def _standard_gaussian(self, variance_floor: float) -> int:
+        """Add a leaf N(0, I) over all variables, which counts as one observation."""
+        d = self.n_variables
+        leaf = new_node(self.header, self.nodes, MULTIVARIATE_LEAF, 0, d, NIL)
+        start = new_block(self.header, self.stats, block_length(MULTIVARIATE_LEAF, d))
+        self.nodes[leaf]["stats"] = start
+        self.stats[start + d : start + 2 * d] = 1.0
+        matrix = self.stats[start + 2 * d : start + product_block(d)].reshape(d, d)
+        matrix[:] = np.tril(np.ones((d, d)))  # variances and pair counts 1, covariances 0
+        refresh_multivariate(leaf, self.nodes, self.stats, variance_floor)
+        return leaf
 
     @property
     def root(self) -> int:

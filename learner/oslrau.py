@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._background import BACKGROUND_NODES
 from ._layout import LearningRule
 from ._learn import learn
 from ._merge import structure_bound
@@ -53,9 +52,9 @@ class OSLRAU(NetworkDensity):
         Components of the first mixture, each with all variables independent; the paper's text
         begins with one.
     background
-        Beside them, one Gaussian over all variables that every record updates, and wider ones of
-        its shape: it knows all correlations at once, and its tails cover what no component does.
-        For at most 128 variables. The paper has none.
+        Beside them, one Gaussian over all variables that every record updates: it knows all
+        correlations at once, and covers what no component does. For at most 128 variables. The
+        paper has none.
     max_nodes
         Node budget, or None for no limit. A merge that would exceed it is left out. The time that a
         record takes and the size of the state grow in proportion to the nodes: in batches of 256
@@ -283,16 +282,16 @@ class OSLRAU(NetworkDensity):
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
             self.check_parameters()
-            background = self.background and d <= WIDEST_BACKGROUND
-            rest = 1 + background * BACKGROUND_NODES  # with the root
-            if self._budget() < rest + d + 1:
+            if self._budget() < d + 3:  # a root, a background and one component
                 raise InvalidParameterError(
-                    f"max_nodes = {self.max_nodes}: expected at least {rest + d + 1} "
-                    f"for {d} variables"
+                    f"max_nodes = {self.max_nodes}: expected at least {d + 3} for {d} variables"
                 )
-            components = min(self.n_init_components, (self._budget() - rest) // (d + 1))
+            components = min(self.n_init_components, (self._budget() - 2) // (d + 1))
             self._network = Network.mixture_of_independents(
-                d, components, self.variance_floor, background=background
+                d,
+                max(components, 1),
+                self.variance_floor,
+                background=self.background and d <= WIDEST_BACKGROUND,
             )
             self._scaling = Scaling(d) if self.standardize else Scaling.identity(d)
         return self._network, self._scaling

@@ -174,40 +174,6 @@ def winner(logs):
     return best
 
 
-class Background(Sum):
-    """A Gaussian that learns every row, and wider ones of the same shape."""
-
-    def __init__(self, scope, moments, model):
-        super().__init__(scope, 0)
-        for widening in (1, 2, 4, 8):
-            self.children.append(MultivariateLeaf(scope, widen(moments, widening), model))
-        self.weights = [1.0, 1e-60, 1e-60, 1e-60]
-
-    def log_density(self, row):
-        logs = [child.log_density(row) for child in self.children]
-        parts = [w * math.exp(x - max(logs)) for w, x in zip(self.weights, logs, strict=True)]
-        return max(logs) + math.log(sum(parts) / sum(self.weights))
-
-    def update(self, rows, parent, grow):
-        prior = self.weights
-        for row in rows:
-            logs = [child.log_density(row) for child in self.children]
-            shares = [p * math.exp(log - max(logs)) for p, log in zip(prior, logs, strict=True)]
-            gains = [share / sum(shares) for share in shares]
-            self.weights = [w + gain for w, gain in zip(self.weights, gains, strict=True)]
-        first, *others = self.children
-        first.update(rows, self, False)
-        for child, widening in zip(others, (2, 4, 8), strict=True):
-            child.moments = widen(first.moments, widening)
-            child.mend()
-
-
-def widen(moments, widening):
-    wider = moments.restrict(list(moments.mean))
-    wider.cov = {pair: widening**2 * value for pair, value in moments.cov.items()}
-    return wider
-
-
 class RootWithBackground(Sum):
     """A root whose first child takes every row, and weight where it is the best of all."""
 
@@ -216,7 +182,7 @@ class RootWithBackground(Sum):
         moments = Moments(scope)
         moments.cov = {(v, w): float(v == w) for v, w in moments.cov}
         moments.seen = dict.fromkeys(moments.seen, 1)
-        self.add(Background(scope, moments, model), 0)
+        self.add(MultivariateLeaf(scope, moments, model), 0)
 
     def update(self, rows, parent, grow):
         background, *components = self.children
@@ -389,8 +355,6 @@ def forget(node, keep):
             setattr(node, name, getattr(node, name) * keep)
     if hasattr(node, "counts"):
         node.counts = [n * keep for n in node.counts]
-    if hasattr(node, "weights"):
-        node.weights = [max(weight * keep, 1e-60) for weight in node.weights]
     if hasattr(node, "moments"):
         node.moments.seen = {pair: n * keep for pair, n in node.moments.seen.items()}
     for child in getattr(node, "children", []):
