@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.jars import find_java, kafka_jars
 from faust_oslrau.app.errors import BrokerError
+from faust_oslrau.learner import compile_kernels
 
 # the first example of a test may compile kernels, and the machine may be busy
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
 
 _DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """Compile the kernels into their cache, so that processes which tests wait for find them."""
+    compile_kernels()
 
 
 @pytest.fixture(scope="session")
