@@ -15,7 +15,7 @@ _WORKER = {"job": "faust-oslrau", "instance": "w1"}
 _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
 _OF_WORKERS = {
     *("up", "process_start_time_seconds", "oslrau_broker_silent_seconds"),
-    *("oslrau_rebalances_total", "oslrau_failed_openings_total"),
+    *("oslrau_rebalances_total", "oslrau_failed_openings_total", "oslrau_waiting_partitions"),
     *("oslrau_alarm_rate", "oslrau_max_nodes", "oslrau_snapshot_interval_seconds"),
 }
 _MINUTES = 130
@@ -68,6 +68,7 @@ _HEALTHY = dict(
         _series("oslrau_broker_silent_seconds", f"1x{_MINUTES}"),
         _series("oslrau_rebalances_total", f"3x{_MINUTES}"),
         _series("oslrau_failed_openings_total", f"2x{_MINUTES}"),
+        _series("oslrau_waiting_partitions", f"0x{_MINUTES}"),
         _series("oslrau_snapshot_age_seconds", f"55x{_MINUTES}"),
         _series("oslrau_drift_events_total", f"4x{_MINUTES}"),
         _damaged(f"1x{_MINUTES}"),  # long ago
@@ -88,6 +89,7 @@ _CASES = {
     ],
     "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x118 40+60x12")],
     "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 4+1x20")],
+    "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x90 2x40")],
     "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x90 2+60x40")],
     "OslrauSnapshotDamaged": [_damaged("1x90 2x40")],
     "OslrauSnapshotOld": [_series("oslrau_snapshot_age_seconds", "55x110 60+60x20")],
@@ -123,6 +125,7 @@ _NEARLY = {
     ],
     "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x110 25x20")],
     "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 6x20")],
+    "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x119 2x11")],
     "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x115 2+60x2 122x13")],
     "OslrauSnapshotDamaged": [_damaged("0x20 1x110")],
     # Half an interval late; and a minute's worth where the interval is a second.
