@@ -33,6 +33,7 @@ _SETTLE_SECONDS = 2.0
 _WARM_UP_SECONDS = 300.0
 _DRAIN_SECONDS = 60.0
 _TICK_SECONDS = 0.005
+_BATCH_BYTES = 2**19
 _PER_TICK = 2  # partitions that get records at a tick: few and full batches, as producers make
 # Scores that come later than this say that the reader does not keep up.
 _SATURATED_MS = 2000.0
@@ -106,7 +107,7 @@ class Load:
 
     def __init__(self, servers: str, source: str, scores: str, process: ReaderProcess) -> None:
         self._source, self._scores, self._process = source, scores, process
-        self._producer = AIOKafkaProducer(bootstrap_servers=servers)
+        self._producer = AIOKafkaProducer(bootstrap_servers=servers, max_batch_size=_BATCH_BYTES)
         self._consumer = AIOKafkaConsumer(bootstrap_servers=servers)
         self._rows = itertools.cycle(itertools.chain.from_iterable(rows(PARTITIONS, 20_000)))
         self._partitions = itertools.cycle(range(PARTITIONS))
@@ -158,7 +159,8 @@ class Load:
             return
         batch, now = self._producer.create_batch(), round(1000 * time.time())
         for row in itertools.islice(self._rows, count):
-            batch.append(key=None, value=row, timestamp=now)
+            if not batch.append(key=None, value=row, timestamp=now):
+                raise RuntimeError(f"expected {count} rows to fit {_BATCH_BYTES} bytes")
         partition = next(self._partitions)
         await self._producer.send_batch(batch, self._source, partition=partition)
 
