@@ -7,7 +7,7 @@ import json
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -67,6 +67,7 @@ class Usage:
     reader: str
     begin: Sample
     end: Sample
+    nodes: Mapping[str, float]
 
     @property
     def records(self) -> int:
@@ -133,7 +134,8 @@ async def measure(servers: str, reader: Reader, records: int, seconds: float, lo
             watch = Watch(process, consumer, None if reader.transactional else scores)
             begin = await watch.warm_up(_WARM_UP * records)
             await watch.wait(records, begin.seconds + seconds)
-            return Usage(reader.name, begin, await watch.sample())
+            end = await watch.sample()
+            return Usage(reader.name, begin, end, await watch.nodes() if reader.has_pages else {})
 
 
 def topic_name(reader: Reader) -> str:
@@ -195,6 +197,12 @@ class Watch:
         while await self._scored() < records and time.monotonic() < deadline:
             await self._pause()
 
+    async def nodes(self) -> Mapping[str, float]:
+        """Return the nodes by kind; the worker measures its networks now and then."""
+        while not (nodes := self._reader.metrics().nodes):
+            await self._pause()
+        return nodes
+
     async def _pause(self) -> None:
         self._reader.check()
         await asyncio.sleep(_POLL_SECONDS)
@@ -229,7 +237,7 @@ def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
     """Return the figures of the readers, in their order."""
     worker, exactly_once, bare, stock = usages
     stages = {stage: worker.stage_us(stage) for stage in STAGES}
-    nodes = {kind: count / PARTITIONS for kind, count in worker.end.metrics.nodes.items()}
+    nodes = {kind: count / PARTITIONS for kind, count in worker.nodes.items()}
     figures = {
         "records_per_second": worker.records_per_second,
         "ratio_to_stock_agent": worker.records_per_second / stock.records_per_second,
