@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import re
 import tempfile
 import time
@@ -24,7 +23,7 @@ from .pipeline_process import BARE, WORKER, Reader, ReaderProcess
 from .pipeline_topic import PARTITIONS, create_topics, fill, grown, rows
 from .plan import RESULTS
 from .plots import plot_latency
-from .report import NOISE, command, markdown, thousands
+from .report import WAITING, markdown, thousands, write_page
 
 READERS = (replace(WORKER, command=("-m", "benchmarks.latency_worker")), BARE)
 LOADS = (1_000, 5_000, 10_000, 20_000, 30_000)
@@ -191,21 +190,10 @@ def write(out: Path, found: Sequence[Latency], seconds: float, filled: int) -> N
         filled=thousands(filled), settle=_SETTLE_SECONDS, seconds=seconds,
         saturated=_SATURATED_MS / 1000,
     )  # fmt: skip
-    ran = command("benchmarks.latency")
-    last = json.dumps({"benchmark": "latency", "command": ran, **figures_of(found)})
     plot_latency(out / "latency.png", [asdict(each) for each in found])
-    blocks = [
-        "# Latency under load",
-        f"`{ran}`, on {environment()}",
-        NOISE,
-        text,
-        markdown([table_row(each) for each in found]),
-        "![latency.png](latency.png)",
-        last,
-    ]
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "latency.md").write_text("\n\n".join(blocks) + "\n")
-    click.echo("\n\n".join([blocks[4], last]))
+    rows = [table_row(each) for each in found]
+    blocks = ["Latency under load", WAITING, text, markdown(rows), "![latency.png](latency.png)"]
+    write_page(out, "latency", blocks, figures_of(found), "benchmarks.latency", environment())
 
 
 def figures_of(found: Sequence[Latency]) -> dict[str, object]:

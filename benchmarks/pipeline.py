@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import platform
 import tempfile
 import time
@@ -21,7 +20,7 @@ from faust_oslrau.app.brokers.ports import free_ports
 from .pipeline_process import BARE, EXACTLY_ONCE, STOCK, WORKER, Metrics, Reader, ReaderProcess
 from .pipeline_topic import PARTITIONS, create_topics, fill, grown
 from .plan import RESULTS
-from .report import NOISE, command, markdown, processor, thousands
+from .report import NOISE, markdown, processor, thousands, write_page
 
 TOPIC = "features"
 READERS = (WORKER, EXACTLY_ONCE, BARE, STOCK)
@@ -212,12 +211,8 @@ def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
     figures = figures_of(usages)
     stages = {name: figures[f"{name}_us"] for name in (*STAGES, "rest", "plumbing")}
-    last = json.dumps(
-        {"benchmark": "pipeline", "command": command("benchmarks.pipeline"), **figures}
-    )
     blocks = [
-        "# The worker's throughput",
-        f"`{command('benchmarks.pipeline')}`, on {environment()}",
+        "The worker's throughput",
         NOISE,
         TEXT.format(seconds=f"{seconds:g}"),
         READERS_TEXT,
@@ -226,11 +221,8 @@ def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
         markdown([{name: f"{us:.1f}" for name, us in stages.items()}]),
         f"Networks at the end, mean of the partitions: {thousands(figures['network_nodes'])} "
         f"nodes, {thousands(figures['network_leaves'])} of them leaves.",
-        last,
     ]
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "pipeline.md").write_text("\n\n".join(blocks) + "\n")
-    click.echo("\n\n".join(blocks[5:]))
+    write_page(out, "pipeline", blocks, figures, "benchmarks.pipeline", environment())
 
 
 def figures_of(usages: Sequence[Usage]) -> dict[str, float]:

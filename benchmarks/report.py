@@ -20,6 +20,10 @@ NOISE = (
     "Timings are seconds of CPU time on a machine with other work on it, which costs caches and "
     "clock: expect tens of per cent of noise."
 )
+WAITING = (
+    "Times are those of a clock, waiting included, on a machine with other work on it: expect tens "
+    "of per cent of noise."
+)
 LIKELIHOODS = (
     "Log-likelihoods are exact, in nats per row, mean ± standard error over the test folds. "
     "*Native* is the model as learned, for comparison with the paper only: ties and exact "
@@ -38,20 +42,25 @@ def write_report(
     figures: object,
     plots: Sequence[str] = (),
 ) -> None:
-    """Write ``name.md``: title, command, text, table and plots, then the figures as JSON."""
-    title, *text = paragraphs
-    last = json.dumps({"benchmark": name, "command": command(), "figures": figures})
-    blocks = [
-        f"# {title}",
-        f"`{command()}`, on {environment()}",
-        *text,
-        markdown(rows),
-        *(f"![{plot}]({plot})" for plot in plots),
-        last,
-    ]
+    """Write ``name.md``: title, text, table and plots of a command of ``benchmarks``."""
+    blocks = [*paragraphs, markdown(rows), *(f"![{plot}]({plot})" for plot in plots)]
+    write_page(out, name, blocks, {"figures": figures}, "benchmarks", environment())
+
+
+def write_page(
+    out: Path, name: str, blocks: Sequence[str], figures: Row, module: str, on: str
+) -> None:
+    """Write ``name.md``: title, command and what it ran on, text and tables, figures as JSON.
+
+    From the first table on, it is shown as well.
+    """
+    title, *rest = blocks
+    last = json.dumps({"benchmark": name, "command": command(module), **figures})
+    page = [f"# {title}", f"`{command(module)}`, on {on}", *rest, last]
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.md").write_text("\n\n".join(blocks) + "\n")
-    click.echo(f"{markdown(rows)}\n\n{last}")
+    (out / f"{name}.md").write_text("\n\n".join(page) + "\n")
+    first = next(place for place, block in enumerate(page) if block.startswith("|"))
+    click.echo("\n\n".join(block for block in page[first:] if not block.startswith("![")))
 
 
 def write_runs(out: Path, name: str, runs: Sequence[Run]) -> None:

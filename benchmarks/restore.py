@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import tempfile
 import time
@@ -32,7 +31,7 @@ from .pipeline import environment
 from .pipeline_process import WORKER, ReaderProcess
 from .pipeline_topic import PARTITIONS, create_topics, fill
 from .plan import RESULTS
-from .report import NOISE, command, markdown, thousands
+from .report import WAITING, markdown, thousands, write_page
 
 _SOURCE = "features"
 _TP = TP(_SOURCE, 0)
@@ -191,8 +190,6 @@ def write(out: Path, restored: list[Restored], seconds: float, records: int, rep
         "take_over_seconds": round(seconds, 2),
         "session_timeout": _SESSION_SECONDS,
     }
-    line = command("benchmarks.restore")
-    last = json.dumps({"benchmark": "restore", "command": line, **figures})
     rows = [
         {
             "model": each.model,
@@ -207,17 +204,13 @@ def write(out: Path, restored: list[Restored], seconds: float, records: int, rep
         records=thousands(records), seconds=seconds, timeout=_SESSION_SECONDS
     )
     blocks = [
-        "# Restore and take-over",
-        f"`{line}`, on {environment()}",
-        NOISE,
+        "Restore and take-over",
+        WAITING,
         TEXT.format(repeats=repeats),
         markdown(rows),
         told,
-        last,
     ]
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "restore.md").write_text("\n\n".join(blocks) + "\n")
-    click.echo("\n\n".join(blocks[4:]))
+    write_page(out, "restore", blocks, figures, "benchmarks.restore", environment())
 
 
 @click.command()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import os
 import tempfile
 import time
@@ -35,7 +34,7 @@ from .pipeline_process import WORKER, ReaderProcess
 from .pipeline_topic import create_topics, fill, grown
 from .plan import RESULTS
 from .plots import plot_costs
-from .report import NOISE, command, markdown, thousands
+from .report import NOISE, markdown, thousands, write_page
 
 WORKERS = (1, 2, 4)
 FIELDS = (4, 16, 64, 250, 500)
@@ -195,7 +194,6 @@ def records_of(fields: int) -> Iterator[list[Record]]:
 
 def write(out: Path, shares: Sequence[Share], costs: Sequence[Cost], before: int) -> None:
     """Write ``scaling.md`` and its plot."""
-    ran = command("benchmarks.scaling")
     figures = {"workers": [asdict(s) for s in shares], "costs": [asdict(c) for c in costs]}
     panels = {
         varied: {
@@ -204,22 +202,17 @@ def write(out: Path, shares: Sequence[Share], costs: Sequence[Cost], before: int
         }
         for varied in dict.fromkeys(each.varied for each in costs)
     }
-    out.mkdir(parents=True, exist_ok=True)
     plot_costs(out / "scaling.png", panels, "CPU µs per record")
-    last = json.dumps({"benchmark": "scaling", "command": ran, **figures})
     blocks = [
-        "# Scaling",
-        f"`{ran}`, on {environment()}",
+        "Scaling",
         NOISE,
         WORKERS_TEXT.format(cores=os.cpu_count()),
         markdown([worker_row(each) for each in shares]),
         COSTS_TEXT.format(grown=thousands(before)),
         markdown([cost_row(each) for each in costs]),
         "![scaling.png](scaling.png)",
-        last,
     ]
-    (out / "scaling.md").write_text("\n\n".join(blocks) + "\n")
-    click.echo("\n\n".join([blocks[4], blocks[6], last]))
+    write_page(out, "scaling", blocks, figures, "benchmarks.scaling", environment())
 
 
 def worker_row(each: Share) -> dict[str, str]:
