@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -83,12 +83,17 @@ class Connection:
 
     async def close(self) -> None:
         """Send what waits, for a short while, and release everyone."""
-        stopping = asyncio.create_task(self.producer.stop())
-        # Not `wait_for`: it would wait for a producer that hangs on its way out.
-        done, _ = await asyncio.wait({stopping}, timeout=_CLOSE_SECONDS)
-        if done:
-            ended = await asyncio.gather(stopping, return_exceptions=True)
-            logger.debug("the producer ended with %r", ended[0])
-        stopping.cancel()
+        await end_within(_CLOSE_SECONDS, self.producer.stop())
         if not self._closed.done():
             self._closed.set_result(None)
+
+
+async def end_within(seconds: float, call: Coroutine[Any, Any, None]) -> None:
+    """Run a call for at most so long; how it ends makes no difference any more."""
+    task = asyncio.create_task(call)
+    # Not `wait_for`: it would wait for a producer that hangs on its way out.
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if done:
+        ended = await asyncio.gather(task, return_exceptions=True)
+        logger.debug("ended with %r", ended[0])
+    task.cancel()

@@ -143,13 +143,11 @@ class HeldPartition:
 
         The changes of a network that was just `restored` have been counted by others.
         """
-        learner = self.pipeline.scorer and self.pipeline.scorer.learner
-        if not isinstance(learner, OSLRAU) or learner.n_records_ in (0, self._measured_at):
+        learner = self.pipeline.learner
+        if learner is None or learner.n_records_ == self._measured_at:
             return
         self._measured_at = learner.n_records_
-        # In the thread for the learner: no other may look at it while it learns.
-        loop = asyncio.get_running_loop()
-        self.network = await loop.run_in_executor(self._compute, network_size, learner)
+        self.network = await self._in_its_thread(network_size, learner)
         note = self.metrics.begin_network if restored else self.metrics.set_network
         note(self.network)
 
@@ -190,13 +188,12 @@ class HeldPartition:
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
 
     async def ask(self, question: Callable[[OSLRAU], Answer]) -> Answer | None:
-        """Ask about the model, None where there is none yet.
+        """Ask about the model, None where there is none yet."""
+        learner = self.pipeline.learner
+        return None if learner is None else await self._in_its_thread(question, learner)
 
-        In the thread for the learner: no other may look at it while it learns.
-        """
-        learner = self.pipeline.scorer and self.pipeline.scorer.learner
-        if not isinstance(learner, OSLRAU) or learner.n_records_ == 0:
-            return None
+    async def _in_its_thread(self, question: Callable[[OSLRAU], Answer], learner: OSLRAU) -> Answer:
+        """Ask in the thread for the learner: no other may look at it while it learns."""
         return await asyncio.get_running_loop().run_in_executor(self._compute, question, learner)
 
     def _state(self) -> bytes:

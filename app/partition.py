@@ -117,7 +117,7 @@ class PartitionPipeline:
             settings=scoring_settings(self._settings),
             version=installed_version(),
             records=scorer.n_records if scorer else 0,
-            nodes=_nodes(scorer),
+            nodes=self.learner.n_nodes_ if self.learner else 0,
             scorer=scorer.to_bytes() if scorer else None,
             topic_id=topic_id,
         )
@@ -126,6 +126,12 @@ class PartitionPipeline:
     def fields(self) -> tuple[str, ...] | None:
         """Names of the columns, None until the first valid record has chosen them."""
         return self._decoder.fields
+
+    @property
+    def learner(self) -> OSLRAU | None:
+        """The model, None until it has learned anything."""
+        learner = self.scorer and self.scorer.learner
+        return learner if isinstance(learner, OSLRAU) and learner.n_records_ else None
 
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score the next records of the partition, and learn them.
@@ -250,11 +256,6 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
     """Count the anomalies by the field that is most to blame."""
     return Counter(fields[column] for column in scored.blame.order[:, :1].ravel().tolist())
-
-
-def _nodes(scorer: StreamScorer | None) -> int:
-    learner = scorer.learner if scorer else None
-    return learner.n_nodes_ if isinstance(learner, OSLRAU) and learner.n_records_ else 0
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from aiokafka.errors import (
 
 from faust_oslrau.topics import OutMessage
 
-from .connection import BATCH_BYTES, Connection
+from .connection import BATCH_BYTES, Connection, end_within
 from .snapshots import LostPartitionError
 
 if TYPE_CHECKING:
@@ -220,10 +220,5 @@ def _take_note(fenced: AIOKafkaProducer) -> None:
 
 async def _abort(connection: Connection) -> None:
     """End what failed, as far as the broker answers; the next one to open the id does the rest."""
-    aborting = asyncio.create_task(connection.producer.abort_transaction())
-    done, _ = await asyncio.wait({aborting}, timeout=_ABORT_SECONDS)
-    if done:
-        ended = await asyncio.gather(aborting, return_exceptions=True)
-        logger.debug("aborted: %r", ended[0])
-    aborting.cancel()
+    await end_within(_ABORT_SECONDS, connection.producer.abort_transaction())
     await connection.close()

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 # at most one fetch of one partition, about 1 MiB, so that memory stays bounded.
 _BUFFERED_BATCHES = 16
 # Records come and go by the ten thousand and form no cycles. At Python's threshold of 700 more than
-# before, the collector looked through them again and again, for a quarter of all CPU time.
+# before, the collector looked through them again and again, for an eighth or more of all cycles.
 _COLLECT_AFTER = 100_000
 # A stop that takes longer hangs on a dead broker; all that is not acknowledged will be done again.
 _LONGEST_STOP_SECONDS = 20.0
