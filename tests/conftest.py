@@ -103,6 +103,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the output with how many tests ran in a browser, and on a real Kafka."""
+    if hasattr(config, "workerinput"):
+        return  # one of several processes, which report to the first
     for mark, name in reversed(_NEEDS.items()):
         passed, skipped = _number(config, mark, "passed"), _number(config, mark, "skipped")
         failed = _number(config, mark, "failed") + _number(config, mark, "error")

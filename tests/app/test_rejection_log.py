@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 
 from faust_oslrau.app import rejection_log
-from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.partition import PartitionPipeline
 from faust_oslrau.app.rejection_log import RejectionLog
 from faust_oslrau.app.settings import Settings
@@ -83,45 +79,3 @@ def test_headers_of_the_record_itself_do_not_mislead(clock, caplog):
     headers = (("oslrau-reason", b"\xff"), ("oslrau-detail", b"\xff"))  # a dead letter sent again
     _rejecting(RejectionLog(("features", 2)))(1, headers=headers)
     assert caplog.records[0].reason == "not_json"
-
-
-def test_a_worker_logs_json_with_places_and_few_lines_for_many_bad_records(
-    settings, client, start_worker, topic_name, broker
-):
-    outputs = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
-    for topic in (topic_name, *outputs):
-        broker.create_topic(topic, 1)
-    client.send(topic_name, [(0, b"broken\n")] * 500 + [(0, b'{"a": 1}')])
-    worker = start_worker(log_format="json").wait_ready().wait_records(501)
-    assert worker.terminate() == 0
-    facts = [json.loads(line) for line in worker.log().splitlines()]
-    rejected = [fact for fact in facts if fact.get("reason") == "not_json"]
-    assert [(f["topic"], f["partition"], f["offset"]) for f in rejected] == [
-        (topic_name, 0, offset) for offset in range(3)
-    ]
-    (others,) = [fact for fact in facts if "reasons" in fact]
-    assert (others["records"], others["reasons"]) == (497, {"not_json": 497})
-
-
-def test_a_worker_that_cannot_start_says_so_in_json_as_well(settings, start_worker, broker):
-    broker.create_topic(settings.source_topics[0], 1)
-    worker = start_worker(log_format="json", log_level="ERROR")
-    assert worker.wait() == 4
-    fact = json.loads(worker.log())
-    assert fact["level"] == "CRITICAL" and "this broker creates no topics" in fact["message"]
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as embedded:
-        yield embedded
-
-
-@pytest.fixture
-def servers(broker):
-    return broker.bootstrap_servers
-
-
-@pytest.fixture
-def settings(settings):
-    return replace(settings, snapshots="folder")  # the broker has no topics to compact

@@ -5,37 +5,15 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from dataclasses import replace
 
 import numpy as np
 import orjson
 import pytest
 
-from faust_oslrau.app.brokers import EmbeddedBroker
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as embedded:
-        yield embedded
-
 
 @pytest.fixture
-def servers(broker):
-    return broker.bootstrap_servers
-
-
-@pytest.fixture
-def settings(settings):
-    return replace(settings, snapshots="folder")  # the broker has no topics to compact
-
-
-@pytest.fixture
-def worker(broker, settings, client, start_worker, topic_name):
+def worker(topics, client, start_worker, topic_name):
     """A worker that has done 500 records of partition 0 and 2 broken ones of partition 1."""
-    outputs = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
-    for topic in (topic_name, *outputs):
-        broker.create_topic(topic, 2)
     rows = np.random.default_rng(0).normal(size=(500, 2)).tolist()
     client.send(topic_name, [(0, orjson.dumps({"a": a, "b": b})) for a, b in rows])
     client.send(topic_name, [(1, b"broken")] * 2)

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import orjson
 import pytest
 from browser import Page, chromium
 from selenium.webdriver import ActionChains, Keys
 
-from faust_oslrau.app.brokers import EmbeddedBroker
-
 pytestmark = pytest.mark.browser
 
 _STRANGE = '<img src="x" onerror="alert(1)">'
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as embedded:
-        yield embedded
-
-
-@pytest.fixture
-def servers(broker):
-    return broker.bootstrap_servers
-
-
-@pytest.fixture
-def settings(settings):
-    return replace(settings, snapshots="folder")  # the broker has no topics to compact
-
-
-@pytest.fixture
-def topics(broker, settings):
-    broker.create_topic(settings.source_topics[0], 2)
-    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
-        broker.create_topic(topic, 2)
 
 
 @pytest.fixture(scope="module")

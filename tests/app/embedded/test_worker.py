@@ -2,35 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import orjson
-import pytest
-
-from faust_oslrau.app.brokers import EmbeddedBroker
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as embedded:
-        yield embedded
-
-
-@pytest.fixture
-def servers(broker):
-    return broker.bootstrap_servers
-
-
-@pytest.fixture
-def settings(settings):
-    return replace(settings, snapshots="folder")  # the broker has no topics to compact
-
-
-@pytest.fixture
-def topics(broker, settings):
-    broker.create_topic(settings.source_topics[0], 2)
-    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
-        broker.create_topic(topic, 2)
 
 
 def test_records_are_scored_and_bad_ones_are_dead_letters(
