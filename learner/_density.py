@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._gaussian import evaluate_multivariate, gaussian
+from ._gaussian import ends_of_runs, evaluate_incomplete, evaluate_multivariate, gaussian
 from ._jit import kernel
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
 from ._math import choose, exp_nonpositive, fma, log_positive
@@ -85,12 +85,16 @@ def evaluate(
     Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows
     of ``values`` that belong to univariate leaves under products are left alone.
     """
-    scratch = np.empty((Z.shape[0] + 1, m))
+    d = Z.shape[0]
+    scratch, vectors = np.empty((2 * d + 2, m)), np.empty((d + 1, d))
+    ends = ends_of_runs(Z, m)
     i = header[FIRST]
     while i != NIL:
         kind = nodes[i]["kind"]
-        if kind == MULTIVARIATE_LEAF:
+        if kind == MULTIVARIATE_LEAF and len(ends) == 0:
             evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
+        elif kind == MULTIVARIATE_LEAF:
+            evaluate_incomplete(i, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
         elif kind == PRODUCT and m == 1:
             values[i, 0] = product_of_row(i, nodes, edges, Z, values)
         elif kind == PRODUCT:

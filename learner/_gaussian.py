@@ -12,7 +12,7 @@ import numpy as np
 
 from ._jit import kernel
 from ._layout import Array
-from ._math import fma
+from ._math import choose, fma, log_positive
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -38,7 +38,7 @@ def evaluate_multivariate(
     values: Array,
     scratch: Array,
 ) -> None:
-    """Multivariate Gaussian leaf; rows with missing values use the marginal Gaussian.
+    """Multivariate Gaussian leaf, for rows without missing values.
 
     ``scratch`` (> k, m) holds an entry of y and, below it, the distances from the mean.
     """
@@ -55,9 +55,48 @@ def evaluate_multivariate(
         whiten(stats[whitening + a * k : whitening + a * k + a + 1], scratch, m)
         for r in range(m):
             values[i, r] = fma(-0.5 * scratch[0, r], scratch[0, r], values[i, r])
+
+
+@kernel
+def evaluate_incomplete(
+    i: int,
+    nodes: Array,
+    scopes: Array,
+    stats: Array,
+    Z: Array,
+    m: int,
+    values: Array,
+    scratch: Array,
+    vectors: Array,
+    ends: Array,
+) -> None:
+    """Do the same where values are missing: such rows have the density of the marginal Gaussian.
+
+    ``scratch`` (> 2 k + 1, m) also holds all of y, ``vectors`` (> d, d) is scratch too, and
+    ``ends`` that of ``ends_of_runs``.
+    """
+    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    whitening, lacks = block + k * (k + 2), 2 * k + 1
     for r in range(m):
-        if values[i, r] != values[i, r]:
-            values[i, r] = density_of_observed(i, nodes, stats, scratch[1 : k + 1, r])
+        values[i, r], scratch[lacks, r] = nodes[i]["log_norm"], 0.0
+    for a in range(k):
+        variable, mean = scopes[scope + a], stats[block + a]
+        for r in range(m):
+            dx = Z[variable, r] - mean
+            scratch[a + 1, r] = choose(dx == dx, dx, 0.0)
+            scratch[lacks, r] += choose(dx == dx, 0.0, 1.0)
+    for a in range(k):
+        whiten(stats[whitening + a * k : whitening + a * k + a + 1], scratch, m)
+        for r in range(m):
+            values[i, r] = fma(-0.5 * scratch[0, r], scratch[0, r], values[i, r])
+            scratch[k + 1 + a, r] = scratch[0, r]
+    y, lo = scratch[k + 1 : 2 * k + 2], 0
+    while lo < m:
+        hi = lo + 1
+        if scratch[lacks, lo] > 0.0:
+            hi = end_of_run(i, nodes, scopes, Z, lo, ends)
+            observed_densities(i, NONE, nodes, scopes, stats, Z, lo, hi, y, vectors, values[i])
+        lo = hi
 
 
 @kernel
@@ -78,74 +117,113 @@ def whiten(factors: Array, scratch: Array, m: int) -> None:
 
 
 @kernel
-def density_of_observed(i: int, nodes: Array, stats: Array, dx: Array) -> float:
-    """Log-density of the observed part of ``dx`` (k,), distances from a leaf's mean."""
-    n_missing = 0
-    for b in range(len(dx)):
-        n_missing += dx[b] != dx[b]
-    if n_missing == len(dx):
-        return 0.0
-    return conditional(i, NONE, nodes, stats, dx, n_missing)[0]
+def ends_of_runs(Z: Array, m: int) -> Array:
+    """Tell for each of ``m`` columns of ``Z`` (d, >= m) where those that lack the same ones end.
+
+    Empty if none lacks any.
+    """
+    complete = True
+    for v in range(len(Z)):
+        for r in range(m):
+            complete &= Z[v, r] == Z[v, r]
+    ends = np.full(0 if complete else m, m, np.int64)
+    for r in range(len(ends) - 2, -1, -1):
+        same = True
+        for v in range(len(Z)):
+            same &= (Z[v, r] == Z[v, r]) == (Z[v, r + 1] == Z[v, r + 1])
+        ends[r] = ends[r + 1] if same else r + 1
+    return ends
 
 
 @kernel
-def conditional(
-    i: int, a: int, nodes: Array, stats: Array, dx: Array, n_missing: int
-) -> tuple[float, float, float]:
-    """Log-density of what is observed but entry ``a``, and what it says about ``a``.
+def end_of_run(i: int, nodes: Array, scopes: Array, Z: Array, lo: int, ends: Array) -> int:
+    """Find the end of the columns from ``lo`` on that lack the same variables of node ``i``."""
+    k, scope, hi = nodes[i]["n_scope"], nodes[i]["scope"], int(ends[lo])
+    while hi < len(ends):
+        for b in range(k):
+            v = scopes[scope + b]
+            if (Z[v, lo] == Z[v, lo]) != (Z[v, hi] == Z[v, hi]):
+                return hi
+        hi = int(ends[hi])
+    return hi
 
-    That is the mean's distance from the leaf's mean, and the variance. Whatever value the
-    missing entries take, y moves along their columns of the whitening matrix W: what is left of
-    y across those directions is the observed entries' own distance.
+
+@kernel
+def observed_densities(
+    i: int,
+    a: int,
+    nodes: Array,
+    scopes: Array,
+    stats: Array,
+    Z: Array,
+    lo: int,
+    hi: int,
+    y: Array,
+    vectors: Array,
+    density: Array,
+) -> float:
+    """Fill ``density[lo:hi]`` with the log-density of what is observed but entry ``a``.
+
+    The columns lack the same variables. ``y`` (k + 1, >= hi) is W times the distances from the
+    mean, zero for what does not count. Whatever value that takes, y moves along its columns of W:
+    what is left of y across those directions is the others' own distance. Returns the length of
+    column ``a`` across them; the last row of ``y`` becomes y's part along it. ``vectors`` (> d, d)
+    is scratch.
     """
-    k = len(dx)
+    k, scope = nodes[i]["n_scope"], nodes[i]["scope"]
     whitening = nodes[i]["stats"] + k * (k + 2)
-    W = stats[whitening : whitening + k * k].reshape((k, k))
-    y, directions = np.zeros(k), np.empty((n_missing + 1, k))
-    density, n, length, along = nodes[i]["log_norm"], 0, 1.0, 0.0
+    log_norm, n, length = nodes[i]["log_norm"], 0, 1.0
     for b in range(k):
-        if dx[b] == dx[b] and b != a:
-            for c in range(b, k):
-                y[c] += W[c, b] * dx[b]
-    for b in range(k):
-        if dx[b] != dx[b] and b != a:
-            length, along = project_out(W, b, directions, n, y)
-            density += 0.5 * LOG_2PI - math.log(length)
+        x = Z[scopes[scope + b], lo]
+        if x != x and b != a:
+            length = add_direction(stats, whitening + b, k, vectors, n)
+            log_norm += 0.5 * LOG_2PI - log_positive(length)
             n += 1
     if a != NONE:
-        length, along = project_out(W, a, directions, n, y)
-        density += 0.5 * LOG_2PI - math.log(length)
-    for c in range(k):
-        density -= 0.5 * y[c] * y[c]
-    return density, -along / length, 1.0 / (length * length)
+        length = add_direction(stats, whitening + a, k, vectors, n)
+        log_norm += 0.5 * LOG_2PI - log_positive(length)
+        n += 1
+    last = len(vectors) - 1
+    for r in range(lo, hi):
+        for c in range(k):
+            vectors[last, c] = y[c, r]
+        for direction in range(n):
+            y[k, r] = subtract_part(vectors, last, direction, k)
+        density[r] = 0.0
+        if n < k:
+            density[r] = log_norm - 0.5 * product(vectors, last, last, k)
+    return length
 
 
 @kernel
-def project_out(W: Array, b: int, directions: Array, n: int, y: Array) -> tuple[float, float]:
-    """Remove from ``y`` its part along column ``b`` of ``W``, less the ``n`` directions so far.
+def add_direction(stats: Array, column: int, k: int, vectors: Array, n: int) -> float:
+    """Add to the ``n`` orthogonal directions that of a column of W; ``column`` is where it begins.
 
-    Adds that direction; returns the length of the column across the others, and of the part.
+    Returns the length of the column across the others.
     """
-    v = directions[n]
-    for c in range(len(y)):
-        v[c] = W[c, b]
+    for c in range(k):
+        vectors[n, c] = stats[column + c * k]
     for other in range(n):
-        subtract_part(v, directions[other])
-    length = 0.0
-    for c in range(len(y)):
-        length += v[c] * v[c]
-    length = math.sqrt(length)
-    for c in range(len(y)):
-        v[c] /= length
-    return length, subtract_part(y, v)
+        subtract_part(vectors, n, other, k)
+    length = math.sqrt(product(vectors, n, n, k))
+    for c in range(k):
+        vectors[n, c] /= length
+    return length
 
 
 @kernel
-def subtract_part(y: Array, direction: Array) -> float:
-    """Make ``y`` orthogonal to a direction of length 1; return the length of what is removed."""
-    along = 0.0
-    for c in range(len(y)):
-        along += y[c] * direction[c]
-    for c in range(len(y)):
-        y[c] -= along * direction[c]
+def subtract_part(vectors: Array, i: int, direction: int, k: int) -> float:
+    """Make vector ``i`` orthogonal to one of length 1; return the length of what is removed."""
+    along = product(vectors, i, direction, k)
+    for c in range(k):
+        vectors[i, c] = fma(-along, vectors[direction, c], vectors[i, c])
     return along
+
+
+@kernel
+def product(vectors: Array, i: int, j: int, k: int) -> float:
+    """Scalar product of two vectors of ``k`` entries."""
+    total = 0.0
+    for c in range(k):
+        total = fma(vectors[i, c], vectors[j, c], total)
+    return total

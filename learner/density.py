@@ -12,7 +12,7 @@ from ._layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from ._scaling import Scaling
 from .drawing import to_dot, to_networkx
 from .errors import InvalidInputError, NotFittedError
-from .inference import given_others, moments, sample
+from .inference import contributions, given_others, moments, sample
 from .network import Network
 from .outline import outline
 
@@ -59,14 +59,16 @@ class NetworkDensity:
         network, Z, _ = self._query(X)
         scale = self._scaling.scale
         others = given_others(network, Z)
-        nats = others.log_density - network.log_density(Z) + np.log(scale)[:, None]
-        nats[np.isnan(Z)] = np.nan
         mean = others.mean.T * scale + self._scaling.location
-        return nats.T, mean, np.sqrt(others.variance.T) * scale
+        return self._in_units(others.nats, Z), mean, np.sqrt(others.variance.T) * scale
 
     def contributions(self, X: ArrayLike) -> FloatArray:
         """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
-        return self.given_others(X)[0]
+        network, Z, _ = self._query(X)
+        return self._in_units(contributions(network, Z), Z)
+
+    def _in_units(self, nats: FloatArray, Z: FloatArray) -> FloatArray:
+        return np.where(np.isnan(Z), np.nan, nats + np.log(self._scaling.scale)[:, None]).T
 
     def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m, d) of each field given the other fields of its row."""

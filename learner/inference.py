@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ._density import evaluate
 from ._layout import LEAF, NODES_TOP, PRODUCT, SUM
-from ._leave_one_out import derivatives, leave_one_out
-from .network import Network, rows_per_block
+from ._leave_one_out import LARGEST, TOTAL, VARIANCE, leave_one_out
+from .network import Network, alike_together, rows_per_block
 
 FloatArray = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 class Others(NamedTuple):
     """Each variable given the other observed ones, (d, m) each."""
 
-    log_density: FloatArray
+    nats: FloatArray
     mean: FloatArray
     variance: FloatArray
 
@@ -26,25 +26,35 @@ class Others(NamedTuple):
 def given_others(network: Network, Z: FloatArray) -> Others:
     """Tell, for each variable and column of ``Z`` (d, m), what the other variables say.
 
-    ``log_density`` is that of the others; ``mean`` and ``variance`` are the variable's moments
-    given them.
+    ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
+    ``variance`` are the variable's moments given them.
     """
-    result = Others(*(np.empty(Z.shape) for _ in range(3)))
-    live, n_nodes = network.live, int(network.header[NODES_TOP])
-    rows = rows_per_block(2 * n_nodes)
-    values, downs = np.empty((2, n_nodes, min(Z.shape[1], rows)))
+    nats, _, mean, variance = _leave_one_out(network, Z, VARIANCE + 1)
+    return Others(nats, mean, variance)
+
+
+def contributions(network: Network, Z: FloatArray) -> FloatArray:
+    """Return the ``nats`` (d, m) of ``given_others`` alone, in less time."""
+    nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[LARGEST]
+    return nats
+
+
+def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
+    """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
+    result = np.empty((fields, *Z.shape))
+    order, n_nodes = alike_together(Z), int(network.header[NODES_TOP])
+    Z = np.ascontiguousarray(Z[:, order])
+    rows = max(1, min(Z.shape[1], rows_per_block(2 * n_nodes)))
+    values, downs = np.empty((2, n_nodes, rows))
     for start in range(0, Z.shape[1], rows):
         block = np.ascontiguousarray(Z[:, start : start + rows])
-        parts = [np.empty(block.shape) for _ in result]
-        m = block.shape[1]
-        evaluate(
-            network.header, network.nodes, network.edges, network.scopes,
-            network.stats, block, m, values,
-        )  # fmt: skip
-        derivatives(live, network.nodes, network.edges, block, m, values, downs)
-        leave_one_out(live, network.nodes, network.scopes, network.stats, block, m, downs, *parts)
-        for whole, part in zip(result, parts, strict=True):
-            whole[:, start : start + m] = part
+        mixtures, m = np.empty((fields, *block.shape)), block.shape[1]
+        arrays = (network.header, network.nodes, network.edges, network.scopes, network.stats)
+        evaluate(*arrays, block, m, values)
+        leave_one_out(*arrays, block, m, values, downs, mixtures)
+        mixtures[LARGEST] -= values[network.root, :m]
+        result[:, :, start : start + m] = mixtures
+    result[:, :, order] = result.copy()
     return result
 
 

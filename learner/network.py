@@ -59,6 +59,14 @@ def rows_per_block(n_nodes: int) -> int:
     return max(LEAST_ROWS, min(MOST_ROWS, VALUES_PER_BLOCK // n_nodes))
 
 
+def alike_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
+    """Order of the columns of ``Z`` (d, m) in which those that lack the same variables meet."""
+    missing = np.isnan(Z)
+    if Z.shape[1] > 1 and missing.any():
+        return np.lexsort(np.packbits(missing, axis=0))
+    return slice(None)
+
+
 class Network:
     """Structure and parameters over ``n_variables`` variables, with exact inference.
 
@@ -183,12 +191,14 @@ class Network:
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
         result = np.empty(Z.shape[1])
-        n_nodes = int(self.header[NODES_TOP])
+        order, n_nodes = alike_together(Z), int(self.header[NODES_TOP])
         rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
         values = np.empty((n_nodes, rows))
         log_densities(
-            self.header, self.nodes, self.edges, self.scopes, self.stats, Z, values, result
-        )
+            self.header, self.nodes, self.edges, self.scopes, self.stats,
+            np.ascontiguousarray(Z[:, order]), values, result,
+        )  # fmt: skip
+        result[order] = result.copy()
         return result
 
     def with_variance_floor(self, variance_floor: float) -> Network:

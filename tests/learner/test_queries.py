@@ -54,6 +54,34 @@ def test_contributions_keep_their_digits_beside_an_impossible_field(model):
     assert np.isfinite(contributions).all()
 
 
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e30])
+def test_an_impossible_field_is_expected_where_the_others_say(model, size):
+    row = X[:1].copy()
+    without = row.copy()
+    row[0, 0] += size
+    without[0, 0] = np.nan
+    for far, unknown in zip(model.expected(row), model.expected(without), strict=True):
+        assert far[0, 0] == pytest.approx(unknown[0, 0], rel=1e-9)
+    assert model.contributions(row)[0, 0] == pytest.approx(
+        (model.score_samples(without) - model.score_samples(row))[0], rel=1e-12
+    )
+
+
+def test_the_bits_of_contributions_do_not_depend_on_neighbours(model):
+    rows = X[:60].copy()
+    rows[::3, 1] = rows[::5, 0] = np.nan
+    rows[7], rows[20, 2] = np.nan, 1e12
+    for query in (model.contributions, lambda part: np.concatenate(model.given_others(part))):
+        whole = query(rows).reshape(-1, len(rows), 3)
+        for r in range(len(rows)):
+            alone = query(rows[r : r + 1]).reshape(-1, 1, 3)
+            assert alone[:, 0].tobytes() == whole[:, r].tobytes()
+
+
+def test_contributions_are_the_same_with_moments_and_without(model):
+    np.testing.assert_allclose(model.contributions(X[:50]), model.given_others(X[:50])[0])
+
+
 def test_expected_values_are_the_moments_of_the_conditional_density(model):
     rows = X[:3].copy()
     rows[2, 2] = np.nan
