@@ -29,6 +29,10 @@ BATCHES = (1, 4, 16, 64, 256)
 MIDDLE_LEAVES, MIDDLE_VARIABLES = 4_000, 8
 """What is held where another quantity varies."""
 
+DEFAULT_VARIABLES = (2, 4, 8, 16)
+DEFAULT_RECORDS = 30_000
+"""What `OSLRAU()` learns before it is measured: its budget of nodes is full by then."""
+
 BLOCK = 64
 """Rows that a bare loop takes at a time, so that it stays in the nearest cache."""
 
@@ -43,16 +47,18 @@ PAPER_RUNS = {
     "sensorless": Setting(256, 256, 4),
 }
 
-TEXT = """\
+TEXT = f"""\
 Networks with univariate leaves, grown on made-up clusters. *Leaves* is the mean during the run.
 A *bare loop* does one multiply-add and one exponential for each point and leaf, over as many
 leaves, in the same process: once with the library's exponential, once with the learner's, which
 compiles to vector instructions. *Multiple* is the cost in units of the latter; a network has one
 exponential for several leaves, so that less than 1 is possible. *Rows* is the mini-batch when
 learning, and what one call is given when scoring. Learning includes scoring the mini-batch and
-growing the network. *Contributions* are -log p(x_i | the other fields) of all fields, by one pass
-up and one down; without the one down they would take as many scorings more as there are variables.
-Runs on data sets learn folds 2 to 10."""
+growing the network. *Scorings* is the cost in units of scoring the same complete records.
+*Contributions* are -log p(x_i | the other fields) of all fields, by one pass up and one down;
+without the one down they would take one scoring more than there are variables. *A field missing*
+is another one in each record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the same clusters,
+with univariate leaves and those over several variables. Runs on data sets learn folds 2 to 10."""
 
 
 Loop = Callable[[Array, Array, Array, Array], None]
@@ -70,6 +76,7 @@ class Cost(NamedTuple):
     bare_ns: float
     library_bare_ns: float
     points_per_second: float
+    scorings: float | None = None
 
 
 def run(plan: Plan) -> None:
@@ -78,7 +85,7 @@ def run(plan: Plan) -> None:
     by_leaves = measure([(n, MIDDLE_VARIABLES) for n in LEAVES], [256], [1, 256], "leaves")
     by_variables = measure([(MIDDLE_LEAVES, d) for d in VARIABLES], [256], [1, 256], "variables")
     by_rows = measure([(MIDDLE_LEAVES, MIDDLE_VARIABLES)], BATCHES, BATCHES, "rows")
-    costs = [*by_leaves, *by_variables, *by_rows, *paper_runs(plan)]
+    costs = [*by_leaves, *by_variables, *by_rows, *default_costs(), *paper_runs(plan)]
     plot_costs(
         plan.out / "speed.png",
         {
@@ -116,9 +123,30 @@ def costs_of(leaves: int, d: int, scored: Sequence[int], learned: Sequence[int])
     X = clusters(d, 1_024, seed=1)
     for rows in scored:
         yield scoring_cost("score", model.score_samples, X, rows, n_leaves(model))
-    yield scoring_cost("contributions", model.contributions, X, len(X), n_leaves(model))
+    yield in_scorings(model, "contributions", model.contributions, X)
     for rows in learned:
         yield learning_cost("learn", model, [X[:256] if rows == 1 else X], rows)
+
+
+def default_costs() -> Iterator[Cost]:
+    """Score with the network that a stream gets, records complete and not."""
+    for d in track(DEFAULT_VARIABLES, "default networks", console=Console(stderr=True)):
+        model = OSLRAU().partial_fit(clusters(d, DEFAULT_RECORDS, seed=2), batch_size=256)
+        X = clusters(d, 1_024, seed=1)
+        lacking = X.copy()
+        lacking[np.arange(len(X)), np.arange(len(X)) % d] = np.nan
+        yield scoring_cost("default: score", model.score_samples, X, len(X), n_leaves(model))
+        yield in_scorings(model, "default: contributions", model.contributions, X)
+        yield in_scorings(model, "default: score, a field missing", model.score_samples, X, lacking)
+
+
+def in_scorings(
+    model: OSLRAU, name: str, query: Query, X: Array, asked: Array | None = None
+) -> Cost:
+    """Time a query beside scoring the complete rows ``X``, right after it."""
+    cost = scoring_cost(name, query, X if asked is None else asked, len(X), n_leaves(model))
+    score = scoring_cost("score", model.score_samples, X, len(X), n_leaves(model))
+    return cost._replace(scorings=cost.ns / score.ns)
 
 
 def scoring_cost(name: str, query: Query, X: Array, rows: int, leaves: int) -> Cost:
@@ -261,5 +289,6 @@ def table_row(cost: Cost) -> dict[str, object]:
         "bare loop, library's, ns": f"{cost.library_bare_ns:.2f}",
         "bare loop, ns": f"{cost.bare_ns:.2f}",
         "multiple": f"{cost.ns / cost.bare_ns:.2f}",
+        "scorings": "" if cost.scorings is None else f"{cost.scorings:.1f}",
         "points/s": f"{cost.points_per_second:,.0f}",
     }

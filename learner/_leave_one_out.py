@@ -2,36 +2,20 @@
 
 The density is linear in the leaves of one variable, so that the derivative of the root with
 respect to each of them tells the density without that variable: one pass up and one down
-instead of one evaluation for each variable.
-
-A variable given the others is a mixture of one Gaussian a leaf. ``mixtures`` (2 or 4, d, m)
-gathers them for each variable and row: the logarithm of the largest weight, the sum of the
-weights as multiples of it, and, where asked for, mean and variance. ``component`` (3, m) is what
-a leaf adds: the logarithm of its weight, which is the density of the others, mean and variance.
+instead of one evaluation for each variable. A variable given the others is a mixture of one
+Gaussian a leaf, whose weight is that derivative.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._density import add_term
-from ._gaussian import LOG_2PI, ends_of_runs, gaussian, observed_densities, whiten
+from ._conditionals import add_conditionals
+from ._gaussian import ends_of_runs, gaussian
 from ._jit import kernel
 from ._layout import LAST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
-from ._math import choose, exp_nonpositive, fma, log_positive
-
-LARGEST, TOTAL, MEAN, VARIANCE = range(4)
-"""Of ``mixtures``."""
-
-CENTRE, SPREAD = range(2)
-"""Of ``component``."""
-
-SMALLEST = -1e300
-"""Logarithm of the largest weight before the first: finite, as infinities have no difference."""
-
-FAR = 1e12
-"""Squared distance from a leaf, in standard deviations, from which on an entry is not left out by
-taking it away again: what is left of the others would be lost in its rounding."""
+from ._math import log_positive
+from ._mixtures import CENTRE, LARGEST, MEAN, SMALLEST, SPREAD, TOTAL, add_component
 
 
 @kernel
@@ -184,190 +168,3 @@ def add_leaf(
         component[CENTRE, r] = nodes[i]["mean"]
         component[SPREAD, r] = 1.0 / nodes[i]["precision"]
     add_component(nodes[i]["scope"], weights, c, component, m, mixtures)
-
-
-@kernel
-def add_component(
-    v: int, weights: Array, c: int, component: Array, m: int, mixtures: Array
-) -> None:
-    """Merge a Gaussian of each row into the mixtures of a variable."""
-    if len(mixtures) > MEAN:
-        add_moments(v, weights, c, component, m, mixtures)
-        return
-    for r in range(m):
-        largest, mixtures[TOTAL, v, r] = add_term(
-            mixtures[LARGEST, v, r], mixtures[TOTAL, v, r], 1.0, weights[c, r]
-        )
-        mixtures[LARGEST, v, r] = largest
-
-
-@kernel
-def add_moments(v: int, weights: Array, c: int, component: Array, m: int, mixtures: Array) -> None:
-    """Do the same for mixtures with mean and variance."""
-    largest, total = mixtures[LARGEST, v], mixtures[TOTAL, v]
-    mean, variance = mixtures[MEAN, v], mixtures[VARIANCE, v]
-    for r in range(m):
-        top, total[r], mean[r], variance[r] = add_gaussian(
-            weights[c, r], component[CENTRE, r], component[SPREAD, r],
-            largest[r], total[r], mean[r], variance[r],
-        )  # fmt: skip
-        largest[r] = top
-
-
-@kernel
-def add_gaussian(
-    log_weight: float,
-    centre: float,
-    spread: float,
-    largest: float,
-    total: float,
-    mean: float,
-    variance: float,
-) -> tuple[float, float, float, float]:
-    """Merge one Gaussian into a mixture of weight total e**largest with a mean and a variance."""
-    scale = exp_nonpositive(-abs(log_weight - largest))
-    ahead = log_weight > largest
-    total = choose(ahead, fma(total, scale, 1.0), total + scale)
-    share = choose(ahead, 1.0, scale) / total
-    shift = centre - mean
-    mean += share * shift
-    variance += share * (spread - variance + (1.0 - share) * shift * shift)
-    return choose(ahead, log_weight, largest), total, mean, variance
-
-
-@kernel
-def add_conditionals(
-    i: int,
-    nodes: Array,
-    scopes: Array,
-    stats: Array,
-    Z: Array,
-    m: int,
-    down: Array,
-    weights: Array,
-    component: Array,
-    scratch: Array,
-    vectors: Array,
-    ends: Array,
-    mixtures: Array,
-) -> None:
-    """Merge a multivariate leaf's Gaussians, of each variable given its other ones.
-
-    ``scratch`` (> 2 k + 1, m) holds sums, the distances from the mean, and y; ``vectors`` is
-    (> d, d). Rows that lack entries, or are far, are told for each entry apart what the others say.
-    """
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    W = stats[block + k * (k + 2) : block + k * (2 * k + 2)].reshape((k, k))
-    sums, dx, y = scratch[0], scratch[1 : k + 1], scratch[k + 1 : 2 * k + 2]
-    for a in range(k):
-        variable, mean = scopes[scope + a], stats[block + a]
-        for r in range(m):
-            dx[a, r] = Z[variable, r] - mean
-    whiten_all(W, scratch, y, m)
-    runs = np.empty((m, 2), np.int64)
-    n_runs = list_irregular(sums, m, ends, runs)
-    for r in range(m):
-        sums[r] = 0.0
-    for a in range(k):
-        leave_out(W, a, dx, y, m, nodes[i]["log_norm"], down, sums, weights[0], component)
-        for lo, hi in runs[:n_runs]:
-            whiten_others(W, a, dx, lo, hi, y)
-            length = observed_densities(
-                i, a, nodes, scopes, stats, Z, lo, hi, y, vectors, weights[0]
-            )
-            for r in range(lo, hi):
-                weights[0, r] += down[r]
-                component[CENTRE, r] = -y[k, r] / length
-                component[SPREAD, r] = 1.0 / (length * length)
-        for r in range(m if len(mixtures) > MEAN else 0):
-            component[CENTRE, r] += stats[block + a]
-        add_component(scopes[scope + a], weights, 0, component, m, mixtures)
-
-
-@kernel
-def whiten_all(W: Array, scratch: Array, y: Array, m: int) -> None:
-    """Fill ``y`` (>= k, m) with W times the distances, which follow the first row of ``scratch``.
-
-    That row becomes the squared length of each column of y.
-    """
-    for c in range(len(W)):
-        whiten(W[c, : c + 1], scratch, m)
-        for r in range(m):
-            y[c, r] = scratch[0, r]
-    for r in range(m):
-        scratch[0, r] = 0.0
-    for c in range(len(W)):
-        for r in range(m):
-            scratch[0, r] = fma(y[c, r], y[c, r], scratch[0, r])
-
-
-@kernel
-def list_irregular(length: Array, m: int, ends: Array, runs: Array) -> int:
-    """List in ``runs`` (m, 2) where rows that lack entries or are far begin and end.
-
-    Those of one run lack the same entries. ``length`` (m,) are squared distances, NaN where
-    entries are missing. Returns the number of runs.
-    """
-    n, lo = 0, 0
-    while lo < m:
-        hi = lo + 1
-        if not length[lo] < FAR:
-            end = ends[lo] if len(ends) > 0 else m
-            while hi < end and not length[hi] < FAR:
-                hi += 1
-            runs[n, 0], runs[n, 1] = lo, hi
-            n += 1
-        lo = hi
-    return n
-
-
-@kernel
-def whiten_others(W: Array, a: int, dx: Array, lo: int, hi: int, y: Array) -> None:
-    """Fill ``y[:, lo:hi]`` with W times what those rows, which lack the same, have but ``a``."""
-    for r in range(lo, hi):
-        for c in range(len(W)):
-            y[c, r] = 0.0
-            for b in range(c + 1):
-                if dx[b, r] == dx[b, r] and b != a:
-                    y[c, r] = fma(W[c, b], dx[b, r], y[c, r])
-
-
-@kernel
-def leave_out(
-    W: Array,
-    a: int,
-    dx: Array,
-    y: Array,
-    m: int,
-    log_norm: float,
-    down: Array,
-    above: Array,
-    log_weight: Array,
-    component: Array,
-) -> None:
-    """Fill ``log_weight`` (m,) with ``down`` times the density of all entries but ``a``.
-
-    ``component`` becomes what they say about ``a``, from the leaf's mean. Leaving out moves ``y``
-    (>= k, m) along column ``a`` of W, which begins at row ``a``: ``above`` (m,) is the squared
-    length of what lies above, and is moved on by one row.
-    """
-    precision = 0.0
-    for c in range(a, len(W)):
-        precision += W[c, a] * W[c, a]
-    log_norm += 0.5 * (LOG_2PI - log_positive(precision))
-    spread = 1.0 / precision
-    for r in range(m):
-        component[CENTRE, r], component[SPREAD, r], log_weight[r] = 0.0, spread, above[r]
-    for c in range(a, len(W)):
-        factor = W[c, a] * spread
-        for r in range(m):
-            component[CENTRE, r] = fma(factor, y[c, r], component[CENTRE, r])
-    for c in range(a, len(W)):
-        factor = -W[c, a]
-        for r in range(m):
-            left = fma(factor, component[CENTRE, r], y[c, r])
-            log_weight[r] = fma(left, left, log_weight[r])
-    for r in range(m):
-        log_weight[r] = down[r] + fma(-0.5, log_weight[r], log_norm)
-        component[CENTRE, r] = dx[a, r] - component[CENTRE, r]
-        above[r] = fma(y[a, r], y[a, r], above[r])

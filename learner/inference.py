@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ._density import evaluate
 from ._layout import LEAF, NODES_TOP, PRODUCT, SUM
-from ._leave_one_out import LARGEST, TOTAL, VARIANCE, leave_one_out
+from ._leave_one_out import leave_one_out
+from ._mixtures import LARGEST, TOTAL, VARIANCE
 from .network import Network, alike_together, rows_per_block
 
 FloatArray = NDArray[np.float64]

@@ -73,9 +73,15 @@ def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatc
     monkeypatch.setattr(speed, "VARIABLES", (2, 4))
     monkeypatch.setattr(speed, "BATCHES", (1, 64))
     monkeypatch.setattr(speed, "MIDDLE_LEAVES", 60)
+    monkeypatch.setattr(speed, "DEFAULT_VARIABLES", (3,))
+    monkeypatch.setattr(speed, "DEFAULT_RECORDS", 500)
     result = run("speed", "--datasets", tmp_path, "--out", tmp_path)
     figures = json.loads(result.stdout.splitlines()[-1])["figures"]
-    assert len(figures) == 4 * 2 + 4 * 2 + 5
+    assert len(figures) == 4 * 2 + 4 * 2 + 5 + 3
+    scorings = [figure for figure in figures if figure["scorings"] is not None]
+    assert {figure["operation"].removeprefix("default: ") for figure in scorings} == {
+        "contributions", "score, a field missing",
+    }  # fmt: skip
     assert all(figure["ns"] > 0 and figure["bare_ns"] > 0 for figure in figures)
     assert (tmp_path / "speed.png").is_file()
 
