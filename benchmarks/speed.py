@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -10,14 +9,14 @@ from functools import cache
 from time import process_time
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 
 from faust_oslrau.learner import OSLRAU, compile_kernels
-from faust_oslrau.learner._math import exp_nonpositive
+from faust_oslrau.learner._layout import SUM
 
+from .bare import LIBRARY_LOOP, MULTIPLY_ADD_LOOP, REPEATS, VECTOR_LOOP, bare_ns, quickest
 from .datasets import Array, Dataset, Setting
 from .plan import Plan
 from .plots import plot_costs
@@ -32,12 +31,6 @@ MIDDLE_LEAVES, MIDDLE_VARIABLES = 4_000, 8
 DEFAULT_VARIABLES = (2, 4, 8, 16)
 DEFAULT_RECORDS = 30_000
 """What `OSLRAU()` learns before it is measured: its budget of nodes is full by then."""
-
-BLOCK = 64
-"""Rows that a bare loop takes at a time, so that it stays in the nearest cache."""
-
-REPEATS = 9
-"""The quickest of these is reported: other work on the machine can only slow one down."""
 
 PAPER_RUNS = {
     "quake": Setting(1, 10, 0),
@@ -57,11 +50,12 @@ learning, and what one call is given when scoring. Learning includes scoring the
 growing the network. *Scorings* is the cost in units of scoring the same complete records.
 *Contributions* are -log p(x_i | the other fields) of all fields, by one pass up and one down;
 without the one down they would take one scoring more than there are variables. *A field missing*
-is another one in each record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the same clusters,
-with univariate leaves and those over several variables. Runs on data sets learn folds 2 to 10."""
+is another one in each record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the
+same clusters, with leaves of one and of several variables. *Least* is what the multiply-adds of
+the leaves and the exponentials of the weighted sums of that network take in bare loops, to which
+its products, weights and logarithms come. Runs on data sets learn folds 2 to 10."""
 
 
-Loop = Callable[[Array, Array, Array, Array], None]
 Query = Callable[[Array], object]
 
 
@@ -77,6 +71,7 @@ class Cost(NamedTuple):
     library_bare_ns: float
     points_per_second: float
     scorings: float | None = None
+    least_ns: float | None = None
 
 
 def run(plan: Plan) -> None:
@@ -122,7 +117,8 @@ def costs_of(leaves: int, d: int, scored: Sequence[int], learned: Sequence[int])
     model = grown(leaves, d)
     X = clusters(d, 1_024, seed=1)
     for rows in scored:
-        yield scoring_cost("score", model.score_samples, X, rows, n_leaves(model))
+        cost = scoring_cost("score", model.score_samples, X, rows, n_leaves(model))
+        yield cost._replace(least_ns=least_ns(model))
     yield in_scorings(model, "contributions", model.contributions, X)
     for rows in learned:
         yield learning_cost("learn", model, [X[:256] if rows == 1 else X], rows)
@@ -228,43 +224,16 @@ def n_leaves(model: OSLRAU) -> int:
     return model.node_counts_["leaf"] + model.node_counts_["multivariate_leaf"]
 
 
-@cache
-def bare_ns(leaves: int, loop: Loop) -> float:
-    """Time the least that a mixture of so many leaves could do, per point and leaf."""
-    rng = np.random.default_rng(0)
-    # far below zero, as log-densities are: the exponential of plain arithmetic is for those
-    x, slope, shift = rng.normal(size=1_024), rng.normal(size=leaves), np.full(leaves, -20.0)
-    out = np.zeros(len(x))
-    loop(x[:BLOCK], slope, shift, out)  # compiles it
-    return 1e9 * quickest(lambda: loop(x, slope, shift, out)) / len(x) / leaves
+def least_ns(model: OSLRAU) -> float:
+    """Tell what multiply-adds and exponentials alone take, per point and leaf.
 
-
-def bare_loop(exponential: Callable[[float], float]) -> Loop:
-    """Make a loop of one multiply-add and one exponential for each point and leaf."""
-
-    @numba.njit(nogil=True, error_model="numpy")
-    def loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
-        for start in range(0, len(x), BLOCK):
-            rows, sums = x[start : start + BLOCK], out[start : start + BLOCK]
-            for leaf in range(len(slope)):
-                a, b = slope[leaf], shift[leaf]
-                for r in range(len(rows)):
-                    sums[r] += exponential(a * rows[r] + b)
-
-    return loop
-
-
-LIBRARY_LOOP, VECTOR_LOOP = bare_loop(math.exp), bare_loop(exp_nonpositive)
-
-
-def quickest(action: Callable[[], object]) -> float:
-    """Return the seconds of the quickest of some repeats."""
-    times = []
-    for _ in range(REPEATS):
-        start = process_time()
-        action()
-        times.append(process_time() - start)
-    return min(times)
+    A sum takes one exponential for each of its children but the first.
+    """
+    nodes, leaves = model.network_.nodes[model.network_.live], n_leaves(model)
+    exponentials = int((nodes["n_children"][nodes["kind"] == SUM] - 1).sum())
+    multiply_add = bare_ns(leaves, MULTIPLY_ADD_LOOP)
+    both = bare_ns(leaves, VECTOR_LOOP)
+    return multiply_add + (both - multiply_add) * exponentials / leaves
 
 
 def lines(
@@ -289,6 +258,7 @@ def table_row(cost: Cost) -> dict[str, object]:
         "bare loop, library's, ns": f"{cost.library_bare_ns:.2f}",
         "bare loop, ns": f"{cost.bare_ns:.2f}",
         "multiple": f"{cost.ns / cost.bare_ns:.2f}",
+        "least, ns": "" if cost.least_ns is None else f"{cost.least_ns:.2f}",
         "scorings": "" if cost.scorings is None else f"{cost.scorings:.1f}",
         "points/s": f"{cost.points_per_second:,.0f}",
     }

@@ -9,7 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._gaussian import ends_of_runs, evaluate_incomplete, evaluate_multivariate, gaussian
+from ._gaussian import (
+    ends_of_runs,
+    evaluate_incomplete,
+    evaluate_multivariate,
+    gaussian,
+    observed_gaussian,
+)
 from ._jit import kernel
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
 from ._math import choose, exp_nonpositive, fma, log_positive
@@ -98,7 +104,7 @@ def evaluate(
         elif kind == PRODUCT and m == 1:
             values[i, 0] = product_of_row(i, nodes, edges, Z, values)
         elif kind == PRODUCT:
-            evaluate_product(i, nodes, edges, Z, m, values)
+            evaluate_product(i, nodes, edges, Z, m, values, len(ends) == 0)
         elif kind == SUM and m == 1:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
@@ -116,21 +122,29 @@ def evaluate_leaf(i: int, nodes: Array, Z: Array, m: int, values: Array) -> None
 
 
 @kernel
-def evaluate_product(i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array) -> None:
-    """Sum of the children's log-densities, those of univariate leaves computed on the way."""
+def evaluate_product(
+    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, complete: bool
+) -> None:
+    """Sum of the children's log-densities, those of univariate leaves computed on the way.
+
+    ``complete`` says that no value is missing, which then need not be asked for each leaf.
+    """
     for r in range(m):
         values[i, r] = 0.0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            variable, mean = nodes[child]["scope"], nodes[child]["mean"]
-            precision, log_norm = nodes[child]["precision"], nodes[child]["log_norm"]
-            for r in range(m):
-                values[i, r] += gaussian(Z[variable, r], mean, precision, log_norm)
-        else:
+        variable, mean = nodes[child]["scope"], nodes[child]["mean"]
+        precision, log_norm = nodes[child]["precision"], nodes[child]["log_norm"]
+        if nodes[child]["kind"] != LEAF:
             for r in range(m):
                 values[i, r] += values[child, r]
+        elif complete:
+            for r in range(m):
+                values[i, r] += observed_gaussian(Z[variable, r], mean, precision, log_norm)
+        else:
+            for r in range(m):
+                values[i, r] += gaussian(Z[variable, r], mean, precision, log_norm)
         edge = edges[edge]["next"]
 
 
