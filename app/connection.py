@@ -33,14 +33,9 @@ class Connection:
     def fill(self, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
         """Return a batch of the first messages, and how many it took."""
         batch = self.producer.create_batch()
-        for count, message in enumerate(messages):
-            taken = batch.append(
-                timestamp=message.timestamp,
-                key=message.key,
-                value=message.value,
-                headers=list(message.headers),
-            )
-            if taken is None:
+        append = batch.append
+        for count, (_, key, value, timestamp, headers) in enumerate(messages):
+            if append(timestamp=timestamp, key=key, value=value, headers=[*headers]) is None:
                 return batch, count
         return batch, len(messages)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -205,8 +207,9 @@ class HeldPartition:
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
         """Yield the records to process, those to be learned in silence apart from the others."""
-        records = [record for record in batch.records if record.offset >= self.next_offset]
-        silent = sum(record.offset < self.emit_from for record in records)
+        offset = attrgetter("offset")
+        records = batch.records[bisect_left(batch.records, self.next_offset, key=offset) :]
+        silent = bisect_left(records, self.emit_from, key=offset)
         yield from filter(None, (records[:silent], records[silent:]))
 
     def _note_missing(self, records: Sequence[KafkaRecord]) -> None:

@@ -100,6 +100,7 @@ class Drift:
 
     def _mean_rank(self, score: FloatArray) -> float:
         """Return the mean share of the reference below the scores; equal ones count half."""
+        score = np.sort(score)  # neighbours are found in the same place, several times as fast
         below = np.searchsorted(self._reference, score, side="left")
         not_above = np.searchsorted(self._reference, score, side="right")
         return float((below + not_above).mean()) / (2 * REFERENCE)
