@@ -27,8 +27,15 @@ soak: $(READY) ## run tens of millions of records through one worker; make soak 
 bench: $(READY) ## reproduce the paper's tables and measure speed; make bench ARGS="table1 --dataset quake"
 	@$(BIN)/python -m benchmarks $(or $(ARGS),all)
 
-bench-pipeline: $(READY) ## measure the worker on a real Kafka; needs Java 17 and Maven; make bench-pipeline ARGS="--records 100000"
-	@$(BIN)/python -m benchmarks.pipeline $(ARGS)
+bench-pipeline: $(READY) $(VENV)/quix/.ready ## measure the worker on a real Kafka; needs Java 17 and Maven; make bench-pipeline ARGS="--records 100000"
+	@$(BIN)/python -m benchmarks.pipeline --quix $(VENV)/quix/bin/python $(ARGS)
+
+# A Python of its own: Quix Streams asks for a confluent-kafka older than the demo's.
+$(VENV)/quix/.ready: $(READY)
+	@$(PYTHON) -m venv $(@D)
+	@grep -v '^confluent-kafka' constraints.txt > $(@D)/constraints.txt
+	@$(@D)/bin/pip install -q --disable-pip-version-check -c $(@D)/constraints.txt -e . 'quixstreams>=3.28'
+	@touch $@
 
 screenshots: $(READY) ## make the pictures of the page in docs/images; needs Chromium with its driver
 	@PYTHONPATH=tests/app $(BIN)/python docs/screenshots.py

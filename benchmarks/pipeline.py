@@ -7,7 +7,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,13 +17,22 @@ from aiokafka import AIOKafkaConsumer
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
 
-from .pipeline_process import BARE, EXACTLY_ONCE, STOCK, WORKER, Metrics, Reader, ReaderProcess
+from .pipeline_process import (
+    BARE,
+    EXACTLY_ONCE,
+    QUIX,
+    SMALL,
+    STOCK,
+    WORKER,
+    Metrics,
+    Reader,
+    ReaderProcess,
+)
 from .pipeline_topic import PARTITIONS, create_topics, fill, grown
 from .plan import RESULTS
 from .report import NOISE, markdown, processor, thousands, write_page
 
 TOPIC = "features"
-READERS = (WORKER, EXACTLY_ONCE, BARE, STOCK)
 STAGES = ("decode", "score", "learn")
 _POLL_SECONDS = 0.1
 _START_SECONDS = 300.0  # kernels may have to be compiled
@@ -38,12 +47,14 @@ records are left out. A reader that is not through after {seconds} s is stopped:
 it is measured on. It saw smaller networks then, which is to its favour."""
 
 READERS_TEXT = """\
-*Exactly once* is the worker with that delivery, by its own count of records. The stock agent takes
-up to 1024 events with `take_events` and awaits `send` for each score. The bare loop is `getmany`,
-the same work, `send_batch`. *Ratio* is records per CPU-second in units of the stock agent's."""
+*Small networks* are those of `max_nodes = 1070`, about 1,000 leaves. *Exactly once* is the worker
+with that delivery, by its own count of records. The bare loop is `getmany`, the same work,
+`send_batch`. Quix Streams hands records to a `BatchingSink`, which scores up to 1024 at a time and
+produces each score. The stock agent takes up to 1024 events with `take_events` and awaits `send`
+for each score. *Ratio* is records per CPU-second in units of the stock agent's."""
 
 STAGES_TEXT = """\
-CPU microseconds per record of the worker. Decode, score and learn are what `oslrau_stage_seconds`
+CPU microseconds per record of the workers. Decode, score and learn are what `oslrau_stage_seconds`
 says when its clock is the CPU clock of the computing thread. *The rest* is what remains of all
 CPU: fetch, Faust, encoding and sending scores, metrics, commits. *Plumbing* is decode and the
 rest."""
@@ -90,8 +101,18 @@ class Usage:
     def wall_records_per_second(self) -> float:
         return self.records / (self.end.seconds - self.begin.seconds)
 
-    def stage_us(self, stage: str) -> float:
-        """Microseconds per record in a stage, by the worker's metrics."""
+    @property
+    def leaves(self) -> float:
+        """Leaves of a partition's network, of either kind."""
+        return (self.nodes["leaf"] + self.nodes["multivariate_leaf"]) / PARTITIONS
+
+    def parts_us(self) -> dict[str, float]:
+        """CPU microseconds per record by stage, by the worker's metrics, and all the rest."""
+        stages = {stage: self._stage_us(stage) for stage in STAGES}
+        rest = self.cpu_us - sum(stages.values())
+        return {**stages, "rest": rest, "plumbing": rest + stages["decode"]}
+
+    def _stage_us(self, stage: str) -> float:
         begin, end = self.begin.metrics, self.end.metrics
         seconds = end.stages[stage] - begin.stages.get(stage, 0.0)
         return 1e6 * seconds / (end.records - begin.records)
@@ -100,26 +121,33 @@ class Usage:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--records", default=1_000_000, show_default=True, help="Rows in the topic.")
 @click.option("--seconds", default=60.0, show_default=True, help="Longest run of one reader.")
+@click.option("--quix", help="A Python that has Quix Streams, which is left out without.")
 @click.option(
     "--out", default=RESULTS, help="Folder of the result.", type=click.Path(path_type=Path)
 )
-def main(records: int, seconds: float, out: Path) -> None:
-    """Measure the worker beside a stock Faust agent and a bare aiokafka loop.
+def main(records: int, seconds: float, quix: str | None, out: Path) -> None:
+    """Measure the worker beside a bare aiokafka loop, Quix Streams and a stock Faust agent.
 
     Settings of the environment (OSLRAU_...) hold for all of them. Needs Java 17 and Maven.
     """
     records = max(1, records // PARTITIONS) * PARTITIONS
+    peers = (BARE, *([replace(QUIX, python=quix)] if quix else []), STOCK)
+    readers = (WORKER, SMALL, EXACTLY_ONCE, *peers)
     with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
-        usages = asyncio.run(measure_all(broker.bootstrap_servers, records, seconds, Path(logs)))
+        usages = asyncio.run(
+            measure_all(broker.bootstrap_servers, readers, records, seconds, Path(logs))
+        )
     write(out, usages, seconds)
 
 
-async def measure_all(servers: str, records: int, seconds: float, logs: Path) -> list[Usage]:
+async def measure_all(
+    servers: str, readers: Sequence[Reader], records: int, seconds: float, logs: Path
+) -> list[Usage]:
     """Fill the topic, then run one reader after the other."""
     click.echo(f"writing {thousands(records)} rows", err=True)
     await create_topics(servers, TOPIC)
     await fill(servers, TOPIC, records)
-    return [await measure(servers, reader, records, seconds, logs) for reader in READERS]
+    return [await measure(servers, reader, records, seconds, logs) for reader in readers]
 
 
 async def measure(servers: str, reader: Reader, records: int, seconds: float, logs: Path) -> Usage:
@@ -209,8 +237,7 @@ class Watch:
 
 def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
-    figures = figures_of(usages)
-    stages = {name: figures[f"{name}_us"] for name in (*STAGES, "rest", "plumbing")}
+    workers = [usage for usage in usages if usage.reader in (WORKER.name, SMALL.name)]
     blocks = [
         "The worker's throughput",
         NOISE,
@@ -218,33 +245,37 @@ def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
         READERS_TEXT,
         markdown([table_row(usage, usages[-1]) for usage in usages]),
         STAGES_TEXT,
-        markdown([{name: f"{us:.1f}" for name, us in stages.items()}]),
-        f"Networks at the end, mean of the partitions: {thousands(figures['network_nodes'])} "
-        f"nodes, {thousands(figures['network_leaves'])} of them leaves.",
+        markdown([stages_row(usage) for usage in workers]),
     ]
-    write_page(out, "pipeline", blocks, figures, "benchmarks.pipeline", environment())
+    write_page(out, "pipeline", blocks, figures_of(usages), "benchmarks.pipeline", environment())
 
 
 def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
-    """Return the figures of the readers, in their order."""
-    worker, exactly_once, bare, stock = usages
-    stages = {stage: worker.stage_us(stage) for stage in STAGES}
-    nodes = {kind: count / PARTITIONS for kind, count in worker.nodes.items()}
+    """Return the figures of the readers."""
+    by_name = {usage.reader: usage for usage in usages}
+    worker, small = by_name[WORKER.name], by_name[SMALL.name]
+    ratios = {
+        f"ratio_to_{name}": worker.records_per_second / by_name[peer.name].records_per_second
+        for name, peer in (("stock_agent", STOCK), ("quix_streams", QUIX), ("bare_loop", BARE))
+        if peer.name in by_name
+    }
     figures = {
         "records_per_second": worker.records_per_second,
-        "ratio_to_stock_agent": worker.records_per_second / stock.records_per_second,
-        "ratio_to_bare_loop": worker.records_per_second / bare.records_per_second,
+        **ratios,
+        "exactly_once_records_per_second": by_name[EXACTLY_ONCE.name].records_per_second,
         "cpu_us": worker.cpu_us,
-        "plumbing_us": worker.cpu_us - stages["score"] - stages["learn"],
-        "rest_us": worker.cpu_us - sum(stages.values()),
-        **{f"{stage}_us": us for stage, us in stages.items()},
-        "exactly_once_records_per_second": exactly_once.records_per_second,
-        "network_nodes": sum(nodes.values()),
-        "network_leaves": nodes["leaf"] + nodes["multivariate_leaf"],
-        "stock_agent_records_per_second": stock.records_per_second,
-        "bare_loop_records_per_second": bare.records_per_second,
+        **{f"{name}_us": us for name, us in worker.parts_us().items()},
+        "network_leaves": worker.leaves,
+        "small_records_per_second": small.records_per_second,
+        **{f"small_{name}_us": us for name, us in small.parts_us().items()},
+        "small_network_leaves": small.leaves,
     }
     return {name: round(value, 3) for name, value in figures.items()}
+
+
+def stages_row(usage: Usage) -> dict[str, str]:
+    parts = {name: f"{us:.1f}" for name, us in usage.parts_us().items()}
+    return {"reader": usage.reader, "leaves": thousands(usage.leaves)} | parts
 
 
 def table_row(usage: Usage, stock: Usage) -> dict[str, str]:

@@ -26,7 +26,7 @@ _STOP_SECONDS = 25.0
 
 @dataclass(frozen=True)
 class Reader:
-    """What Python is told to run, with what settings beside the common ones.
+    """What a Python is told to run, with what settings beside the common ones.
 
     A reader that is a worker has pages; one that is `transactional` leaves marks of its
     transactions among the scores, so that its own count of records is taken.
@@ -37,6 +37,7 @@ class Reader:
     settings: Mapping[str, str] = field(default_factory=dict)
     has_pages: bool = False
     transactional: bool = False
+    python: str = sys.executable
 
 
 _WORKER = ("-m", "benchmarks.pipeline_worker")
@@ -48,7 +49,12 @@ EXACTLY_ONCE = Reader(
     has_pages=True,
     transactional=True,
 )
+# Of about 1,000 leaves on the benchmark's rows.
+SMALL = Reader(
+    "worker, small networks", _WORKER, {"OSLRAU_LEARNER_MAX_NODES": "1070"}, has_pages=True
+)
 BARE = Reader("bare aiokafka loop", ("-m", "benchmarks.pipeline_readers", "bare"))
+QUIX = Reader("Quix Streams", ("-m", "benchmarks.pipeline_quix"))
 STOCK = Reader("stock Faust agent", ("-m", "benchmarks.pipeline_readers", "stock"))
 
 
@@ -65,7 +71,7 @@ class ReaderProcess:
     """A reader with the settings of an environment; its log goes to a file."""
 
     def __init__(self, reader: Reader, environment: Mapping[str, str], log: Path) -> None:
-        self._command = [sys.executable, *reader.command]
+        self._command = [reader.python, *reader.command]
         self._environment = {**os.environ, **environment, **reader.settings}
         self._has_pages = reader.has_pages
         self._log = log

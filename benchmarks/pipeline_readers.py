@@ -22,7 +22,7 @@ from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.learner import compile_kernels
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record
 
-_TAKE = 1024
+TAKE = 1024
 _BATCH_BYTES = 2**19  # the worker's
 
 
@@ -53,7 +53,7 @@ def stock(settings: Settings, folder: str) -> None:
     pipelines = Pipelines(settings)
 
     async def score(stream: Any) -> None:
-        async for events in stream.take_events(_TAKE, within=0.1):
+        async for events in stream.take_events(TAKE, within=0.1):
             for partition, records in _by_partition(events).items():
                 block = pipelines[partition].process(records)
                 await _send_each(scores, partition, block.scores)
@@ -100,9 +100,9 @@ async def bare(settings: Settings) -> None:
             sent = [
                 acknowledged
                 for tp, records in fetched.items()
-                for first in range(0, len(records), _TAKE)
+                for first in range(0, len(records), TAKE)
                 for acknowledged in await _score_and_send(
-                    producer, settings, pipelines[tp.partition], records[first : first + _TAKE]
+                    producer, settings, pipelines[tp.partition], records[first : first + TAKE]
                 )
             ]
             await asyncio.gather(*sent)

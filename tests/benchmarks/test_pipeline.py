@@ -50,7 +50,7 @@ def test_a_small_run_leaves_a_table_that_ends_with_its_figures(kafka_installed, 
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     figures = json.loads((tmp_path / "pipeline.md").read_text().splitlines()[-1])
-    names = ("records_per_second", "ratio_to_stock_agent", "score_us", "learn_us", "network_nodes")
+    names = ("records_per_second", "ratio_to_stock_agent", "score_us", "learn_us", "network_leaves")
     assert all(figures[name] > 0 for name in names)
     parts = figures["plumbing_us"] + figures["score_us"] + figures["learn_us"]
     assert parts == pytest.approx(figures["cpu_us"], abs=0.01)
