@@ -13,6 +13,7 @@ from . import (
     blame,
     calibration,
     drift,
+    floor,
     metrics,
     quality,
     soon,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "baselines": baselines.run,
     "speed": speed.run,
     "metrics": metrics.run,
+    "floor": floor.run,
 }
 
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
 
-from benchmarks import metrics, speed
+from benchmarks import floor, metrics, speed
 from benchmarks.__main__ import main
 
 
@@ -93,6 +93,16 @@ def test_the_cost_of_metrics_is_a_share_of_the_work(tmp_path, monkeypatch):
     last = json.loads((tmp_path / "metrics.md").read_text().splitlines()[-1])
     assert 0 < last["figures"]["share"] < 1
     assert last["figures"]["pipeline_us_per_batch"] > 0
+
+
+def test_the_floor_is_the_sum_of_what_libraries_take(tmp_path, monkeypatch):
+    monkeypatch.setattr(floor, "_REPEATS", 2)
+    monkeypatch.setattr(floor, "_HELD", 2048)
+    run("floor", "--out", tmp_path)
+    figures = json.loads((tmp_path / "floor.md").read_text().splitlines()[-1])["figures"]
+    assert all(us > 0 for us in figures["parts_us"].values())
+    assert figures["floor_us"] == pytest.approx(sum(figures["parts_us"].values()), abs=0.01)
+    assert figures["nodes"] > 10 and figures["snapshot_bytes"] > 1000 and figures["series"] > 50
 
 
 def quick(name, folder, *arguments):
