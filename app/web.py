@@ -10,13 +10,14 @@ from typing import Any
 
 import orjson
 from faust import App
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from faust_oslrau.learner import OSLRAU
 
 from . import health
 from .held_partition import HeldPartition
 from .live import live_state
+from .metrics import metrics_page
 from .page_files import page_file
 from .runtime import Runtime
 
@@ -25,7 +26,7 @@ def add_pages(app: App, runtime: Runtime) -> None:
     """Add the pages to an app; a page that it already has at `/` stays there."""
 
     async def metrics(view: Any, request: Any) -> Any:
-        text = generate_latest(runtime.metrics.registry)
+        text = await metrics_page(runtime.metrics.registry)
         return view.web.bytes(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def healthz(view: Any, request: Any) -> Any:

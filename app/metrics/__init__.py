@@ -14,10 +14,11 @@ from faust_oslrau.app.contact import Contact
 from faust_oslrau.app.settings import Settings
 
 from .families import PREFIX, PartitionCollector
+from .page import metrics_page
 from .partition import BlamedFields, NetworkSize, PartitionMetrics
 from .worker import BlamedFieldsCollector, WorkerMetrics
 
-__all__ = ["Metrics", "NetworkSize", "PartitionMetrics"]
+__all__ = ["Metrics", "NetworkSize", "PartitionMetrics", "metrics_page"]
 
 
 class Metrics:
