@@ -57,9 +57,9 @@ class AtLeastOnce:
 
     async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
         """Send the outputs; the offset is committed later."""
-        outputs = _outputs(block, self._settings).items()
-        sends = [self._emitter.send(topic, tp.partition, found) for topic, found in outputs]
-        await asyncio.gather(*sends)
+        # One after the other: most blocks have scores alone, and tasks cost more than they save.
+        for topic, messages in _outputs(block, self._settings).items():
+            await self._emitter.send(topic, tp.partition, messages)
 
     async def record(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
         """Commit where learning begins."""

@@ -62,6 +62,8 @@ class Blame(NamedTuple):
     @classmethod
     def joined(cls, parts: list[Self]) -> Self:
         """Return that of several calls together."""
+        if len(parts) == 1:  # most blocks have no anomaly
+            return parts[0]
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
