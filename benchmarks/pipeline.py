@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 
 import click
 from aiokafka import AIOKafkaConsumer
@@ -17,6 +18,7 @@ from aiokafka import AIOKafkaConsumer
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
 
+from .floor import library_us
 from .pipeline_process import (
     BARE,
     EXACTLY_ONCE,
@@ -28,7 +30,7 @@ from .pipeline_process import (
     Reader,
     ReaderProcess,
 )
-from .pipeline_topic import PARTITIONS, create_topics, fill, grown
+from .pipeline_topic import PARTITIONS, create_topics, fill, grown, rows
 from .plan import RESULTS
 from .report import NOISE, markdown, processor, thousands, write_page
 
@@ -57,7 +59,9 @@ STAGES_TEXT = """\
 CPU microseconds per record of the workers. Decode, score and learn are what `oslrau_stage_seconds`
 says when its clock is the CPU clock of the computing thread. *The rest* is what remains of all
 CPU: fetch, Faust, encoding and sending scores, metrics, commits. *Plumbing* is decode and the
-rest."""
+rest. *The floor* is what aiokafka and orjson take for a record with nothing around them (`python
+-m benchmarks floor`), {floor:.1f} µs while the readers ran, the median: it tells how fast the
+machine was."""
 
 
 @dataclass(frozen=True)
@@ -134,20 +138,24 @@ def main(records: int, seconds: float, quix: str | None, out: Path) -> None:
     peers = (BARE, *([replace(QUIX, python=quix)] if quix else []), STOCK)
     readers = (WORKER, SMALL, EXACTLY_ONCE, *peers)
     with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
-        usages = asyncio.run(
+        usages, floor = asyncio.run(
             measure_all(broker.bootstrap_servers, readers, records, seconds, Path(logs))
         )
-    write(out, usages, seconds)
+    write(out, usages, floor, seconds)
 
 
 async def measure_all(
     servers: str, readers: Sequence[Reader], records: int, seconds: float, logs: Path
-) -> list[Usage]:
-    """Fill the topic, then run one reader after the other."""
+) -> tuple[list[Usage], float]:
+    """Fill the topic, then run one reader after the other, and the floor before each."""
     click.echo(f"writing {thousands(records)} rows", err=True)
     await create_topics(servers, TOPIC)
     await fill(servers, TOPIC, records)
-    return [await measure(servers, reader, records, seconds, logs) for reader in readers]
+    usages, floors, values = [], [], next(rows(0, records))
+    for reader in readers:
+        floors.append(sum(library_us(values).values()))
+        usages.append(await measure(servers, reader, records, seconds, logs))
+    return usages, median(floors)
 
 
 async def measure(servers: str, reader: Reader, records: int, seconds: float, logs: Path) -> Usage:
@@ -235,7 +243,7 @@ class Watch:
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
+def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
     workers = [usage for usage in usages if usage.reader in (WORKER.name, SMALL.name)]
     blocks = [
@@ -244,13 +252,14 @@ def write(out: Path, usages: Sequence[Usage], seconds: float) -> None:
         TEXT.format(seconds=f"{seconds:g}"),
         READERS_TEXT,
         markdown([table_row(usage, usages[-1]) for usage in usages]),
-        STAGES_TEXT,
-        markdown([stages_row(usage) for usage in workers]),
+        STAGES_TEXT.format(floor=floor),
+        markdown([stages_row(usage, floor) for usage in workers]),
     ]
-    write_page(out, "pipeline", blocks, figures_of(usages), "benchmarks.pipeline", environment())
+    figures = figures_of(usages, floor)
+    write_page(out, "pipeline", blocks, figures, "benchmarks.pipeline", environment())
 
 
-def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
+def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
     """Return the figures of the readers."""
     by_name = {usage.reader: usage for usage in usages}
     worker, small = by_name[WORKER.name], by_name[SMALL.name]
@@ -269,13 +278,16 @@ def figures_of(usages: Sequence[Usage]) -> dict[str, float]:
         "small_records_per_second": small.records_per_second,
         **{f"small_{name}_us": us for name, us in small.parts_us().items()},
         "small_network_leaves": small.leaves,
+        "floor_us": floor,
     }
     return {name: round(value, 3) for name, value in figures.items()}
 
 
-def stages_row(usage: Usage) -> dict[str, str]:
-    parts = {name: f"{us:.1f}" for name, us in usage.parts_us().items()}
-    return {"reader": usage.reader, "leaves": thousands(usage.leaves)} | parts
+def stages_row(usage: Usage, floor: float) -> dict[str, str]:
+    parts = usage.parts_us()
+    row = {"reader": usage.reader, "leaves": thousands(usage.leaves)}
+    row |= {name: f"{us:.1f}" for name, us in parts.items()}
+    return row | {"plumbing / floor": f"{parts['plumbing'] / floor:.1f}"}
 
 
 def table_row(usage: Usage, stock: Usage) -> dict[str, str]:
