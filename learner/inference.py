@@ -45,8 +45,8 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     result = np.empty((fields, *Z.shape))
     order, n_nodes = alike_together(Z), int(network.header[NODES_TOP])
     Z = np.ascontiguousarray(Z[:, order])
-    rows = max(1, min(Z.shape[1], rows_per_block(2 * n_nodes)))
-    values, downs = np.empty((2, n_nodes, rows))
+    rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
+    values, downs = np.empty((n_nodes, rows)), np.empty((n_nodes, rows))
     for start in range(0, Z.shape[1], rows):
         block = np.ascontiguousarray(Z[:, start : start + rows])
         mixtures, m = np.empty((fields, *block.shape)), block.shape[1]
