@@ -55,6 +55,7 @@ from ._moments import (
     update_leaf,
     update_moments,
 )
+from ._prune import SPARE, prune
 from ._structure import add_edge, deepest, remove_edge
 
 
@@ -86,6 +87,7 @@ def learn(
         copy_columns(Z, start, m, block)
         if rule.memory < np.inf:
             forget(header, nodes, edges, stats, math.exp(-m / rule.memory))
+            prune(header, nodes, edges, rule.max_nodes - rule.max_nodes // SPARE)
         evaluate(header, nodes, edges, scopes, stats, block, m, values)
         update(header, nodes, edges, scopes, stats, block, values, tasks, m, complete, rule)
         start += m

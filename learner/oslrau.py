@@ -62,6 +62,7 @@ class OSLRAU(NetworkDensity):
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike, as the paper does.
+        Components of which less than one record is left are removed where the budget is short.
     variance_floor
         Least variance of a leaf, in standardised units (with ``standardize``: relative to the
         variance of the first records).
