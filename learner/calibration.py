@@ -48,38 +48,55 @@ class Tail(NamedTuple):
         return np.asarray(base ** (-1.0 / self.shape), np.float64)
 
 
-class Calibration:
-    """How often the recent stream was at least as unlikely as a record.
-
-    A score's p-value is its rank among the recent ones; below the lowest few it follows a
-    generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
-    ``update`` alone, which the scorer calls at learning boundaries, so that p-values do not
-    depend on how the stream was cut into blocks.
+class Recent:
+    """The last ``RECENT`` scores.
 
     Attributes
     ----------
     recent
-        Scores that p-values are taken from, oldest first: the whole state.
+        Oldest first: the whole state.
     ascending
         The same in order.
-    lowest_usual, usual
-        Lowest of them but for the lowest ``LOW_SHARE``, and the mean from there on.
     """
 
     def __init__(self) -> None:
         self.recent = np.empty(0)
         self.ascending = np.empty(0)
-        self.lowest_usual, self.usual = -np.inf, 0.0
-        self._tail: Tail | None = None
 
     def update(self, score: FloatArray) -> None:
         """Take in the scores of a learning batch."""
-        self.recent = np.concatenate([self.recent, score])[-RECENT:]
-        self.ascending = np.sort(self.recent)
+        self._set(np.concatenate([self.recent, score])[-RECENT:])
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Forget all scores but those (n,)."""
+        self._set(self.recent[which])
+
+    def _set(self, recent: FloatArray) -> None:
+        self.recent, self.ascending = recent, np.sort(recent)
+
+
+class Calibration(Recent):
+    """How often the recent stream was at least as unlikely as a record.
+
+    A score's p-value is its rank among the recent ones; below the lowest few it follows a
+    generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
+    ``update`` and ``keep`` alone, which the scorer calls at learning boundaries, so that p-values
+    do not depend on how the stream was cut into blocks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tail: Tail | None = None
+
+    @property
+    def lowest_usual(self) -> float:
+        """Lowest recent score but for the lowest ``LOW_SHARE``."""
+        n = len(self.ascending)
+        return float(self.ascending[int(LOW_SHARE * n)]) if n > 0 else -np.inf
+
+    def _set(self, recent: FloatArray) -> None:
+        super()._set(recent)
         self._tail = fit_tail(self.ascending)
-        usual = self.ascending[int(LOW_SHARE * len(self.ascending)) :]
-        if len(usual) > 0:
-            self.lowest_usual, self.usual = float(usual[0]), float(usual.mean())
 
     def p_value(self, score: FloatArray) -> FloatArray:
         """Share (m,) of the recent scores, with the record itself, not above each score.

@@ -12,7 +12,7 @@ from ._layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from ._scaling import Scaling
 from .drawing import to_dot, to_networkx
 from .errors import InvalidInputError, NotFittedError
-from .inference import contributions, given_others, moments, sample
+from .inference import contributions, deviations, given_others, moments, sample
 from .network import Network
 from .outline import outline
 
@@ -48,6 +48,18 @@ class NetworkDensity:
         if variance_floor is not None:
             network = network.with_variance_floor(variance_floor)
         return network.log_density(Z) - jacobian
+
+    def measures(self, X: ArrayLike) -> FloatArray:
+        """Return how usual each row is by several measures (m, k), high = usual.
+
+        The first is the log-density. The others are minus the sums of the fields' distances from
+        their means in standard deviations: each field alone, and, where there is a background
+        component, each given the others by that one Gaussian. Missing fields do not count.
+        """
+        network, Z, jacobian = self._query(X)
+        return np.column_stack(
+            [network.log_density(Z) - jacobian, *(-total for total in deviations(network, Z))]
+        )
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each field against the others: ``contributions``, and what is ``expected``.

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._density import evaluate
+from ._deviations import sum_deviations, sum_residuals
 from ._layout import LEAF, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import leave_one_out
 from ._mixtures import LARGEST, TOTAL, VARIANCE
 from .network import Network, alike_together, rows_per_block
 
 FloatArray = NDArray[np.float64]
+
+LEAST_VARIANCE = 1e-4
+"""Added to the variances of fields, in standardised units, so that none is zero."""
 
 
 class Others(NamedTuple):
@@ -57,6 +61,42 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
         result[:, :, start : start + m] = mixtures
     result[:, :, order] = result.copy()
     return result
+
+
+def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:
+    """Sum over each column of ``Z`` (d, m) how far its fields are off, in standard deviations.
+
+    Two arrays (m,): each field alone, and each given the others by the background's Gaussian.
+    Without a background the first only, by the fields' moments in the whole mixture.
+    """
+    alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
+    if network.background is None:
+        sum_deviations(Z, *mixture_moments(network), alone)
+        return [alone]
+    mean, variance = _component_moments(network, network.background)
+    sum_deviations(Z, mean, np.sqrt(variance + LEAST_VARIANCE), alone)
+    sum_residuals(Z, mean, network.whitening(network.background), given)
+    return [alone, given]
+
+
+def mixture_moments(network: Network) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation (d,) of each variable, from the root's components."""
+    is_sum = network.nodes[network.root]["kind"] == SUM
+    weighted = [*network.children(network.root)] if is_sum else [(network.root, 1.0)]
+    share = np.array([weight for _, weight in weighted])
+    share /= share.sum()
+    parts = [_component_moments(network, part) for part, _ in weighted]
+    means, variances = (np.array(moment) for moment in zip(*parts, strict=True))
+    mean = share @ means
+    variance = share @ (variances + (means - mean) ** 2)
+    return mean, np.sqrt(variance + LEAST_VARIANCE)
+
+
+def _component_moments(network: Network, i: int) -> tuple[FloatArray, FloatArray]:
+    if network.nodes[i]["kind"] == LEAF:
+        return np.array([network.nodes[i]["mean"]]), np.array([network.nodes[i]["variance"]])
+    k, block = int(network.nodes[i]["n_scope"]), network.statistics(i)
+    return block[:k], block[2 * k :: k + 1][:k]
 
 
 def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray) -> FloatArray:

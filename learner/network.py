@@ -144,6 +144,11 @@ class Network:
         return int(self.header[ROOT])
 
     @property
+    def background(self) -> int | None:
+        """Index of the Gaussian over all variables that every record updates, if there is one."""
+        return None if self.header[BACKGROUND] == NIL else int(self.header[BACKGROUND])
+
+    @property
     def live(self) -> NDArray[np.int64]:
         """Indices of all nodes, children before parents."""
         return self._walk()[0]
@@ -174,6 +179,11 @@ class Network:
         """Mean, counts, covariances and pair counts of a product or multivariate leaf."""
         start, k = self.nodes[node]["stats"], int(self.nodes[node]["n_scope"])
         return self.stats[start : start + product_block(k)]
+
+    def whitening(self, leaf: int) -> NDArray[np.float64]:
+        """Inverse (k, k) of the lower Cholesky factor of a multivariate leaf's covariance."""
+        start, k = self.nodes[leaf]["stats"], int(self.nodes[leaf]["n_scope"])
+        return self.stats[start + product_block(k) :][: k * k].reshape(k, k)
 
     def gaussian(self, leaf: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and covariance of a multivariate leaf, with the floor on the diagonal."""

@@ -22,6 +22,12 @@ class Learner(Protocol):
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
 
+    def measures(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how usual each row is by k measures (m, k), high = usual, the log-density first.
+
+        ``k`` never changes once something was learned; a row's bits depend on that row alone.
+        """
+
     def given_others(
         self, X: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .blame import Blame, blame
 from .block import BlockMaker, ScoredBlock
-from .calibration import Calibration
+from .calibration import Calibration, Recent
 from .drift import Drift
 from .errors import InvalidInputError, InvalidParameterError, StateError, StateVersionError
-from .guard import Guard
+from .guard import FEWEST_SCORES, Guard, fence
 from .missing import Missing
 from .oslrau import OSLRAU
 from .protocol import Learner
+from .ranking import Ranking
 from .state import pack, unpack
 from .transforms import Transforms
 
@@ -29,7 +30,7 @@ FIRST_BATCH = 16
 WARM_UP = 240
 """Records after which scores are no longer flagged: the first four batches, 16 to 128."""
 
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 """Of the scorer's own state; another one is refused, and the log has to be learned again."""
 
 
@@ -100,12 +101,14 @@ class StreamScorer:
         self.n_records = 0
         self._n_fields: int | None = None
         self._transforms = Transforms(transforms or {})
+        self._ranking = Ranking()
         self._calibration = Calibration()
+        self._densities = Recent()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
         self._pending: list[FloatArray] = []
-        self._pending_scores: list[FloatArray] = []
+        self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
         self._next_batch = FIRST_BATCH
 
@@ -125,8 +128,8 @@ class StreamScorer:
         start = 0
         while start < len(rows):
             stop = min(start + self._until_boundary, len(rows))
-            scores = self._score(rows[start:stop], block, slice(start, stop))
-            self._collect(rows[start:stop], scores)
+            measures = self._score(rows[start:stop], block, slice(start, stop))
+            self._collect(rows[start:stop], measures)
             if self._until_boundary == 0:
                 self._learn(block, stop - 1)
             start = stop
@@ -134,7 +137,6 @@ class StreamScorer:
 
     def to_bytes(self) -> bytes:
         """Write the whole state, pending records too, so that it can go on to the same bits."""
-        pending = np.concatenate(self._pending) if self._pending else np.empty((0, 0))
         reference, numbers = self._drift.state
         values = {
             "format": STATE_FORMAT,
@@ -147,10 +149,14 @@ class StreamScorer:
             "far_accepted": self._guard.accepted,
             "boundary": self._missing.boundary,
             "losses_left": self._missing.left,
+            "ranked": self._ranking.n,
         }
         arrays: dict[str, NDArray[Any]] = {
             "learner": np.frombuffer(self.learner.to_bytes(), np.uint8),
+            "level": self._ranking.level,
+            "spread": self._ranking.spread,
             "recent": self._calibration.recent,
+            "recent_densities": self._densities.recent,
             "drift_reference": reference,
             "drift_numbers": numbers,
             "held": self._guard.held,
@@ -161,8 +167,8 @@ class StreamScorer:
             "losses": self._missing.losses,
             "born": self._missing.born,
             "worth": self._missing.worth,
-            "pending": pending,
-            "pending_scores": np.concatenate([np.empty(0), *self._pending_scores]),
+            "pending": _joined(self._pending),
+            "pending_measures": _joined(self._pending_measures),
         }
         return pack("StreamScorer", values, arrays)
 
@@ -198,17 +204,21 @@ class StreamScorer:
         return scorer
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        pending, scores = arrays["pending"], arrays["pending_scores"]
-        if pending.ndim != 2 or scores.ndim != 1 or len(pending) != len(scores):
-            raise StateError("state: expected one score for each pending record")
+        pending, measures = arrays["pending"], arrays["pending_measures"]
+        if pending.ndim != 2 or measures.ndim != 2 or len(pending) != len(measures):
+            raise StateError("state: expected the measures of each pending record")
         self.n_records, self._next_batch = int(values["n_records"]), int(values["next_batch"])
         self._until_boundary = self._next_batch - len(pending)
         if self.n_records < len(pending) or not 0 < self._until_boundary <= self.batch_size:
             raise StateError("state: expected fewer pending records than a learning batch")
         if len(pending) > 0:
-            self._pending, self._pending_scores = [pending], [scores]
+            self._pending, self._pending_measures = [pending], [measures]
             self._n_fields = pending.shape[1]
+        self._ranking.restore(arrays["level"], arrays["spread"], int(values["ranked"]))
+        if arrays["recent"].shape != arrays["recent_densities"].shape:
+            raise StateError("state: expected a log-density for each recent score")
         self._calibration.update(arrays["recent"])
+        self._densities.update(arrays["recent_densities"])
         self._guard.restore(
             arrays["held"], arrays["held_positions"], arrays["far_positions"],
             bool(values["far_accepted"]),
@@ -230,70 +240,93 @@ class StreamScorer:
         self._n_fields = rows.shape[1]
 
     def _score(self, rows: FloatArray, block: BlockMaker, at: slice) -> FloatArray:
-        """Score rows into their place, and return scores that can be compared."""
+        """Score rows into their place, and return their measures, made comparable."""
         began = perf_counter()
-        scores = np.full(len(rows), np.nan)
+        measures = np.full((len(rows), 1), np.nan)
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self.learner.n_records_ > 0:
-            log_likelihood = self._log_density(rows)
-            scores = self._missing.comparable(
-                rows, log_likelihood, self._calibration.usual, self._log_density
-            )
-            p_value = self._calibration.p_value(scores)
+            measures = self._measures(rows)
+            block.log_likelihood[at] = measures[:, 0]
+            measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
+            p_value = self._calibration.p_value(self._ranking.score(measures))
             is_anomaly = p_value <= self.alarm_rate
-            block.log_likelihood[at] = log_likelihood
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
             if is_anomaly.any():
-                block.blame.append(self._blame(rows[is_anomaly], scores[is_anomaly]))
+                block.blame.append(self._blame(rows[is_anomaly], measures[is_anomaly, 0]))
         block.score_seconds += perf_counter() - began
-        return scores
+        return measures
 
-    def _log_density(self, rows: FloatArray) -> FloatArray:
-        """Return that of transformed rows (m, d), in the fields' own units."""
-        scores = self.learner.score_samples(rows)
-        return scores + self._transforms.log_jacobian(rows) if self._transforms.names else scores
+    def _measures(self, rows: FloatArray) -> FloatArray:
+        """Return those of transformed rows (m, d), the log-density in the fields' own units."""
+        measures = self.learner.measures(rows)
+        if self._transforms.names:
+            measures[:, 0] += self._transforms.log_jacobian(rows)
+        return measures
 
-    def _blame(self, rows: FloatArray, score: FloatArray) -> Blame:
-        found = blame(
-            self.learner, rows, score, lambda s: self._calibration.p_value(s) > self.alarm_rate
-        )
-        return self._transforms.undo_blame(found)
+    def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
+        return self._transforms.undo_blame(blame(self.learner, rows, log_density, self._is_usual))
 
-    def _collect(self, rows: FloatArray, scores: FloatArray) -> None:
-        """Keep scored rows for the next boundary."""
+    def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
+        score = self._ranking.score_of_density(log_density)
+        return self._calibration.p_value(score) > self.alarm_rate
+
+    def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
+        """Keep measured rows for the next boundary."""
         self._pending.append(rows)
-        self._pending_scores.append(scores)
+        self._pending_measures.append(measures)
         self.n_records += len(rows)
         self._until_boundary -= len(rows)
 
     def _learn(self, block: BlockMaker, position: int) -> None:
-        """At a boundary, learn the rows since the last one and let their scores count."""
+        """At a boundary, learn the rows since the last one and let their measures count."""
         began = perf_counter()
-        rows, scores = np.concatenate(self._pending), np.concatenate(self._pending_scores)
-        change = self._drift.update(scores) if self.n_records > WARM_UP else None
+        rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
+        change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
+        known, first = ~np.isnan(measures[:, 0]), self._ranking.n == 0
+        if first:
+            self._ranking.update(measures[known])
+        scores = self._ranking.score(measures)
         self._missing.update(rows[scores >= self._calibration.lowest_usual], self.n_records)
         if self.learning:
-            scores = self._learn_usual(rows, scores, block)
-        self._calibration.update(scores[~np.isnan(scores)])
-        self._pending, self._pending_scores = [], []
+            known &= self._learn_usual(rows, measures[:, 0], block)
+        self._calibrate(scores[known], measures[known, 0])
+        if not first:
+            self._ranking.update(measures[known])
+        self._pending, self._pending_measures = [], []
         self._next_batch = min(2 * self._next_batch, self.batch_size)
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
 
-    def _learn_usual(self, rows: FloatArray, scores: FloatArray, block: BlockMaker) -> FloatArray:
-        """Learn all but what the guard holds back, and return the scores of what is usual."""
-        calibration = self._calibration
+    def _calibrate(self, scores: FloatArray, densities: FloatArray) -> None:
+        """Let scores count; the first ones, taken in without a fence, are held against it now."""
+        young = len(self._densities.recent) < FEWEST_SCORES
+        self._calibration.update(scores)
+        self._densities.update(densities)
+        if young and self.learning:
+            usual = self._densities.recent >= fence(self._densities.ascending)
+            self._calibration.keep(usual)
+            self._densities.keep(usual)
+
+    def _learn_usual(
+        self, rows: FloatArray, densities: FloatArray, block: BlockMaker
+    ) -> NDArray[np.bool_]:
+        """Learn all but what the guard holds back, and say whose scores count as usual (m,)."""
+        ascending = self._densities.ascending
         # As many far scores may count as usual ones as leave the next far one an anomaly.
-        room = int(self.alarm_rate * (len(calibration.ascending) + 1)) - 1
-        parted = self._guard.part(rows, scores, calibration.ascending, self.n_records, room)
+        room = int(self.alarm_rate * (len(ascending) + 1)) - 1
+        parted = self._guard.part(rows, densities, ascending, self.n_records, room)
         before = self.learner.n_records_
         self.learner.partial_fit(rows[parted.usual])
         for start in range(0, len(parted.regime), self.batch_size):
             self.learner.partial_fit(parted.regime[start : start + self.batch_size])
         block.learned += self.learner.n_records_ - before
         block.held_back += int(np.count_nonzero(~parted.usual))
-        return scores[parted.counted]
+        return parted.counted
+
+
+def _joined(parts: list[FloatArray]) -> FloatArray:
+    return np.concatenate(parts) if parts else np.empty((0, 0))

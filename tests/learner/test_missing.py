@@ -51,12 +51,12 @@ def test_an_anomaly_is_one_without_some_fields_too():
 def test_complete_records_keep_their_bits_and_cost_nothing():
     missing = Missing()
     missing.update(COMPLETE[:100], 100)
-    scores = np.arange(50.0)
+    measures = np.arange(50.0)[:, None]
 
     def never(rows):
-        raise AssertionError("nothing is to be scored")
+        raise AssertionError("nothing is to be measured")
 
-    assert missing.comparable(COMPLETE[:50], scores, 0.0, never) is scores
+    assert missing.comparable(COMPLETE[:50], measures, np.zeros(1), never) is measures
 
 
 def test_of_independent_gaussians_the_loss_is_the_density_of_the_fields_left_out():
@@ -67,23 +67,21 @@ def test_of_independent_gaussians_the_loss_is_the_density_of_the_fields_left_out
     missing.update(X[:256], 256)
     rows = X[:1].copy()
     rows[0, 1] = np.nan
-    mean = float(model.score_samples(X).mean())
-    log_likelihood = model.score_samples(rows)
-    (found,) = missing.comparable(rows, log_likelihood, mean, model.score_samples)
-    expected = -np.log(10.0) - 0.5 * np.log(2 * np.pi * np.e)
-    assert found == pytest.approx(
-        mean + np.sqrt(1.5) * (log_likelihood[0] + expected - mean), abs=0.3
-    )
+    level, measures = model.measures(X).mean(axis=0), model.measures(rows)
+    (found,) = missing.comparable(rows, measures, level, model.measures)
+    distance = -np.sqrt(2 / np.pi)  # minus the mean of abs(z)
+    loss = [-np.log(10.0) - 0.5 * np.log(2 * np.pi * np.e), distance, distance]
+    assert found == pytest.approx(level + np.sqrt(1.5) * (measures[0] + loss - level), abs=0.3)
 
 
 def test_few_losses_are_measured_at_a_time_and_others_estimated_from_them():
     rng = np.random.default_rng(3)
-    worth = np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0])
+    worth = np.array([[1.0, -2.0, 0.5, 3.0, 0.0, -1.0], [0.5, 0.5, 1.0, 1.0, 2.0, 2.0]]).T
     calls = []
 
-    def score(rows):
+    def measure(rows):
         calls.append(len(rows))
-        return np.where(np.isnan(rows), 0.0, worth).sum(axis=1)
+        return np.where(np.isnan(rows), 0.0, 1.0) @ worth
 
     missing = Missing()
     missing.update(COMPLETE[:256], 256)
@@ -92,10 +90,10 @@ def test_few_losses_are_measured_at_a_time_and_others_estimated_from_them():
         rows[rng.random(rows.shape) < 0.5] = np.nan
         rows = rows[~np.isnan(rows).all(axis=1)]
         calls.clear()
-        found = missing.comparable(rows, score(rows), float(worth.sum()), score)
+        found = missing.comparable(rows, measure(rows), worth.sum(axis=0), measure)
         assert len(calls) <= 1 + 2 * BUDGET
         missing.update(COMPLETE[:0], boundary)
-    np.testing.assert_allclose(found, worth.sum(), atol=0.5)
+    np.testing.assert_allclose(found, np.tile(worth.sum(axis=0), (len(found), 1)), atol=0.5)
 
 
 def test_rows_to_measure_on_are_the_most_complete_of_late():

@@ -65,12 +65,23 @@ def test_a_record_never_influences_its_own_score():
 
 
 def test_p_values_count_the_recent_scores_that_were_no_higher():
-    _, (block,) = run([], rows=clusters(11, 1500, 4))
-    recent = block.log_likelihood[16:1264]
-    expected = [(1 + (recent <= x).sum()) / (len(recent) + 1) for x in block.log_likelihood[1264:]]
-    usual = np.array(expected) > 6 / 1249
-    np.testing.assert_array_equal(block.p_value[1264:][usual], np.array(expected)[usual])
-    assert (block.p_value[1264:][~usual] <= 6 / 1249).all()
+    rows = clusters(11, 1500, 4)
+    scorer, _ = run([], rows=rows[:1264])
+    recent = scorer._calibration.recent
+    assert len(recent) == 1264 - 16
+    scores = scorer._ranking.score(scorer.learner.measures(rows[1264:]))
+    expected = np.array([(1 + (recent <= score).sum()) / (len(recent) + 1) for score in scores])
+    usual = expected > 6 / 1249
+    p_value = scorer.process(rows[1264:]).p_value
+    np.testing.assert_array_equal(p_value[usual], expected[usual])
+    assert (p_value[~usual] <= 6 / 1249).all()
+
+
+def test_an_anomaly_among_the_first_records_does_not_hide_later_ones():
+    rows = clusters(13, 2000, 4)
+    rows[[100, 1500]] += 1e6
+    _, (block,) = run([], rows=rows)
+    assert block.is_anomaly[1500]
 
 
 def test_an_impossible_record_is_an_anomaly_with_its_field_to_blame():

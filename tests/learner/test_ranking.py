@@ -1,0 +1,113 @@
+"""How unusual records are: what is measured of them, and the one score made of it."""
+
+import numpy as np
+import pytest
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.ranking import FARTHEST, MARGIN, Ranking
+
+D = 5
+ROWS = clusters(71, 3000, D, missing=0.1)
+MODEL = OSLRAU().partial_fit(ROWS[:2500], batch_size=256)
+
+
+def test_measures_are_the_density_and_distances_of_fields_alone_and_given_the_others():
+    rows = ROWS[2500:]
+    measures = MODEL.measures(rows)
+    np.testing.assert_array_equal(measures[:, 0], MODEL.score_samples(rows))
+    network = MODEL.network_
+    mean, covariance = network.gaussian(network.background)
+    for row, (_, alone, given) in zip(rows, measures, strict=True):
+        seen = ~np.isnan(row)
+        dx = ((row - MODEL._scaling.location) / MODEL._scaling.scale - mean)[seen]
+        part = covariance[np.ix_(seen, seen)]
+        precision = np.linalg.inv(part)
+        assert -alone == pytest.approx(np.abs(dx / np.sqrt(part.diagonal())).sum())
+        residuals = precision @ dx / np.sqrt(precision.diagonal())
+        assert -given == pytest.approx(np.abs(residuals).sum(), rel=1e-6)
+
+
+def test_the_measures_of_a_row_do_not_depend_on_its_neighbours():
+    whole = MODEL.measures(ROWS[2500:])
+    pieces = [MODEL.measures(piece) for piece in np.split(ROWS[2500:], [1, 8, 45, 300])]
+    assert np.concatenate(pieces).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("d", [1, D])
+@pytest.mark.parametrize("components", [1, 2])
+def test_without_a_background_fields_are_held_against_the_whole_mixture(d, components):
+    rows = clusters(72, 2000, d)
+    model = OSLRAU(background=False, n_init_components=components)
+    model.partial_fit(rows, batch_size=256)
+    measures = model.measures(rows[:200])
+    assert measures.shape == (200, 2)
+    distance = np.abs((rows[:200] - rows.mean(axis=0)) / rows.std(axis=0)).sum(axis=1)
+    np.testing.assert_allclose(-measures[:, 1], distance, rtol=0.1, atol=0.1)
+
+
+def test_a_row_without_a_value_is_as_usual_as_can_be():
+    assert MODEL.measures(np.full((1, D), np.nan)).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def ranking(measures):
+    result = Ranking()
+    result.update(measures)
+    return result
+
+
+USUAL = np.random.default_rng(73).normal(size=(256, 3)) * [1.0, 100.0, 0.01] + [5.0, 0.0, -1.0]
+
+
+def test_the_score_is_the_lowest_measure_in_units_of_its_own():
+    found = ranking(USUAL)
+    spread = np.sqrt(2 / np.pi) * np.array([1.0, 100.0, 0.01])
+    rows = [[5.0, 0.0, -1.0], [1.0, 0.0, -1.0], [5.0, -400.0, -0.9], [9.0, 0.0, -1.04]]
+    expected = [0.0, -4.0 / spread[0], MARGIN - 400.0 / spread[1], MARGIN - 0.04 / spread[2]]
+    assert found.score(np.array(rows)) == pytest.approx(expected, rel=0.15, abs=0.3)
+
+
+def test_nothing_is_scored_before_there_is_something_to_compare_with():
+    assert np.isnan(Ranking().score(USUAL)).all()
+    empty = ranking(USUAL[:0])
+    assert np.isnan(empty.score(USUAL)).all()
+
+
+def test_a_wild_value_does_not_blind_a_measure():
+    wild = USUAL.copy()
+    wild[10] -= 1e12
+    for found in (ranking(wild), ranking(USUAL)):
+        found.update(wild)
+        assert (found.spread < (1 + 2 * FARTHEST / 256) * ranking(USUAL).spread).all()
+
+
+def test_levels_follow_a_stream_that_moves():
+    found = ranking(USUAL)
+    for _ in range(100):
+        found.update(USUAL + 1000.0)
+    np.testing.assert_allclose(found.level, np.median(USUAL, axis=0) + 1000.0, rtol=0.05)
+
+
+def test_a_measure_that_never_varies_is_left_in_its_own_units():
+    found = ranking(np.zeros((50, 1)))
+    assert found.score(np.array([[-3.0], [0.0]])).tolist() == [-3.0, 0.0]
+
+
+def test_a_ranking_cannot_have_a_spread_of_zero():
+    with pytest.raises(StateError, match="positive spread"):
+        Ranking().restore(np.zeros(2), np.zeros(2), 10)
+
+
+def test_anomalies_with_a_component_of_their_own_are_still_found():
+    # A tight cluster, off by a little in every field: dense for the mixture, far for the fields.
+    rng = np.random.default_rng(74)
+    rows = rng.normal(size=(6000, 12))
+    odd = rng.random(6000) < 0.08
+    rows[odd] = 2.0 + 0.05 * rng.normal(size=(odd.sum(), 12))
+    block = StreamScorer(OSLRAU()).process(rows)
+    late = np.arange(6000) > 3000
+    assert np.median(block.log_likelihood[late & odd]) > np.median(
+        block.log_likelihood[late & ~odd]
+    )
+    assert np.median(block.p_value[late & odd]) < 0.1
