@@ -18,6 +18,7 @@ from .report import write_report
 
 FIELDS = 8
 MEMORIES = (None, 30_000, 8_000, 2_000)
+SEEDS = 3
 RATE = 0.01
 WINDOW = 512
 """Records that a point of a plot stands for."""
@@ -33,7 +34,8 @@ records; *gradual*, over the third quarter, in which more and more records come 
 learned. *Alarms* is the share of those records with a p-value of at most 0.01. *Taken in* counts
 the records after the change (sudden: the middle; gradual: the end of the third quarter) until a
 window of 512 is within a tenth of the first window's fall of what the stream's last eighth reaches.
-*Signals* are the records at which the drift detector fired, those after the first change first."""
+*Signals* counts those of the drift detector. Each figure is the mean of three streams, with the
+least and the most in brackets where they differ; the plot shows the first."""
 
 Stream = Callable[[np.random.Generator, int], Array]
 
@@ -53,14 +55,27 @@ def run(out: Path, quick: bool) -> None:
     """Log-likelihood, alarms and drift signal on changing streams, with and without forgetting."""
     n = 8 * WINDOW if quick else 80 * WINDOW
     courses = [
-        follow(name, stream(np.random.default_rng(0), n), memory)
+        [follow(name, stream(np.random.default_rng(seed), n), memory) for seed in range(SEEDS)]
         for name, stream in STREAMS.items()
         for memory in MEMORIES
     ]
     plot_drift(out / "drift.png", [(c.stream, label(c), c.log_likelihood, c.alarms, c.signals)
-                                   for c in courses], WINDOW)  # fmt: skip
-    rows = [row(course, n) for course in courses]
-    write_report(out, "drift", ["Change", TEXT.replace("\n", " ")], rows, rows, ["drift.png"])
+                                   for c, *_ in courses], WINDOW)  # fmt: skip
+    figures = [[row(course, n) for course in repeats] for repeats in courses]
+    rows = [{name: summary([row[name] for row in repeats]) for name in repeats[0]}
+            for repeats in figures]  # fmt: skip
+    single = [own | {"seed": seed} for repeats in figures for seed, own in enumerate(repeats)]
+    write_report(out, "drift", ["Change", TEXT.replace("\n", " ")], rows, single, ["drift.png"])
+
+
+def summary(values: list[object]) -> object:
+    """Mean and range of numbers, to as many digits as they have; equal values as they are."""
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    if len(set(values)) == 1 or not numbers:
+        return values[0]
+    digits = max(len(str(number).partition(".")[2]) for number in numbers)
+    mean = f"{sum(numbers) / len(numbers):.{digits}f} ({min(numbers)} to {max(numbers)})"
+    return mean if len(numbers) == len(values) else f"{mean}, {len(values) - len(numbers)} none"
 
 
 def two(rng: np.random.Generator, n: int) -> tuple[Array, Array]:

@@ -135,6 +135,7 @@ def test_calibration_compares_realised_with_nominal_rates(tmp_path, data):
 def test_drift_follows_changes_with_and_without_forgetting(tmp_path):
     figures = quick("drift", tmp_path)
     assert {figure["memory"] for figure in figures} == {"off", 30_000, 8_000, 2_000}
+    assert {figure["seed"] for figure in figures} == {0, 1, 2}
     assert all(figure["taken in"] >= 0 for figure in figures if figure["change"] == "sudden")
     assert (tmp_path / "drift.png").is_file()
 
