@@ -13,14 +13,14 @@ import numpy as np
 from ._conditionals import add_conditionals
 from ._gaussian import ends_of_runs, gaussian
 from ._jit import kernel
-from ._layout import LAST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
+from ._layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Array
 from ._math import log_positive
 from ._mixtures import CENTRE, LARGEST, MEAN, SMALLEST, SPREAD, TOTAL, add_component
 
 
 @kernel
 def leave_one_out(
-    header: Array,
+    live: Array,
     nodes: Array,
     edges: Array,
     scopes: Array,
@@ -36,9 +36,11 @@ def leave_one_out(
     ``values`` (nodes, >= m) are those of the upward pass. ``downs``, of the same shape, is scratch
     for the log-derivatives of the root with respect to children of products. Those of children of
     sums differ from the sum's own by a weight: they are kept as another node's row and a number.
+    ``live`` lists all nodes, children before parents, in an order that comes of the structure
+    alone: sums over leaves are rounded by it, and must not change with where nodes lie.
     The network must be a tree.
     """
-    d, root = Z.shape[0], header[ROOT]
+    d, root = Z.shape[0], live[-1]
     children, product, component = np.empty(d, np.int64), np.empty(m), np.empty((2, m))
     weights, before = np.empty((d, m)), np.empty((d, m))
     scratch, vectors = np.empty((2 * d + 2, m)), np.empty((d + 1, d))
@@ -48,8 +50,7 @@ def leave_one_out(
     mixtures[LARGEST] = SMALLEST
     downs[root, :m] = 0.0
     row[root] = root
-    i = header[LAST]
-    while i != NIL:
+    for i in live[::-1]:
         kind = nodes[i]["kind"]
         if kind == SUM:
             descend_sum(i, nodes, edges, m, downs, row, log_weight, weights, component, mixtures)
@@ -70,7 +71,6 @@ def leave_one_out(
                 i, nodes, scopes, stats, Z, m, product, weights, component, scratch,
                 vectors, ends, mixtures,
             )  # fmt: skip
-        i = nodes[i]["previous"]
     for v in range(d):
         for r in range(m):
             mixtures[LARGEST, v, r] += log_positive(mixtures[TOTAL, v, r])

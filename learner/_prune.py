@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._density import list_nodes
 from ._jit import kernel
-from ._layout import BACKGROUND, N_NODES, NIL, NODES_TOP, PRODUCT, ROOT, SUM, Array
+from ._layout import BACKGROUND, N_NODES, NIL, PRODUCT, ROOT, SUM, Array
 from ._structure import add_edge, free_node, remove_edge
 
 FADED = 1.0
@@ -21,14 +22,17 @@ def prune(header: Array, nodes: Array, edges: Array, most: int) -> None:
     """Remove faded components until there are at most so many nodes.
 
     The oldest of a sum go first; its last one and the background stay. A sum below a product that
-    is left with one component is dissolved into the product.
+    is left with one component is dissolved into the product. The order of sums comes of the
+    structure alone: where nodes lie changes with a restart.
     """
     if header[N_NODES] <= most:
         return
     stack = np.empty(header[N_NODES], np.int64)
     if nodes[header[ROOT]]["kind"] == SUM:
         prune_sum(header, nodes, edges, header[ROOT], most, stack)
-    for i in range(header[NODES_TOP]):
+    live = np.empty(header[N_NODES], np.int64)
+    list_nodes(header[ROOT], nodes, edges, live, np.empty((len(live) + 1, 2), np.int64))
+    for i in live[::-1]:
         edge = nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
         while edge != NIL:
             child, following = edges[edge]["child"], edges[edge]["next"]

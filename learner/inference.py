@@ -49,14 +49,14 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     result = np.empty((fields, *Z.shape))
     order, n_nodes = alike_together(Z), int(network.header[NODES_TOP])
     Z = np.ascontiguousarray(Z[:, order])
-    rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
+    rows, live = max(1, min(Z.shape[1], rows_per_block(n_nodes))), network.live
     values, downs = np.empty((n_nodes, rows)), np.empty((n_nodes, rows))
     for start in range(0, Z.shape[1], rows):
         block = np.ascontiguousarray(Z[:, start : start + rows])
         mixtures, m = np.empty((fields, *block.shape)), block.shape[1]
-        arrays = (network.header, network.nodes, network.edges, network.scopes, network.stats)
-        evaluate(*arrays, block, m, values)
-        leave_one_out(*arrays, block, m, values, downs, mixtures)
+        arrays = (network.nodes, network.edges, network.scopes, network.stats, block, m, values)
+        evaluate(network.header, *arrays)
+        leave_one_out(live, *arrays, downs, mixtures)
         mixtures[LARGEST] -= values[network.root, :m]
         result[:, :, start : start + m] = mixtures
     result[:, :, order] = result.copy()

@@ -29,6 +29,8 @@ def test_learning_after_a_round_trip_equals_learning_without_it(parameters):
         copy.partial_fit(X[start : start + 50])
     assert copy.to_bytes() == model.to_bytes()
     assert copy.score_samples(X).tobytes() == model.score_samples(X).tobytes()
+    for found, expected in zip(copy.given_others(X), model.given_others(X), strict=True):
+        assert found.tobytes() == expected.tobytes()
     assert copy.structure_changes_ == model.structure_changes_
     assert copy.n_records_ == model.n_records_ == 1200
 
