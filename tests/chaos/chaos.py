@@ -43,6 +43,8 @@ WORKERS = 2
 _SESSION_SECONDS = 3.0
 # Small batches keep the workers busy for longer: faults are to hit them in the middle.
 _BATCH_RECORDS = 128
+# Longer than a session lasts, after which the group takes partitions away.
+_SETTLED_SECONDS = 8.0
 _PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.05
 # A node that comes back is in service again at once.
@@ -252,8 +254,20 @@ class Chaos:
         return "leave"
 
     def _finish(self) -> None:
-        ends = dict(self._sent)
-        self._wait("all is done", lambda: self._held() == ends)
+        """End when all is done and stays so.
+
+        A worker that was paused shows its partitions for a while after they went to another one,
+        who may be far from done.
+        """
+        ends, since = dict(self._sent), time.monotonic()
+
+        def is_settled() -> bool:
+            nonlocal since
+            if self._held() != ends or self._shared():
+                since = time.monotonic()
+            return time.monotonic() - since > _SETTLED_SECONDS
+
+        self._wait("all is done", is_settled)
         for worker in self._workers:
             worker.end(signal.SIGTERM)
 
@@ -263,6 +277,11 @@ class Chaos:
             for partition, offset in worker.offsets().items():
                 found[partition] = max(found.get(partition, 0), offset)
         return found
+
+    def _shared(self) -> bool:
+        """Tell whether two workers show the same partition."""
+        shown = [partition for worker in self._workers for partition in worker.offsets()]
+        return len(shown) > len(set(shown))
 
     def _done(self) -> int:
         return sum(self._held().values())
