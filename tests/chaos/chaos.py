@@ -18,25 +18,20 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from faust.types import TP
+from verdict import Outcome, verify_partition
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.partition import PartitionPipeline
-from faust_oslrau.app.security import client_arguments
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.snapshots import Snapshot
-from faust_oslrau.app.stores import snapshot_store
-from faust_oslrau.app.transactions import Producers
 
 NODES = 3
 WORKERS = 2
@@ -76,27 +71,6 @@ class Plan:
     delivery: str = "at_least_once"
     partitions: int = 4
     seek: bool = True
-
-
-@dataclass(slots=True)
-class Outcome:
-    seed: int
-    delivery: str
-    records: int
-    faults: int
-    kinds: dict[str, int]
-    lost: int = 0
-    learned_twice: int = 0
-    differing_scores: int = 0
-    differing_models: int = 0
-    duplicates: int = 0
-    seconds: float = 0.0
-
-    @property
-    def is_clean(self) -> bool:
-        repeated = self.duplicates if self.delivery == "exactly_once" else 0
-        wrong = self.lost + self.learned_twice + self.differing_scores + self.differing_models
-        return wrong + repeated == 0
 
 
 class Worker:
@@ -259,11 +233,11 @@ class Chaos:
         A worker that was paused shows its partitions for a while after they went to another one,
         who may be far from done.
         """
-        ends, since = dict(self._sent), time.monotonic()
+        ends, since = sorted(self._sent.items()), time.monotonic()
 
         def is_settled() -> bool:
             nonlocal since
-            if self._held() != ends or self._shared():
+            if sorted(self._shown()) != ends:
                 since = time.monotonic()
             return time.monotonic() - since > _SETTLED_SECONDS
 
@@ -271,17 +245,12 @@ class Chaos:
         for worker in self._workers:
             worker.end(signal.SIGTERM)
 
-    def _held(self) -> dict[int, int]:
-        found: dict[int, int] = {}
-        for worker in self._workers:
-            for partition, offset in worker.offsets().items():
-                found[partition] = max(found.get(partition, 0), offset)
-        return found
+    def _shown(self) -> list[tuple[int, int]]:
+        """Return the partitions with their next offsets, as often as workers show them."""
+        return [place for worker in self._workers for place in worker.offsets().items()]
 
-    def _shared(self) -> bool:
-        """Tell whether two workers show the same partition."""
-        shown = [partition for worker in self._workers for partition in worker.offsets()]
-        return len(shown) > len(set(shown))
+    def _held(self) -> dict[int, int]:
+        return dict(sorted(self._shown()))  # of two workers the one that is further on
 
     def _done(self) -> int:
         return sum(self._held().values())
@@ -331,60 +300,8 @@ class Chaos:
             dict(self._kinds),
         )
         for partition in range(self._plan.partitions):
-            await self._verify_partition(partition, outcome)
+            await verify_partition(self._settings, partition, outcome)
         return outcome
-
-    async def _verify_partition(self, partition: int, outcome: Outcome) -> None:
-        pipeline = PartitionPipeline("features", partition, self._settings)
-        records = [record async for record in self._read("features", partition)]
-        block = pipeline.process(records)
-        for topic, messages in (("scores", block.scores),
-                                ("anomalies", block.alerts),
-                                ("features-dead-letters", block.dead_letters)):  # fmt: skip
-            expected = {message.offset: message.value for message in messages}
-            seen: Counter[int] = Counter()
-            async for record in self._read(topic, partition):
-                offset = _source_offset(topic, record)
-                seen[offset] += 1
-                outcome.differing_scores += expected.get(offset) != record.value
-            outcome.lost += len(expected.keys() - seen.keys())
-            outcome.duplicates += seen.total() - len(seen)
-        state = await self._newest_state(partition)
-        found = Snapshot.from_bytes(state) if state else None
-        topic_id = found and found.topic_id
-        clean = pipeline.snapshot(0, pipeline.next_offset or 0, topic_id)
-        outcome.differing_models += state != clean.to_bytes()
-        learned = found.records if found else 0
-        outcome.learned_twice += max(0, learned - clean.records)
-
-    async def _newest_state(self, partition: int) -> bytes | None:
-        tp = TP("features", partition)
-        store = snapshot_store(self._settings, Producers("chaos", client_arguments(self._settings)))
-        await store.open(tp)
-        async for stored in store.load(tp):
-            return stored.data
-        return None
-
-    async def _read(self, topic: str, partition: int) -> AsyncIterator[Any]:
-        place = TopicPartition(topic, partition)
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._settings.broker,
-            isolation_level="read_committed",
-            auto_offset_reset="earliest",
-        )
-        async with consumer:
-            consumer.assign([place])
-            end = (await consumer.end_offsets([place]))[place]
-            while await consumer.position(place) < end:
-                for found in (await consumer.getmany(place, timeout_ms=200)).values():
-                    for record in found:
-                        yield record
-
-
-def _source_offset(topic: str, record: Any) -> int:
-    if topic == "features-dead-letters":
-        return int(dict(record.headers)["oslrau-offset"])
-    return int(orjson.loads(record.value)["offset"])
 
 
 def main() -> int:
