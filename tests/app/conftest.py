@@ -22,7 +22,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 
-from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
 from faust_oslrau.app.settings import Settings
 
 _READY_SECONDS = 120.0
@@ -242,6 +242,13 @@ class WorkerProcess:
 @pytest.fixture
 def free_port() -> Callable[[], int]:
     return _free_port
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    """An embedded broker for the module."""
+    with EmbeddedBroker() as embedded:
+        yield embedded
 
 
 @pytest.fixture

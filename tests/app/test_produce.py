@@ -9,16 +9,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from click.testing import CliRunner
 
-from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.placement import partition_of
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as embedded:
-        yield embedded
 
 
 @pytest.fixture

@@ -6,14 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from faust_oslrau.app.brokers import EmbeddedBroker
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as embedded:
-        yield embedded
-
 
 @pytest.fixture
 def servers(broker):
