@@ -14,7 +14,6 @@ from ._gaussian import (
     evaluate_incomplete,
     evaluate_multivariate,
     gaussian,
-    observed_gaussian,
 )
 from ._jit import kernel
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
@@ -70,7 +69,7 @@ def log_densities(
     for start in range(0, Z.shape[1], values.shape[1]):
         m = min(values.shape[1], Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        evaluate(header, nodes, edges, scopes, stats, block, m, values)
+        evaluate(header, nodes, edges, scopes, stats, block, m, values, NIL)
         for r in range(m):
             result[start + r] = values[header[ROOT], r]
 
@@ -85,17 +84,19 @@ def evaluate(
     Z: Array,
     m: int,
     values: Array,
+    end: int,
 ) -> None:
     """Fill ``values[node, r]`` with each node's log-density of column r of ``Z`` (d, >= m).
 
-    Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows
-    of ``values`` that belong to univariate leaves under products are left alone.
+    Goes up to node ``end``, which is left out; NIL for all. Missing values (NaN) are marginalised:
+    a leaf without an observed variable counts as 1. Rows of ``values`` that belong to univariate
+    leaves under products are left alone.
     """
     d = Z.shape[0]
     scratch, vectors = np.empty((2 * d + 2, m)), np.empty((d + 1, d))
     ends = ends_of_runs(Z, m)
     i = header[FIRST]
-    while i != NIL:
+    while i != end:
         kind = nodes[i]["kind"]
         if kind == MULTIVARIATE_LEAF and len(ends) == 0:
             evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
@@ -103,8 +104,10 @@ def evaluate(
             evaluate_incomplete(i, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
         elif kind == PRODUCT and m == 1:
             values[i, 0] = product_of_row(i, nodes, edges, Z, values)
+        elif kind == PRODUCT and len(ends) == 0:
+            evaluate_product(i, nodes, edges, Z, m, values)
         elif kind == PRODUCT:
-            evaluate_product(i, nodes, edges, Z, m, values, len(ends) == 0)
+            evaluate_incomplete_product(i, nodes, edges, Z, m, values, scratch[0])
         elif kind == SUM and m == 1:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
@@ -122,46 +125,111 @@ def evaluate_leaf(i: int, nodes: Array, Z: Array, m: int, values: Array) -> None
 
 
 @kernel
-def evaluate_product(
-    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, complete: bool
-) -> None:
+def evaluate_product(i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array) -> None:
     """Sum of the children's log-densities, those of univariate leaves computed on the way.
 
-    ``complete`` says that no value is missing, which then need not be asked for each leaf.
+    No value is missing. The quadratic forms of the leaves come first, two at a time; then what
+    normalises them; then the other children.
     """
+    log_norm = 0.0
     for r in range(m):
         values[i, r] = 0.0
-    edge = nodes[i]["first_edge"]
+    edge = next_leaf(nodes, edges, nodes[i]["first_edge"])
+    while edge != NIL:
+        v, mean, factor = quadratic_form(nodes, edges[edge]["child"])
+        log_norm += nodes[edges[edge]["child"]]["log_norm"]
+        edge = next_leaf(nodes, edges, edges[edge]["next"])
+        if edge == NIL:
+            for r in range(m):
+                dx = Z[v, r] - mean
+                values[i, r] = fma(factor * dx, dx, values[i, r])
+            break
+        v2, mean2, factor2 = quadratic_form(nodes, edges[edge]["child"])
+        log_norm += nodes[edges[edge]["child"]]["log_norm"]
+        edge = next_leaf(nodes, edges, edges[edge]["next"])
+        for r in range(m):
+            dx, dx2 = Z[v, r] - mean, Z[v2, r] - mean2
+            values[i, r] = fma(factor2 * dx2, dx2, fma(factor * dx, dx, values[i, r]))
+    for r in range(m):
+        values[i, r] += log_norm
+    add_inner_children(i, nodes, edges, m, values)
+
+
+@kernel
+def evaluate_incomplete_product(
+    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, log_norm: Array
+) -> None:
+    """Do the same where values are missing, with the same bits where none is.
+
+    ``log_norm`` (m,) is scratch.
+    """
+    for r in range(m):
+        values[i, r], log_norm[r] = 0.0, 0.0
+    edge = next_leaf(nodes, edges, nodes[i]["first_edge"])
     while edge != NIL:
         child = edges[edge]["child"]
-        variable, mean = nodes[child]["scope"], nodes[child]["mean"]
-        precision, log_norm = nodes[child]["precision"], nodes[child]["log_norm"]
-        if nodes[child]["kind"] != LEAF:
-            for r in range(m):
-                values[i, r] += values[child, r]
-        elif complete:
-            for r in range(m):
-                values[i, r] += observed_gaussian(Z[variable, r], mean, precision, log_norm)
-        else:
-            for r in range(m):
-                values[i, r] += gaussian(Z[variable, r], mean, precision, log_norm)
-        edge = edges[edge]["next"]
+        v, mean, factor = quadratic_form(nodes, child)
+        norm = nodes[child]["log_norm"]
+        for r in range(m):
+            dx = Z[v, r] - mean
+            values[i, r] = choose(dx == dx, fma(factor * dx, dx, values[i, r]), values[i, r])
+            log_norm[r] += choose(dx == dx, norm, 0.0)
+        edge = next_leaf(nodes, edges, edges[edge]["next"])
+    for r in range(m):
+        values[i, r] += log_norm[r]
+    add_inner_children(i, nodes, edges, m, values)
 
 
 @kernel
 def product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
-    """Do the same as ``evaluate_product`` for one row, without loops of one round."""
-    total = 0.0
+    """Do the same for one row, without loops of one round."""
+    total, log_norm = 0.0, 0.0
+    n_leaves = 0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
         if nodes[child]["kind"] == LEAF:
-            x, mean = Z[nodes[child]["scope"], 0], nodes[child]["mean"]
-            total += gaussian(x, mean, nodes[child]["precision"], nodes[child]["log_norm"])
-        else:
+            v, mean, factor = quadratic_form(nodes, child)
+            dx = Z[v, 0] - mean
+            if dx == dx:
+                total = fma(factor * dx, dx, total)
+                log_norm += nodes[child]["log_norm"]
+            n_leaves += 1
+        edge = edges[edge]["next"]
+    total += log_norm
+    edge = nodes[i]["first_edge"] if n_leaves < nodes[i]["n_children"] else NIL
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] != LEAF:
             total += values[child, 0]
         edge = edges[edge]["next"]
     return total
+
+
+@kernel
+def add_inner_children(i: int, nodes: Array, edges: Array, m: int, values: Array) -> None:
+    """Add the log-densities of a product's children that are no univariate leaves."""
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] != LEAF:
+            for r in range(m):
+                values[i, r] += values[child, r]
+        edge = edges[edge]["next"]
+
+
+@kernel
+def next_leaf(nodes: Array, edges: Array, edge: int) -> int:
+    """Find the first edge from this one on that leads to a univariate leaf; NIL without one."""
+    while edge != NIL and nodes[edges[edge]["child"]]["kind"] != LEAF:
+        edge = edges[edge]["next"]
+    return edge
+
+
+@kernel
+def quadratic_form(nodes: Array, leaf: int) -> tuple[int, float, float]:
+    """Variable, mean and factor of a univariate leaf's log-density factor * (x - mean)**2."""
+    return nodes[leaf]["scope"], nodes[leaf]["mean"], -0.5 * nodes[leaf]["precision"]
 
 
 @kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ._density import evaluate
 from ._deviations import sum_deviations, sum_residuals
-from ._layout import LEAF, NODES_TOP, PRODUCT, SUM
+from ._layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import leave_one_out
 from ._mixtures import LARGEST, TOTAL, VARIANCE
 from .network import Network, alike_together, rows_per_block
@@ -55,7 +55,7 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
         block = np.ascontiguousarray(Z[:, start : start + rows])
         mixtures, m = np.empty((fields, *block.shape)), block.shape[1]
         arrays = (network.nodes, network.edges, network.scopes, network.stats, block, m, values)
-        evaluate(network.header, *arrays)
+        evaluate(network.header, *arrays, NIL)
         leave_one_out(live, *arrays, downs, mixtures)
         mixtures[LARGEST] -= values[network.root, :m]
         result[:, :, start : start + m] = mixtures
@@ -152,7 +152,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     values = np.empty((int(network.header[NODES_TOP]), 1))
     evaluate(
         network.header, network.nodes, network.edges, network.scopes,
-        network.stats, np.ascontiguousarray(z[:, None]), 1, values,
+        network.stats, np.ascontiguousarray(z[:, None]), 1, values, NIL,
     )  # fmt: skip
     return values[:, 0]
 
