@@ -50,7 +50,6 @@ from ._merge import (
 from ._moments import (
     add_counts,
     forget,
-    refresh_leaf,
     refresh_multivariate,
     update_leaf,
     update_moments,
@@ -139,8 +138,7 @@ def update(
         if kind == SUM:
             n_tasks = route(header, nodes, edges, values, rows, tasks, n_tasks)
         elif kind == LEAF:
-            update_leaf(i, nodes, Z, rows, lo, hi)
-            refresh_leaf(i, nodes, rule.variance_floor)
+            update_leaf(i, nodes, Z, rows, lo, hi, rule.variance_floor)
         elif kind == MULTIVARIATE_LEAF:
             k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
             update_moments(stats, block, scopes, scope, k, Z, rows, lo, hi, complete)
@@ -275,7 +273,11 @@ def update_product(
         remove_edge(header, nodes, edges, i, b)
     edge = nodes[i]["first_edge"]
     while edge != NIL:
-        n_tasks = push(tasks, n_tasks, edges[edge]["child"], i, edge, lo, hi, top, grow)
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] == LEAF:
+            update_leaf(child, nodes, Z, rows, lo, hi, rule.variance_floor)
+        else:
+            n_tasks = push(tasks, n_tasks, child, i, edge, lo, hi, top, grow)
         edge = edges[edge]["next"]
     first, second, share = NIL, NIL, 0
     if a != NIL:

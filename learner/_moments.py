@@ -25,7 +25,9 @@ SINGULAR_RATIO = 2.2e-10
 
 
 @kernel
-def update_leaf(i: int, nodes: Array, Z: Array, rows: Array, lo: int, hi: int) -> None:
+def update_leaf(
+    i: int, nodes: Array, Z: Array, rows: Array, lo: int, hi: int, variance_floor: float
+) -> None:
     """Equations 3 and 4 for one variable; the first update counts the initial mean as one value.
 
     The variance is summed about the new mean, so that it cannot turn negative by rounding.
@@ -50,6 +52,7 @@ def update_leaf(i: int, nodes: Array, Z: Array, rows: Array, lo: int, hi: int) -
     nodes[i]["mean"] = mean
     nodes[i]["variance"] = squares / (n + m)
     nodes[i]["observed"] += m
+    refresh_leaf(i, nodes, variance_floor)
 
 
 @kernel
