@@ -96,18 +96,14 @@ def update_moments(
             shift[a] = mean - stats[block + a]
             stats[block + a] = mean
     matrix = block + 2 * k
-    for a in range(k):
-        for b in range(a, k):
-            n = stats[block + k + a] if a == b else stats[matrix + b * k + a]
-            stats[matrix + a * k + b] = n * (stats[matrix + a * k + b] + shift[a] * shift[b])
-    dx = np.empty(k)
+    squares, dx = np.zeros((k, k)), np.empty(k)
     for t in range(lo, hi):
         for a in range(k):
             x = Z[scopes[scope + a], rows[t]]
             dx[a] = x - stats[block + a] if x == x else 0.0
         for a in range(k):
             for b in range(a, k):
-                stats[matrix + a * k + b] += dx[a] * dx[b]
+                squares[a, b] += dx[a] * dx[b]
     for a in range(k):
         for b in range(a, k):
             n = stats[block + k + a] if a == b else stats[matrix + b * k + a]
@@ -117,7 +113,8 @@ def update_moments(
                 else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
             )
             if n + pairs > 0:
-                stats[matrix + a * k + b] /= n + pairs
+                at = matrix + a * k + b
+                stats[at] = (n * (stats[at] + shift[a] * shift[b]) + squares[a, b]) / (n + pairs)
 
 
 @kernel
