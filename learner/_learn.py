@@ -256,13 +256,12 @@ def update_product(
     grow = tasks[n_tasks, TASK_GROW]
     k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     update_moments(stats, block, scopes, scope, k, Z, rows, lo, hi, complete)
-    owner, group = np.empty(k, np.int64), np.empty(k, np.int64)
+    owner, group, leaves = np.empty((3, k), np.int64)
     n_joined, a, b = 0, NIL, NIL
     if grow and nodes[i]["count"] >= rule.min_count and nodes[i]["n_children"] > 1:
         n_joined, a, b = choose_merges(i, nodes, edges, scopes, stats, rule, owner, group)
     if a != NIL and not affordable(header, nodes, a, b, rule.max_nodes):
         a, b = NIL, NIL
-    leaves = np.empty(n_joined, np.int64)
     if n_joined > 0:
         n_leaves = join_groups(
             header, nodes, edges, scopes, stats, Z, rows, i, owner, group, lo, hi, complete,

@@ -82,7 +82,8 @@ def update_moments(
     says that no value is missing.
     """
     m = hi - lo
-    shift = np.zeros(k)
+    scratch = np.zeros((k + 2, k))
+    squares, shift, dx = scratch[:k], scratch[k], scratch[k + 1]
     for a in range(k):
         variable, seen, total = scopes[scope + a], 0, 0.0
         for t in range(lo, hi):
@@ -96,7 +97,6 @@ def update_moments(
             shift[a] = mean - stats[block + a]
             stats[block + a] = mean
     matrix = block + 2 * k
-    squares, dx = np.zeros((k, k)), np.empty(k)
     for t in range(lo, hi):
         for a in range(k):
             x = Z[scopes[scope + a], rows[t]]
@@ -112,9 +112,9 @@ def update_moments(
                 if complete
                 else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
             )
-            if n + pairs > 0:
-                at = matrix + a * k + b
-                stats[at] = (n * (stats[at] + shift[a] * shift[b]) + squares[a, b]) / (n + pairs)
+            at = matrix + a * k + b
+            total = n * (stats[at] + shift[a] * shift[b]) + squares[a, b]
+            stats[at] = total / (n + pairs) if n + pairs > 0 else 0.0
 
 
 @kernel
