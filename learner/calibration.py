@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ._ordered import replace_ordered
+
 FloatArray = NDArray[np.float64]
 
 RECENT = 8192
@@ -64,15 +66,19 @@ class Recent:
         self.ascending = np.empty(0)
 
     def update(self, score: FloatArray) -> None:
-        """Take in the scores of a learning batch."""
-        self._set(np.concatenate([self.recent, score])[-RECENT:])
+        """Take in the scores (m,) of a learning batch, none of them NaN."""
+        score = score[-RECENT:]
+        recent = np.concatenate([self.recent, score])
+        gone = np.sort(recent[:-RECENT])
+        self._set(recent[-RECENT:], replace_ordered(self.ascending, gone, np.sort(score)))
 
     def keep(self, which: NDArray[np.bool_]) -> None:
         """Forget all scores but those (n,)."""
-        self._set(self.recent[which])
+        recent = self.recent[which]
+        self._set(recent, np.sort(recent))
 
-    def _set(self, recent: FloatArray) -> None:
-        self.recent, self.ascending = recent, np.sort(recent)
+    def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
+        self.recent, self.ascending = recent, ascending
 
 
 class Calibration(Recent):
@@ -94,8 +100,8 @@ class Calibration(Recent):
         n = len(self.ascending)
         return float(self.ascending[int(LOW_SHARE * n)]) if n > 0 else -np.inf
 
-    def _set(self, recent: FloatArray) -> None:
-        super()._set(recent)
+    def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
+        super()._set(recent, ascending)
         self._tail = fit_tail(self.ascending)
 
     def p_value(self, score: FloatArray) -> FloatArray:
@@ -127,11 +133,11 @@ def fit_tail(ascending: FloatArray) -> Tail | None:
     if n < FEWEST_IN_TAIL:
         return None
     threshold = float(ascending[n])
-    excess = threshold - ascending[:n][::-1]
-    mean = float(excess.mean())
+    excess = threshold - ascending[:n]
+    mean = float(excess.sum()) / n
     if mean <= 0.0 or not np.isfinite(mean):
         return None
-    weight = 1.0 - (np.arange(1, n + 1) - 0.35) / n
-    weighted = float((weight * excess).mean())
+    survival = (np.arange(n) + 0.35) / n
+    weighted = float((survival * excess).sum()) / n
     shape = min(max(2.0 - mean / (mean - 2.0 * weighted), 0.0), LARGEST_SHAPE)
     return Tail(threshold, shape, mean * (1.0 - shape))

@@ -97,6 +97,8 @@ class Missing:
         for measured in np.flatnonzero(self.born == self.boundary).tolist():
             self._correct(self.masks[measured], self.losses[measured])
         self.left, self.boundary = BUDGET, boundary
+        if len(self.born) == 0:
+            return
         latest = np.zeros(len(self.born), np.bool_)
         latest[list(self._known.values())] = True
         young = boundary - self.born <= 2 * np.minimum(self.born, LONGEST)
@@ -168,6 +170,8 @@ class Missing:
 
 def most_complete(rows: FloatArray) -> FloatArray:
     """Return the ``ROWS`` with the fewest missing fields, of those the last, in their order."""
+    if not np.isnan(rows[-ROWS:]).any():
+        return rows[-ROWS:]
     lacking = np.isnan(rows).sum(axis=1)[::-1]
     chosen = len(rows) - 1 - np.argsort(lacking, kind="stable")[:ROWS]
     return rows[np.sort(chosen)]
