@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.strategies import floats, lists, sampled_from
 from scipy.stats import genpareto
 
-from faust_oslrau.learner.calibration import RECENT, Calibration, fit_tail
+from faust_oslrau.learner.calibration import RECENT, Calibration, Recent, fit_tail
 
 
 def calibrated(scores):
@@ -76,3 +78,21 @@ def test_few_or_equal_scores_have_no_tail():
 
 def test_there_is_no_p_value_before_the_first_scores():
     assert np.isnan(Calibration().p_value(np.array([1.0]))).all()
+
+
+@given(lists(lists(sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]) | floats(-1e9, 1e9), max_size=30)))
+def test_recent_scores_are_the_last_ones_in_order(batches):
+    recent = Recent()
+    for batch in batches:
+        recent.update(np.array(batch))
+        assert np.array_equal(recent.ascending, np.sort(recent.recent))
+
+
+@pytest.mark.parametrize("batch", [100, 5000, 3 * RECENT])
+def test_scores_beyond_the_recent_ones_are_forgotten(batch):
+    scores = np.random.default_rng(3).normal(size=4 * RECENT).round(2)
+    recent = Recent()
+    for start in range(0, len(scores), batch):
+        recent.update(scores[start : start + batch])
+    assert np.array_equal(recent.recent, scores[-RECENT:])
+    assert np.array_equal(recent.ascending, np.sort(scores[-RECENT:]))
