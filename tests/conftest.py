@@ -80,13 +80,9 @@ def dataset(dataset_file: Callable[[str], Path]) -> Callable[[str], NDArray[np.f
     return load
 
 
-# Their tests take longest: begun first, they do not keep one process busy after the others' end.
-_SLOWEST = ("chaos", "benchmarks")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slowest tests."""
-    items.sort(key=lambda item: item.path.parent.name not in _SLOWEST)
+    """Begin with what takes longest: later it would keep one process busy after the others' end."""
+    items.sort(key=lambda item: item.get_closest_marker("real_kafka") is None)
 
 
 # Tests of what may be missing on a machine, by mark, and what the account calls them.
