@@ -116,9 +116,14 @@ class ReaderProcess:
         partitions = json.loads(self._get("/model") or '{"partitions": []}')["partitions"]
         return {each["partition"]: each["next_offset"] for each in partitions}
 
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
     def cpu_seconds(self) -> float:
         """Return the CPU time of all threads, those that have ended too."""
-        return cpu_seconds(self._process.pid)
+        return cpu_seconds(self.pid)
 
     def metrics(self) -> Metrics:
         """Return what the worker's page says; nothing where there is none yet."""

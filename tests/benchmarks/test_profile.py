@@ -1,0 +1,38 @@
+"""The profile's account of samples."""
+
+from collections import Counter
+from pathlib import Path
+
+import aiokafka
+import pytest
+
+from benchmarks.profile import PARTS, part_of, shares_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_sample_counts_for_its_innermost_known_frame():
+    outer = ["main (app/worker.py:1)", "StreamScorer._score (learner/stream.py:242)"]
+    assert part_of(outer) == "scoring: other measures, p-values"
+    assert part_of([*outer, "Network.log_density (learner/network.py:207)"]) == (
+        "scoring: the network"
+    )
+    assert part_of(["main (worker.py:1)", "_run_once (asyncio/base_events.py:7)"]) == "the rest"
+
+
+@pytest.mark.parametrize("mark", [m for marks in PARTS.values() for m in marks if m[0] != "("])
+def test_marked_functions_are_those_of_the_code(mark):
+    qualified, path = mark.split(" (")
+    folder = Path(aiokafka.__file__).parents[1] if path.startswith("aiokafka") else ROOT
+    assert f"def {qualified.split('.')[-1]}(" in (folder / path).read_text()
+
+
+def test_shares_are_of_the_threads_at_work():
+    stacks = Counter(
+        {
+            "a (x.py:1);get (aiokafka/client.py:3)": 3,
+            "a (x.py:1)": 1,
+            "a (x.py:1);EpollSelector.select (selectors.py:468)": 9,
+        }
+    )
+    assert shares_of(stacks) == {"aiokafka, the rest": 0.75, "the rest": 0.25}
