@@ -10,7 +10,8 @@ from time import process_time
 import numba
 import numpy as np
 
-from faust_oslrau.learner._math import exp_nonpositive
+from faust_oslrau.learner._density import add_term
+from faust_oslrau.learner._math import exp_nonpositive, log_positive
 
 from .datasets import Array
 
@@ -34,8 +35,8 @@ def bare_ns(leaves: int, loop: Loop) -> float:
     return 1e9 * quickest(lambda: loop(x, slope, shift, out)) / len(x) / leaves
 
 
-def bare_loop(exponential: Callable[[float], float]) -> Loop:
-    """Make a loop of one multiply-add and one exponential for each point and leaf."""
+def bare_loop(function: Callable[[float], float]) -> Loop:
+    """Make a loop of one multiply-add and one call for each point and leaf."""
 
     @numba.njit(nogil=True, error_model="numpy")
     def loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
@@ -44,7 +45,7 @@ def bare_loop(exponential: Callable[[float], float]) -> Loop:
             for leaf in range(len(slope)):
                 a, b = slope[leaf], shift[leaf]
                 for r in range(len(rows)):
-                    sums[r] += exponential(a * rows[r] + b)
+                    sums[r] += function(a * rows[r] + b)
 
     return loop
 
@@ -54,8 +55,27 @@ def nothing(x: float) -> float:
     return x
 
 
+@numba.njit
+def log_negative(x: float) -> float:
+    return log_positive(-x)
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def merge_loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
+    """Loop of one multiply-add for each point and leaf, and one child more of a weighted sum."""
+    largest = np.empty(BLOCK)
+    for start in range(0, len(x), BLOCK):
+        rows, totals = x[start : start + BLOCK], out[start : start + BLOCK]
+        largest[:] = shift[0]
+        for leaf in range(len(slope)):
+            a, b = slope[leaf], shift[leaf]
+            for r in range(len(rows)):
+                top, totals[r] = add_term(largest[r], totals[r], 1.0, a * rows[r] + b)
+                largest[r] = top
+
+
 LIBRARY_LOOP, VECTOR_LOOP = bare_loop(math.exp), bare_loop(exp_nonpositive)
-MULTIPLY_ADD_LOOP = bare_loop(nothing)
+MULTIPLY_ADD_LOOP, LOGARITHM_LOOP = bare_loop(nothing), bare_loop(log_negative)
 
 
 def quickest(action: Callable[[], object]) -> float:

@@ -49,7 +49,7 @@ from ._structure import (
 MOST_ROWS, LEAST_ROWS = 256, 64
 """Rows evaluated at a time: more are no quicker, fewer lose time at the ends of loops."""
 
-VALUES_PER_BLOCK = 2**21
+VALUES_PER_BLOCK = 4_000_000
 """Values of nodes, over all rows, from which on fewer rows are evaluated at a time: malloc keeps
 arrays below 32 MB for the next call, while larger ones are fresh pages each time."""
 
