@@ -103,7 +103,7 @@ def evaluate(
         elif kind == MULTIVARIATE_LEAF:
             evaluate_incomplete(i, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
         elif kind == PRODUCT and m == 1:
-            values[i, 0] = product_of_row(i, nodes, edges, Z, values)
+            evaluate_product_of_row(i, nodes, edges, Z, values)
         elif kind == PRODUCT and len(ends) == 0:
             evaluate_product(i, nodes, edges, Z, m, values)
         elif kind == PRODUCT:
@@ -181,10 +181,9 @@ def evaluate_incomplete_product(
 
 
 @kernel
-def product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
+def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> None:
     """Do the same for one row, without loops of one round."""
-    total, log_norm = 0.0, 0.0
-    n_leaves = 0
+    total, log_norm, n_leaves = 0.0, 0.0, 0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
@@ -196,14 +195,9 @@ def product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) 
                 log_norm += nodes[child]["log_norm"]
             n_leaves += 1
         edge = edges[edge]["next"]
-    total += log_norm
-    edge = nodes[i]["first_edge"] if n_leaves < nodes[i]["n_children"] else NIL
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] != LEAF:
-            total += values[child, 0]
-        edge = edges[edge]["next"]
-    return total
+    values[i, 0] = total + log_norm
+    if n_leaves < nodes[i]["n_children"]:
+        add_inner_children(i, nodes, edges, 1, values)
 
 
 @kernel

@@ -114,9 +114,9 @@ class Calibration(Recent):
             return np.full(len(score), np.nan)
         rank = np.searchsorted(self.ascending, score, side="right")
         p_value = np.asarray((1.0 + rank) / (n + 1.0), np.float64)
-        if self._tail is None:
-            return p_value
         beyond = rank < TRUSTED_RANK
+        if self._tail is None or not beyond.any():
+            return p_value
         anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
         share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
         p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST)

@@ -97,6 +97,8 @@ class Guard:
         """
         limit = fence(ascending)
         is_far = score < limit
+        if not (is_far.any() or self.accepted or len(self.far)):  # nearly always
+            return Parted(~is_far, ~is_far, rows[:0])
         self._note(rows[is_far], np.arange(end - len(rows), end)[is_far], end)
         persistent = self._slots(end) >= FEWEST_SLOTS
         self.accepted = persistent and (self.accepted or is_compact(self.held, rows[~is_far]))
