@@ -16,7 +16,7 @@ demo: $(READY) ## score a stream of made-up machine sensors; make demo ARGS="--s
 
 test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
 	@$(BIN)/python -m faust_oslrau.app.brokers || true
-	@$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 chaos: $(READY) ## kill workers and brokers at random, then account for every record; make chaos ARGS="--seed 7"
 	@$(BIN)/python tests/chaos/chaos.py --out benchmarks/results $(ARGS)
