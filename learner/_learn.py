@@ -79,9 +79,6 @@ def learn(
     ``complete`` says that no value is missing.
     """
     block = np.empty((Z.shape[0], batch_size))
-    # rows are routed by the values of children, so that nothing asks for the root's; children
-    # that are univariate leaves get theirs with the sum's
-    end = header[ROOT] if Z.shape[0] > 1 else NIL
     while start < Z.shape[1]:
         if rule.grow and not has_room(header, nodes, edges, scopes, stats):
             return start
@@ -90,6 +87,9 @@ def learn(
         if rule.memory < np.inf:
             forget(header, nodes, edges, stats, math.exp(-m / rule.memory))
             prune(header, nodes, edges, rule.max_nodes - rule.max_nodes // SPARE)
+        # rows are routed by the values of children, so that nothing asks for the root's; children
+        # that are univariate leaves get theirs with the sum's
+        end = header[ROOT] if Z.shape[0] > 1 else NIL
         evaluate(header, nodes, edges, scopes, stats, block, m, values, end)
         update(header, nodes, edges, scopes, stats, block, values, tasks, m, complete, rule)
         start += m

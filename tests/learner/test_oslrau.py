@@ -233,3 +233,18 @@ def test_a_parameter_out_of_range_is_named(parameters):
 def test_a_budget_too_small_for_the_fields_is_refused():
     with pytest.raises(InvalidParameterError, match="max_nodes = 4: expected at least 13"):
         OSLRAU(max_nodes=4).partial_fit(np.zeros((1, 10)))
+
+
+@pytest.mark.parametrize("max_leaf_vars", [0, 4])
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_a_root_that_is_replaced_on_the_way_is_followed(batch_size, max_leaf_vars):
+    """Without initial components the root is a product, until its variables are joined."""
+    X = np.random.default_rng(0).normal(size=(300, 2)) @ [[1.0, 0.9], [0.0, 0.4]]
+    at_once, piecewise = (
+        OSLRAU.paper(n_init_components=1, min_count=10, max_leaf_vars=max_leaf_vars)
+        for _ in range(2)
+    )
+    at_once.partial_fit(X, batch_size=batch_size)
+    for start in range(0, len(X), batch_size):
+        piecewise.partial_fit(X[start : start + batch_size])
+    assert at_once.to_bytes() == piecewise.to_bytes()
