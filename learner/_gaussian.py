@@ -23,14 +23,8 @@ NONE = -1
 @kernel
 def gaussian(x: float, mean: float, precision: float, log_norm: float) -> float:
     """Log-density of one variable; 0 if it is missing."""
-    return observed_gaussian(x, mean, precision, log_norm) if x == x else 0.0
-
-
-@kernel
-def observed_gaussian(x: float, mean: float, precision: float, log_norm: float) -> float:
-    """Log-density of one variable that is not missing."""
     dx = x - mean
-    return fma(-0.5 * precision * dx, dx, log_norm)
+    return fma(-0.5 * precision * dx, dx, log_norm) if x == x else 0.0
 
 
 @kernel

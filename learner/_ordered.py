@@ -14,7 +14,7 @@ def replace_ordered(ascending: Array, old: Array, new: Array) -> Array:
 
     All three are in ascending order and without NaN. One pass, where a sort would take several.
     """
-    result = np.empty(len(ascending) - len(old) + len(new))
+    result = np.empty(len(ascending) + len(new))
     n, next_old, next_new = 0, 0, 0
     for x in ascending:
         if next_old < len(old) and x == old[next_old]:
@@ -26,5 +26,6 @@ def replace_ordered(ascending: Array, old: Array, new: Array) -> Array:
             next_new += 1
         result[n] = x
         n += 1
-    result[n:] = new[next_new:]
-    return result
+    end = n + len(new) - next_new
+    result[n:end] = new[next_new:]
+    return result[:end]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis.strategies import floats, lists, sampled_from
 from scipy.stats import genpareto
 
+from faust_oslrau.learner._ordered import replace_ordered
 from faust_oslrau.learner.calibration import RECENT, Calibration, Recent, fit_tail
 
 
@@ -96,3 +97,8 @@ def test_scores_beyond_the_recent_ones_are_forgotten(batch):
         recent.update(scores[start : start + batch])
     assert np.array_equal(recent.recent, scores[-RECENT:])
     assert np.array_equal(recent.ascending, np.sort(scores[-RECENT:]))
+
+
+def test_numbers_that_are_not_there_to_be_replaced_do_no_harm():
+    old, new = np.array([0.0, np.nan]), np.array([0.5, 3.0])
+    assert replace_ordered(np.array([1.0, 2.0]), old, new).tolist() == [0.5, 1.0, 2.0, 3.0]
