@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._gaussian import LOG_2PI, observed_densities, whiten
+from ._gaussian import LOG_2PI, observed_densities
 from ._jit import kernel
+from ._lanes import WIDTH, Value, every, fma, load, spread, store
 from ._layout import Array
-from ._math import fma, log_positive
-from ._mixtures import CENTRE, MEAN, SPREAD, add_component
+from ._math import log_positive
+from ._mixtures import add_component
+
+SQUARED, LOG_WEIGHT, CENTRE, SPREAD, DISTANCES = range(5)
+"""Rows of ``scratch``: squared distances from the leaf; weight, mean and variance of a component;
+and from which row on there are d distances of the entries and, below them, d + 1 rows of y."""
+
+SCRATCH = DISTANCES + 1
+"""Rows of ``scratch`` beside twice the variables."""
 
 FAR = 1e12
 """Squared distance from a leaf, in standard deviations, from which on an entry is not left out by
@@ -23,9 +31,9 @@ def add_conditionals(
     stats: Array,
     Z: Array,
     m: int,
-    down: Array,
-    weights: Array,
-    component: Array,
+    downs: Array,
+    row: int,
+    log_weight: float,
     scratch: Array,
     vectors: Array,
     ends: Array,
@@ -33,121 +41,146 @@ def add_conditionals(
 ) -> None:
     """Merge a multivariate leaf's Gaussians, of each variable given its other ones.
 
-    ``scratch`` (> 2 k + 1, m) holds sums, the distances from the mean, and y; ``vectors`` is
-    (> d, d). Rows that lack entries, or are far, are told for each entry apart what the others say.
+    The leaf's log-derivatives are a row of ``downs`` and a number. ``scratch`` (2 d + SCRATCH, .)
+    and ``vectors`` (> d, d) are what they say. Rows that lack entries, or are far, are told for
+    each entry apart what the others say.
     """
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    W = stats[block + k * (k + 2) : block + k * (2 * k + 2)].reshape((k, k))
-    sums, dx, y = scratch[0], scratch[1 : k + 1], scratch[k + 1 : 2 * k + 2]
+    d, k = Z.shape[0], nodes[i]["n_scope"]
+    scope, block = nodes[i]["scope"], nodes[i]["stats"]
+    W, entries = block + k * (k + 2), np.empty((k, 2))
+    leave_out_each(stats, W, k, nodes[i]["log_norm"], entries)
+    for r in range(0, m, WIDTH):
+        for a in range(k):
+            dx = load(Z, scopes[scope + a], r) - stats[block + a]
+            store(scratch, DISTANCES + a, r, dx)
+        regular = whiten_all(stats, W, k, d, scratch, r)
+        down, above = load(downs, row, r) + log_weight, spread(0.0)
+        for a in range(k):
+            y = load(scratch, DISTANCES + d + a, r)
+            offset, squared = leave_out(stats, W, k, a, entries[a, 0], d, scratch, r, above)
+            above = fma(y, y, above)
+            component = down + fma(-0.5, squared, entries[a, 1])
+            centre = load(scratch, DISTANCES + a, r) - offset
+            variance = spread(entries[a, 0])
+            if not regular:
+                store(scratch, LOG_WEIGHT, r, component)
+                store(scratch, CENTRE, r, centre)
+                store(scratch, SPREAD, r, variance)
+                tell_irregular(
+                    i, a, nodes, scopes, stats, Z, r, min(r + WIDTH, m), downs, row, log_weight,
+                    scratch, vectors, ends,
+                )  # fmt: skip
+                component, centre = load(scratch, LOG_WEIGHT, r), load(scratch, CENTRE, r)
+                variance = load(scratch, SPREAD, r)
+            centre = centre + stats[block + a]
+            add_component(scopes[scope + a], r, component, centre, variance, d, mixtures)
+
+
+@kernel
+def leave_out_each(stats: Array, W: int, k: int, log_norm: float, entries: Array) -> None:
+    """Fill ``entries`` (k, 2) with each entry's variance given the others, and their constant.
+
+    The whitening matrix begins at ``W``.
+    """
     for a in range(k):
-        variable, mean = scopes[scope + a], stats[block + a]
-        for r in range(m):
-            dx[a, r] = Z[variable, r] - mean
-    whiten_all(W, scratch, y, m)
-    runs = np.empty((m, 2), np.int64)
-    n_runs = list_irregular(sums, m, ends, runs)
-    for r in range(m):
-        sums[r] = 0.0
-    for a in range(k):
-        leave_out(W, a, dx, y, m, nodes[i]["log_norm"], down, sums, weights[0], component)
-        for lo, hi in runs[:n_runs]:
-            whiten_others(W, a, dx, lo, hi, y)
-            length = observed_densities(
-                i, a, nodes, scopes, stats, Z, lo, hi, y, vectors, weights[0]
-            )
-            for r in range(lo, hi):
-                weights[0, r] += down[r]
-                component[CENTRE, r] = -y[k, r] / length
-                component[SPREAD, r] = 1.0 / (length * length)
-        for r in range(m if len(mixtures) > MEAN else 0):
-            component[CENTRE, r] += stats[block + a]
-        add_component(scopes[scope + a], weights, 0, component, m, mixtures)
+        precision = 0.0
+        for c in range(a, k):
+            precision += stats[W + c * k + a] * stats[W + c * k + a]
+        entries[a, 0] = 1.0 / precision
+        entries[a, 1] = log_norm + 0.5 * (LOG_2PI - log_positive(precision))
 
 
 @kernel
-def whiten_all(W: Array, scratch: Array, y: Array, m: int) -> None:
-    """Fill ``y`` (>= k, m) with W times the distances, which follow the first row of ``scratch``.
-
-    That row becomes the squared length of each column of y.
-    """
-    for c in range(len(W)):
-        whiten(W[c, : c + 1], scratch, m)
-        for r in range(m):
-            y[c, r] = scratch[0, r]
-    for r in range(m):
-        scratch[0, r] = 0.0
-    for c in range(len(W)):
-        for r in range(m):
-            scratch[0, r] = fma(y[c, r], y[c, r], scratch[0, r])
-
-
-@kernel
-def list_irregular(length: Array, m: int, ends: Array, runs: Array) -> int:
-    """List in ``runs`` (m, 2) where rows that lack entries or are far begin and end.
-
-    Those of one run lack the same entries. ``length`` (m,) are squared distances, NaN where
-    entries are missing. Returns the number of runs.
-    """
-    n, lo = 0, 0
-    while lo < m:
-        hi = lo + 1
-        if not length[lo] < FAR:
-            end = ends[lo] if len(ends) > 0 else m
-            while hi < end and not length[hi] < FAR:
-                hi += 1
-            runs[n, 0], runs[n, 1] = lo, hi
-            n += 1
-        lo = hi
-    return n
-
-
-@kernel
-def whiten_others(W: Array, a: int, dx: Array, lo: int, hi: int, y: Array) -> None:
-    """Fill ``y[:, lo:hi]`` with W times what those rows, which lack the same, have but ``a``."""
-    for r in range(lo, hi):
-        for c in range(len(W)):
-            y[c, r] = 0.0
-            for b in range(c + 1):
-                if dx[b, r] == dx[b, r] and b != a:
-                    y[c, r] = fma(W[c, b], dx[b, r], y[c, r])
+def whiten_all(stats: Array, W: int, k: int, d: int, scratch: Array, r: int) -> bool:
+    """Fill y with W times the distances; say whether no row lacks entries or is far."""
+    squared = spread(0.0)
+    for c in range(k):
+        y = spread(0.0)
+        for b in range(c + 1):
+            y = fma(stats[W + c * k + b], load(scratch, DISTANCES + b, r), y)
+        store(scratch, DISTANCES + d + c, r, y)
+        squared = fma(y, y, squared)
+    store(scratch, SQUARED, r, squared)
+    return every(squared < FAR)
 
 
 @kernel
 def leave_out(
-    W: Array,
+    stats: Array,
+    W: int,
+    k: int,
     a: int,
-    dx: Array,
-    y: Array,
-    m: int,
-    log_norm: float,
-    down: Array,
-    above: Array,
-    log_weight: Array,
-    component: Array,
-) -> None:
-    """Fill ``log_weight`` (m,) with ``down`` times the density of all entries but ``a``.
+    variance: float,
+    d: int,
+    scratch: Array,
+    r: int,
+    above: Value,
+) -> tuple[Value, Value]:
+    """Return what the other entries say about ``a``, from its value, and their squared distance.
 
-    ``component`` becomes what they say about ``a``, from the leaf's mean. Leaving out moves ``y``
-    (>= k, m) along column ``a`` of W, which begins at row ``a``: ``above`` (m,) is the squared
-    length of what lies above, and is moved on by one row.
+    Leaving out moves y along column ``a`` of W, which begins at row ``a``: ``above`` is the
+    squared length of what lies above.
     """
-    precision = 0.0
-    for c in range(a, len(W)):
-        precision += W[c, a] * W[c, a]
-    log_norm += 0.5 * (LOG_2PI - log_positive(precision))
-    spread = 1.0 / precision
-    for r in range(m):
-        component[CENTRE, r], component[SPREAD, r], log_weight[r] = 0.0, spread, above[r]
-    for c in range(a, len(W)):
-        factor = W[c, a] * spread
-        for r in range(m):
-            component[CENTRE, r] = fma(factor, y[c, r], component[CENTRE, r])
-    for c in range(a, len(W)):
-        factor = -W[c, a]
-        for r in range(m):
-            left = fma(factor, component[CENTRE, r], y[c, r])
-            log_weight[r] = fma(left, left, log_weight[r])
-    for r in range(m):
-        log_weight[r] = down[r] + fma(-0.5, log_weight[r], log_norm)
-        component[CENTRE, r] = dx[a, r] - component[CENTRE, r]
-        above[r] = fma(y[a, r], y[a, r], above[r])
+    offset, squared = spread(0.0), above
+    for c in range(a, k):
+        factor = stats[W + c * k + a] * variance
+        offset = fma(factor, load(scratch, DISTANCES + d + c, r), offset)
+    for c in range(a, k):
+        factor = -stats[W + c * k + a]
+        left = fma(factor, offset, load(scratch, DISTANCES + d + c, r))
+        squared = fma(left, left, squared)
+    return offset, squared
+
+
+@kernel
+def tell_irregular(
+    i: int,
+    a: int,
+    nodes: Array,
+    scopes: Array,
+    stats: Array,
+    Z: Array,
+    lo: int,
+    end: int,
+    downs: Array,
+    row: int,
+    log_weight: float,
+    scratch: Array,
+    vectors: Array,
+    ends: Array,
+) -> None:
+    """Put the components of those of the rows ``lo`` to ``end`` right that lack entries or are far.
+
+    ``ends`` tells for each row where those that lack the same entries end; empty if none lacks any.
+    """
+    d, k = Z.shape[0], nodes[i]["n_scope"]
+    dx, y = scratch[DISTANCES : DISTANCES + k], scratch[DISTANCES + d : DISTANCES + d + k + 1]
+    W = nodes[i]["stats"] + k * (k + 2)
+    while lo < end:
+        hi = lo + 1
+        if not scratch[SQUARED, lo] < FAR:
+            same = min(end, ends[lo]) if len(ends) > 0 else end
+            while hi < same and not scratch[SQUARED, hi] < FAR:
+                hi += 1
+            whiten_others(stats, W, k, a, dx, lo, hi, y)
+            length = observed_densities(
+                i, a, nodes, scopes, stats, Z, lo, hi, y, vectors, scratch[LOG_WEIGHT]
+            )
+            for r in range(lo, hi):
+                scratch[LOG_WEIGHT, r] += downs[row, r] + log_weight
+                scratch[CENTRE, r] = -y[k, r] / length
+                scratch[SPREAD, r] = 1.0 / (length * length)
+        lo = hi
+
+
+@kernel
+def whiten_others(
+    stats: Array, W: int, k: int, a: int, dx: Array, lo: int, hi: int, y: Array
+) -> None:
+    """Fill ``y[:, lo:hi]`` with W times what those rows, which lack the same, have but ``a``."""
+    for r in range(lo, hi):
+        for c in range(k):
+            y[c, r] = 0.0
+            for b in range(c + 1):
+                if dx[b, r] == dx[b, r] and b != a:
+                    y[c, r] = fma(stats[W + c * k + b], dx[b, r], y[c, r])

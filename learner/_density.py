@@ -16,8 +16,12 @@ from ._gaussian import (
     gaussian,
 )
 from ._jit import kernel
+from ._lanes import WIDTH, Value, choose, fma, load, padded, spread, store
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
-from ._math import choose, exp_nonpositive, fma, log_positive
+from ._math import exp_nonpositive, larger, log_positive, smaller
+
+GROUP = 8
+"""Children of a sum that are added at a time."""
 
 
 @kernel
@@ -51,6 +55,12 @@ def copy_columns(Z: Array, start: int, m: int, block: Array) -> None:
 
 
 @kernel
+def new_block(d: int, m: int) -> Array:
+    """Room for ``m`` rows of ``d`` variables, side by side."""
+    return np.zeros((d, padded(m)))
+
+
+@kernel
 def log_densities(
     header: Array,
     nodes: Array,
@@ -65,7 +75,7 @@ def log_densities(
 
     Goes block by block, as many columns at a time as ``values`` (nodes, block) has.
     """
-    block = np.empty((Z.shape[0], values.shape[1]))
+    block = new_block(Z.shape[0], values.shape[1])
     for start in range(0, Z.shape[1], values.shape[1]):
         m = min(values.shape[1], Z.shape[1] - start)
         copy_columns(Z, start, m, block)
@@ -86,32 +96,35 @@ def evaluate(
     values: Array,
     end: int,
 ) -> None:
-    """Fill ``values[node, r]`` with each node's log-density of column r of ``Z`` (d, >= m).
+    """Fill ``values[node, r]`` with each node's log-density of column r of ``Z``, for r < m.
 
-    Goes up to node ``end``, which is left out; NIL for all. Missing values (NaN) are marginalised:
-    a leaf without an observed variable counts as 1. Rows of ``values`` that belong to univariate
-    leaves under products are left alone.
+    ``Z`` (d, >= padded(m)) and ``values`` (nodes, >= padded(m)) have columns for whole lanes; what
+    is in the last ones means nothing. Goes up to node ``end``, which is left out; NIL for all.
+    Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows of
+    ``values`` that belong to univariate leaves under products are left alone.
     """
     d = Z.shape[0]
-    scratch, vectors = np.empty((2 * d + 2, m)), np.empty((d + 1, d))
+    scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
+    members, numbers = np.empty(max(d, GROUP), np.int64), np.empty(max(3 * d, GROUP))
     ends = ends_of_runs(Z, m)
     i = header[FIRST]
     while i != end:
         kind = nodes[i]["kind"]
-        if kind == MULTIVARIATE_LEAF and len(ends) == 0:
-            evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
-        elif kind == MULTIVARIATE_LEAF:
+        if kind == MULTIVARIATE_LEAF and (m == 1 or len(ends) > 0):
             evaluate_incomplete(i, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
+        elif kind == MULTIVARIATE_LEAF:
+            evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
         elif kind == PRODUCT and m == 1:
             evaluate_product_of_row(i, nodes, edges, Z, values)
-        elif kind == PRODUCT and len(ends) == 0:
-            evaluate_product(i, nodes, edges, Z, m, values)
         elif kind == PRODUCT:
-            evaluate_incomplete_product(i, nodes, edges, Z, m, values, scratch[0])
+            n = list_leaves(i, nodes, edges, members, numbers)
+            multiply_leaves(i, Z, m, values, n, members, numbers, len(ends) == 0)
+            if n < nodes[i]["n_children"]:
+                multiply_others(i, nodes, edges, m, values)
         elif kind == SUM and m == 1:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
-            evaluate_sum(i, nodes, edges, Z, m, values, scratch[0])
+            evaluate_sum(i, nodes, edges, Z, m, values, scratch, members, numbers)
         i = nodes[i]["next"]
 
 
@@ -120,110 +133,99 @@ def evaluate_leaf(i: int, nodes: Array, Z: Array, m: int, values: Array) -> None
     """Univariate Gaussian leaf."""
     variable = nodes[i]["scope"]
     mean, precision, log_norm = nodes[i]["mean"], nodes[i]["precision"], nodes[i]["log_norm"]
-    for r in range(m):
-        values[i, r] = gaussian(Z[variable, r], mean, precision, log_norm)
+    if m == 1:
+        values[i, 0] = gaussian(Z[variable, 0], mean, precision, log_norm)
+        return
+    for r in range(0, m, WIDTH):
+        store(values, i, r, gaussian(load(Z, variable, r), mean, precision, log_norm))
 
 
 @kernel
-def evaluate_product(i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array) -> None:
-    """Sum of the children's log-densities, those of univariate leaves computed on the way.
+def list_leaves(i: int, nodes: Array, edges: Array, variables: Array, forms: Array) -> int:
+    """List the univariate leaves of a product, each with its variable and ``forms`` (3, >= n).
 
-    No value is missing. The quadratic forms of the leaves come first, two at a time; then what
-    normalises them; then the other children.
+    These are mean, factor and constant of the log-density factor * (x - mean)**2 + constant.
+    Returns their number.
     """
-    log_norm = 0.0
-    for r in range(m):
-        values[i, r] = 0.0
-    edge = next_leaf(nodes, edges, nodes[i]["first_edge"])
+    n, edge = 0, nodes[i]["first_edge"]
     while edge != NIL:
-        v, mean, factor = quadratic_form(nodes, edges[edge]["child"])
-        log_norm += nodes[edges[edge]["child"]]["log_norm"]
-        edge = next_leaf(nodes, edges, edges[edge]["next"])
-        if edge == NIL:
-            for r in range(m):
-                dx = Z[v, r] - mean
-                values[i, r] = fma(factor * dx, dx, values[i, r])
-            break
-        v2, mean2, factor2 = quadratic_form(nodes, edges[edge]["child"])
-        log_norm += nodes[edges[edge]["child"]]["log_norm"]
-        edge = next_leaf(nodes, edges, edges[edge]["next"])
-        for r in range(m):
-            dx, dx2 = Z[v, r] - mean, Z[v2, r] - mean2
-            values[i, r] = fma(factor2 * dx2, dx2, fma(factor * dx, dx, values[i, r]))
-    for r in range(m):
-        values[i, r] += log_norm
-    add_inner_children(i, nodes, edges, m, values)
-
-
-@kernel
-def evaluate_incomplete_product(
-    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, log_norm: Array
-) -> None:
-    """Do the same where values are missing, with the same bits where none is.
-
-    ``log_norm`` (m,) is scratch.
-    """
-    for r in range(m):
-        values[i, r], log_norm[r] = 0.0, 0.0
-    edge = next_leaf(nodes, edges, nodes[i]["first_edge"])
-    while edge != NIL:
-        child = edges[edge]["child"]
-        v, mean, factor = quadratic_form(nodes, child)
-        norm = nodes[child]["log_norm"]
-        for r in range(m):
-            dx = Z[v, r] - mean
-            values[i, r] = choose(dx == dx, fma(factor * dx, dx, values[i, r]), values[i, r])
-            log_norm[r] += choose(dx == dx, norm, 0.0)
-        edge = next_leaf(nodes, edges, edges[edge]["next"])
-    for r in range(m):
-        values[i, r] += log_norm[r]
-    add_inner_children(i, nodes, edges, m, values)
-
-
-@kernel
-def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> None:
-    """Do the same for one row, without loops of one round."""
-    total, log_norm, n_leaves = 0.0, 0.0, 0
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            v, mean, factor = quadratic_form(nodes, child)
-            dx = Z[v, 0] - mean
-            if dx == dx:
-                total = fma(factor * dx, dx, total)
-                log_norm += nodes[child]["log_norm"]
-            n_leaves += 1
+        leaf = edges[edge]["child"]
+        if nodes[leaf]["kind"] == LEAF:
+            variables[n] = nodes[leaf]["scope"]
+            forms[3 * n], forms[3 * n + 1] = nodes[leaf]["mean"], -0.5 * nodes[leaf]["precision"]
+            forms[3 * n + 2] = nodes[leaf]["log_norm"]
+            n += 1
         edge = edges[edge]["next"]
-    values[i, 0] = total + log_norm
-    if n_leaves < nodes[i]["n_children"]:
-        add_inner_children(i, nodes, edges, 1, values)
+    return n
 
 
 @kernel
-def add_inner_children(i: int, nodes: Array, edges: Array, m: int, values: Array) -> None:
+def multiply_leaves(
+    i: int, Z: Array, m: int, values: Array, n: int, variables: Array, forms: Array, complete: bool
+) -> None:
+    """Sum of the log-densities of a product's ``n`` univariate leaves, as listed.
+
+    The bits are the same whether some rows lack values or none does, which ``complete`` says.
+    """
+    constant = 0.0
+    for c in range(n):
+        constant += forms[3 * c + 2]
+    for r in range(0, m if complete else 0, WIDTH):
+        total = spread(0.0)
+        for c in range(n):
+            dx = load(Z, variables[c], r) - forms[3 * c]
+            total = fma(forms[3 * c + 1] * dx, dx, total)
+        store(values, i, r, total + constant)
+    for r in range(0, 0 if complete else m, WIDTH):
+        total, log_norm = spread(0.0), spread(0.0)
+        for c in range(n):
+            dx = load(Z, variables[c], r) - forms[3 * c]
+            observed = dx == dx
+            total = choose(observed, fma(forms[3 * c + 1] * dx, dx, total), total)
+            log_norm = log_norm + choose(observed, forms[3 * c + 2], spread(0.0))
+        store(values, i, r, total + log_norm)
+
+
+@kernel
+def multiply_others(i: int, nodes: Array, edges: Array, m: int, values: Array) -> None:
     """Add the log-densities of a product's children that are no univariate leaves."""
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
         if nodes[child]["kind"] != LEAF:
-            for r in range(m):
-                values[i, r] += values[child, r]
+            for r in range(0, m, WIDTH):
+                store(values, i, r, load(values, i, r) + load(values, child, r))
         edge = edges[edge]["next"]
 
 
 @kernel
-def next_leaf(nodes: Array, edges: Array, edge: int) -> int:
-    """Find the first edge from this one on that leads to a univariate leaf; NIL without one."""
-    while edge != NIL and nodes[edges[edge]["child"]]["kind"] != LEAF:
+def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> None:
+    """Do the same for one row, without lists and loops of one round."""
+    total, log_norm, n_leaves = 0.0, 0.0, 0
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] == LEAF:
+            dx = Z[nodes[child]["scope"], 0] - nodes[child]["mean"]
+            if dx == dx:
+                total = fma(-0.5 * nodes[child]["precision"] * dx, dx, total)
+                log_norm += nodes[child]["log_norm"]
+            n_leaves += 1
         edge = edges[edge]["next"]
-    return edge
+    values[i, 0] = total + log_norm
+    if n_leaves < nodes[i]["n_children"]:
+        multiply_others_of_row(i, nodes, edges, values)
 
 
 @kernel
-def quadratic_form(nodes: Array, leaf: int) -> tuple[int, float, float]:
-    """Variable, mean and factor of a univariate leaf's log-density factor * (x - mean)**2."""
-    return nodes[leaf]["scope"], nodes[leaf]["mean"], -0.5 * nodes[leaf]["precision"]
+def multiply_others_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
+    """Do the same as ``multiply_others`` for one row."""
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] != LEAF:
+            values[i, 0] += values[child, 0]
+        edge = edges[edge]["next"]
 
 
 @kernel
@@ -234,28 +236,58 @@ def evaluate_sum(
     Z: Array,
     m: int,
     values: Array,
-    total: Array,
+    scratch: Array,
+    children: Array,
+    weights: Array,
 ) -> None:
-    """Log of the weighted mean of the children's densities, scaled by the largest of them."""
-    weights = 0.0
-    edge = nodes[i]["first_edge"]
+    """Log of the weighted mean of the children's densities, scaled by the largest of them.
+
+    Takes as many children at a time as ``children`` has room for. The first row of ``scratch``
+    holds totals between.
+    """
+    total = 0.0
+    edge, first = nodes[i]["first_edge"], True
     while edge != NIL:
-        child, weight = edges[edge]["child"], edges[edge]["weight"]
-        if nodes[child]["kind"] == LEAF:
-            evaluate_leaf(child, nodes, Z, m, values)
-        if weights == 0.0:
-            for r in range(m):
-                values[i, r] = values[child, r]
-                total[r] = weight
+        n = 0
+        while edge != NIL and n < GROUP:
+            children[n], weights[n] = edges[edge]["child"], edges[edge]["weight"]
+            if nodes[children[n]]["kind"] == LEAF:
+                evaluate_leaf(children[n], nodes, Z, m, values)
+            total += weights[n]
+            n += 1
+            edge = edges[edge]["next"]
+        add_children(i, n, children, weights, first, m, values, scratch)
+        first = False
+    share = 1.0 / total
+    for r in range(0, m, WIDTH):
+        mean = load(scratch, 0, r) * share
+        store(values, i, r, load(values, i, r) + log_positive(mean))
+
+
+@kernel
+def add_children(
+    i: int,
+    n: int,
+    children: Array,
+    weights: Array,
+    first: bool,
+    m: int,
+    values: Array,
+    totals: Array,
+) -> None:
+    """Add children to a sum, whose largest log-density so far is in its row of ``values``.
+
+    The first row of ``totals`` is the sum of the densities as multiples of that one.
+    """
+    for r in range(0, m, WIDTH):
+        if first:
+            largest, total = load(values, children[0], r), spread(weights[0])
         else:
-            for r in range(m):
-                largest, total[r] = add_term(values[i, r], total[r], weight, values[child, r])
-                values[i, r] = largest
-        weights += weight
-        edge = edges[edge]["next"]
-    share = 1.0 / weights
-    for r in range(m):
-        values[i, r] += log_positive(total[r] * share)
+            largest, total = load(values, i, r), load(totals, 0, r)
+        for c in range(1 if first else 0, n):
+            largest, total = add_term(largest, total, weights[c], load(values, children[c], r))
+        store(values, i, r, largest)
+        store(totals, 0, r, total)
 
 
 @kernel
@@ -274,9 +306,9 @@ def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> f
 
 
 @kernel
-def add_term(largest: float, total: float, weight: float, log_value: float) -> tuple[float, float]:
+def add_term(largest: Value, total: Value, weight: float, log_value: Value) -> tuple[Value, Value]:
     """Add weight e**log_value to total e**largest, for the larger of the two logarithms."""
-    scale = exp_nonpositive(-abs(log_value - largest))
+    top = larger(log_value, largest)
+    scale = exp_nonpositive(smaller(log_value, largest) - top)
     ahead = log_value > largest
-    total = choose(ahead, fma(total, scale, weight), fma(weight, scale, total))
-    return choose(ahead, log_value, largest), total
+    return top, choose(ahead, fma(total, scale, weight), fma(weight, scale, total))

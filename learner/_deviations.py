@@ -8,8 +8,8 @@ import numpy as np
 
 from ._gaussian import whiten
 from ._jit import kernel
+from ._lanes import fma
 from ._layout import Array
-from ._math import fma
 
 
 @kernel

@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from ._jit import kernel
+from ._lanes import WIDTH, Value, choose, fma, load, spread, store
 from ._layout import Array
-from ._math import choose, fma, log_positive
+from ._math import log_positive
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -21,10 +22,10 @@ NONE = -1
 
 
 @kernel
-def gaussian(x: float, mean: float, precision: float, log_norm: float) -> float:
+def gaussian(x: Value, mean: float, precision: float, log_norm: float) -> Value:
     """Log-density of one variable; 0 if it is missing."""
     dx = x - mean
-    return fma(-0.5 * precision * dx, dx, log_norm) if x == x else 0.0
+    return choose(x == x, fma(-0.5 * precision * dx, dx, log_norm), 0.0)
 
 
 @kernel
@@ -40,21 +41,20 @@ def evaluate_multivariate(
 ) -> None:
     """Multivariate Gaussian leaf, for rows without missing values.
 
-    ``scratch`` (> k, m) holds an entry of y and, below it, the distances from the mean.
+    ``scratch`` (>= k, >= padded(m)) holds the distances from the mean.
     """
     k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     whitening = block + k * (k + 2)
-    log_norm = nodes[i]["log_norm"]
-    for a in range(k):
-        variable, mean = scopes[scope + a], stats[block + a]
-        for r in range(m):
-            scratch[a + 1, r] = Z[variable, r] - mean
-    for r in range(m):
-        values[i, r] = log_norm
-    for a in range(k):
-        whiten(stats[whitening + a * k : whitening + a * k + a + 1], scratch, m)
-        for r in range(m):
-            values[i, r] = fma(-0.5 * scratch[0, r], scratch[0, r], values[i, r])
+    for r in range(0, m, WIDTH):
+        for a in range(k):
+            store(scratch, a, r, load(Z, scopes[scope + a], r) - stats[block + a])
+        total = spread(nodes[i]["log_norm"])
+        for a in range(k):
+            y = spread(0.0)
+            for b in range(a + 1):
+                y = fma(stats[whitening + a * k + b], load(scratch, b, r), y)
+            total = fma(-0.5 * y, y, total)
+        store(values, i, r, total)
 
 
 @kernel

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ._density import copy_columns, evaluate
+from ._density import copy_columns, evaluate, new_block
 from ._jit import kernel
 from ._layout import (
     BACKGROUND,
@@ -78,7 +78,7 @@ def learn(
     It stops before a mini-batch that might overrun a pool, for the driver to make room.
     ``complete`` says that no value is missing.
     """
-    block = np.empty((Z.shape[0], batch_size))
+    block = new_block(Z.shape[0], batch_size)
     while start < Z.shape[1]:
         if rule.grow and not has_room(header, nodes, edges, scopes, stats):
             return start

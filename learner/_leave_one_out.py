@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._conditionals import add_conditionals
+from ._conditionals import SCRATCH, add_conditionals
 from ._gaussian import ends_of_runs, gaussian
 from ._jit import kernel
+from ._lanes import WIDTH, Value, load, spread, store
 from ._layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Array
 from ._math import log_positive
-from ._mixtures import CENTRE, LARGEST, MEAN, SMALLEST, SPREAD, TOTAL, add_component
+from ._mixtures import TOTAL, add_component, clear
 
 
 @kernel
@@ -31,56 +32,43 @@ def leave_one_out(
     downs: Array,
     mixtures: Array,
 ) -> None:
-    """Fill ``mixtures`` with each variable given the others, for ``m`` columns of ``Z`` (d, >= m).
+    """Fill ``mixtures`` with each variable given the others, for ``m`` columns of ``Z``.
 
-    ``values`` (nodes, >= m) are those of the upward pass. ``downs``, of the same shape, is scratch
-    for the log-derivatives of the root with respect to children of products. Those of children of
-    sums differ from the sum's own by a weight: they are kept as another node's row and a number.
-    ``live`` lists all nodes, children before parents, in an order that comes of the structure
-    alone: sums over leaves are rounded by it, and must not change with where nodes lie.
+    ``Z`` (d, .), ``values`` (nodes, .), which are those of the upward pass, ``downs``, of the same
+    shape, and ``mixtures`` (fields d, .) have columns for whole lanes, even if m is 1. ``downs``
+    is scratch for the log-derivatives of the root with respect to children of products. Those of
+    children of sums differ from the sum's own by a weight: they are kept as another node's row and
+    a number. ``live`` lists all nodes, children before parents, in an order that comes of the
+    structure alone: sums over leaves are rounded by it, and must not change with where nodes lie.
     The network must be a tree.
     """
-    d, root = Z.shape[0], live[-1]
-    children, product, component = np.empty(d, np.int64), np.empty(m), np.empty((2, m))
-    weights, before = np.empty((d, m)), np.empty((d, m))
-    scratch, vectors = np.empty((2 * d + 2, m)), np.empty((d + 1, d))
+    d, width, root = Z.shape[0], Z.shape[1], live[-1]
+    children, forms = np.empty(2 * d, np.int64), np.empty(3 * d)
+    factors = np.empty((2 * d, WIDTH))
+    scratch, vectors = np.empty((2 * d + SCRATCH, width)), np.empty((d + 1, d))
     ends = ends_of_runs(Z, m)
     row, log_weight = np.empty(len(values), np.int64), np.zeros(len(values))
-    mixtures[:] = 0.0
-    mixtures[LARGEST] = SMALLEST
-    downs[root, :m] = 0.0
+    clear(mixtures, d)
+    downs[root] = 0.0
     row[root] = root
     for i in live[::-1]:
         kind = nodes[i]["kind"]
         if kind == SUM:
-            descend_sum(i, nodes, edges, m, downs, row, log_weight, weights, component, mixtures)
+            descend_sum(i, nodes, edges, m, downs, row, log_weight, d, mixtures)
         elif kind == PRODUCT:
-            add_constant(downs, row[i], log_weight[i], m, product)
-            multiply_out(i, nodes, edges, Z, m, values, children, product, before, weights)
-            for c in range(nodes[i]["n_children"]):
-                child = children[c]
-                row[child] = child
-                if nodes[child]["kind"] == LEAF:
-                    add_leaf(child, nodes, weights, c, component, m, mixtures)
-                else:
-                    for r in range(m):
-                        downs[child, r] = weights[c, r]
+            descend_product(
+                i, nodes, edges, Z, m, values, downs, row, log_weight[i], children, forms,
+                factors,                 mixtures,
+            )  # fmt: skip
         elif kind == MULTIVARIATE_LEAF:
-            add_constant(downs, row[i], log_weight[i], m, product)
             add_conditionals(
-                i, nodes, scopes, stats, Z, m, product, weights, component, scratch,
-                vectors, ends, mixtures,
+                i, nodes, scopes, stats, Z, m, downs, row[i], log_weight[i], scratch, vectors,
+                ends, mixtures,
             )  # fmt: skip
     for v in range(d):
-        for r in range(m):
-            mixtures[LARGEST, v, r] += log_positive(mixtures[TOTAL, v, r])
-
-
-@kernel
-def add_constant(rows: Array, i: int, constant: float, m: int, result: Array) -> None:
-    """Set ``result`` (m,) to row ``i`` of ``rows`` and a constant more."""
-    for r in range(m):
-        result[r] = rows[i, r] + constant
+        for r in range(0, m, WIDTH):
+            total = log_positive(load(mixtures, TOTAL * d + v, r))
+            store(mixtures, v, r, load(mixtures, v, r) + total)
 
 
 @kernel
@@ -92,8 +80,7 @@ def descend_sum(
     downs: Array,
     row: Array,
     log_weight: Array,
-    weights: Array,
-    component: Array,
+    d: int,
     mixtures: Array,
 ) -> None:
     """Give each child of a sum the parent's derivative times its weight."""
@@ -108,63 +95,81 @@ def descend_sum(
         row[child] = row[i]
         log_weight[child] = log_weight[i] + log_positive(edges[edge]["weight"] / total)
         if nodes[child]["kind"] == LEAF:
-            add_constant(downs, row[i], log_weight[child], m, weights[0])
-            add_leaf(child, nodes, weights, 0, component, m, mixtures)
+            for r in range(0, m, WIDTH):
+                down = load(downs, row[i], r) + log_weight[child]
+                add_leaf(child, nodes, r, down, d, mixtures)
         edge = edges[edge]["next"]
 
 
 @kernel
-def multiply_out(
+def descend_product(
     i: int,
     nodes: Array,
     edges: Array,
     Z: Array,
     m: int,
     values: Array,
+    downs: Array,
+    row: Array,
+    log_weight: float,
     children: Array,
-    product: Array,
-    before: Array,
-    weights: Array,
+    forms: Array,
+    factors: Array,
+    mixtures: Array,
 ) -> None:
-    """List the children of a product, last first, and fill ``weights`` with the derivative by each.
+    """Give each child of a product the parent's derivative times the values of its siblings.
 
-    That is the parent's, which ``product`` (m,) is at first, times the values of the siblings:
-    multiplied up from both ends rather than divided out of the whole, which would lose
-    the digits of everything that stands beside one very unlikely child. The list is in reverse as
-    the compiler makes no vector instructions of a loop down over rows.
+    They are multiplied up from both ends rather than divided out of the whole, which would lose
+    the digits of everything that stands beside one very unlikely child. ``factors`` (2 d, WIDTH)
+    is scratch for each child's value and what stands before it.
     """
-    edge, c = nodes[i]["first_edge"], nodes[i]["n_children"]
-    while edge != NIL:
-        c -= 1
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            variable, mean = nodes[child]["scope"], nodes[child]["mean"]
-            precision, log_norm = nodes[child]["precision"], nodes[child]["log_norm"]
-            for r in range(m):
-                weights[c, r] = gaussian(Z[variable, r], mean, precision, log_norm)
-        else:
-            for r in range(m):
-                weights[c, r] = values[child, r]
-        for r in range(m):
-            before[c, r] = product[r]
-            product[r] += weights[c, r]
-        children[c] = child
-        edge = edges[edge]["next"]
-    for r in range(m):
-        product[r] = 0.0
-    for c in range(nodes[i]["n_children"]):
-        for r in range(m):
-            value = weights[c, r]
-            weights[c, r] = before[c, r] + product[r]
-            product[r] += value
+    d = Z.shape[0]
+    n = list_children(i, nodes, edges, children, forms)
+    for c in range(n):
+        row[children[c]] = children[c]
+    for r in range(0, m, WIDTH):
+        before, after = load(downs, row[i], r) + log_weight, spread(0.0)
+        for c in range(n):
+            if children[d + c] == NIL:
+                value = load(values, children[c], r)
+            else:
+                x = load(Z, children[d + c], r)
+                value = gaussian(x, forms[3 * c], forms[3 * c + 1], forms[3 * c + 2])
+            store(factors, c, 0, value)
+            store(factors, d + c, 0, before)
+            before = before + value
+        for c in range(n - 1, -1, -1):
+            down = load(factors, d + c, 0) + after
+            after = after + load(factors, c, 0)
+            if children[d + c] == NIL:
+                store(downs, children[c], r, down)
+            else:
+                mean, variance = forms[3 * c], 1.0 / forms[3 * c + 1]
+                add_component(children[d + c], r, down, mean, variance, d, mixtures)
 
 
 @kernel
-def add_leaf(
-    i: int, nodes: Array, weights: Array, c: int, component: Array, m: int, mixtures: Array
-) -> None:
-    """Merge a univariate leaf with row ``c`` of ``weights`` into its variable's mixture."""
-    for r in range(m if len(mixtures) > MEAN else 0):
-        component[CENTRE, r] = nodes[i]["mean"]
-        component[SPREAD, r] = 1.0 / nodes[i]["precision"]
-    add_component(nodes[i]["scope"], weights, c, component, m, mixtures)
+def list_children(i: int, nodes: Array, edges: Array, children: Array, forms: Array) -> int:
+    """List a product's children, each with its variable, NIL if it is no univariate leaf.
+
+    Variables stand in the second half of ``children`` (2 d,). ``forms`` (3 d,) takes mean,
+    precision and constant of leaves. Returns the number of children.
+    """
+    n, edge = 0, nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        children[n], children[len(children) // 2 + n] = child, NIL
+        if nodes[child]["kind"] == LEAF:
+            children[len(children) // 2 + n] = nodes[child]["scope"]
+            forms[3 * n], forms[3 * n + 1] = nodes[child]["mean"], nodes[child]["precision"]
+            forms[3 * n + 2] = nodes[child]["log_norm"]
+        n += 1
+        edge = edges[edge]["next"]
+    return n
+
+
+@kernel
+def add_leaf(i: int, nodes: Array, r: int, log_weight: Value, d: int, mixtures: Array) -> None:
+    """Merge a univariate leaf into its variable's mixture, for the rows from ``r`` on."""
+    centre, spread = nodes[i]["mean"], 1.0 / nodes[i]["precision"]
+    add_component(nodes[i]["scope"], r, log_weight, centre, spread, d, mixtures)

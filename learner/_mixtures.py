@@ -1,71 +1,71 @@
-"""Kernels of mixtures of Gaussians that grow by one component at a time, for a block of rows.
+"""Kernels of mixtures of Gaussians that grow by one component at a time, for rows side by side.
 
-``mixtures`` (2 or 4, d, m) gathers one for each variable and row: the logarithm of the largest
-weight, the sum of the weights as multiples of it, and, where asked for, mean and variance.
-``component`` (2, m) holds mean and variance of what is added to each row.
+``mixtures`` (2 d or 4 d, m) gathers one for each of d variables and each row: the logarithms of
+the largest weights, the sums of the weights as multiples of these, and, where asked for, means
+and variances, d rows each.
 """
 
 from __future__ import annotations
 
 from ._density import add_term
 from ._jit import kernel
+from ._lanes import Value, choose, fma, load, store
 from ._layout import Array
-from ._math import choose, exp_nonpositive, fma
+from ._math import exp_nonpositive, larger, smaller
 
 LARGEST, TOTAL, MEAN, VARIANCE = range(4)
 """Of ``mixtures``."""
-
-CENTRE, SPREAD = range(2)
-"""Of ``component``."""
 
 SMALLEST = -1e300
 """Logarithm of the largest weight before the first: finite, as infinities have no difference."""
 
 
 @kernel
-def add_component(
-    v: int, weights: Array, c: int, component: Array, m: int, mixtures: Array
-) -> None:
-    """Merge a Gaussian of each row, with weights in row ``c``, into the mixtures of a variable."""
-    if len(mixtures) > MEAN:
-        add_moments(v, weights, c, component, m, mixtures)
-        return
-    for r in range(m):
-        largest, mixtures[TOTAL, v, r] = add_term(
-            mixtures[LARGEST, v, r], mixtures[TOTAL, v, r], 1.0, weights[c, r]
-        )
-        mixtures[LARGEST, v, r] = largest
+def clear(mixtures: Array, d: int) -> None:
+    """Make them mixtures of nothing."""
+    mixtures[:d] = SMALLEST
+    mixtures[d:] = 0.0
 
 
 @kernel
-def add_moments(v: int, weights: Array, c: int, component: Array, m: int, mixtures: Array) -> None:
-    """Do the same for mixtures with mean and variance."""
-    largest, total = mixtures[LARGEST, v], mixtures[TOTAL, v]
-    mean, variance = mixtures[MEAN, v], mixtures[VARIANCE, v]
-    for r in range(m):
-        top, total[r], mean[r], variance[r] = add_gaussian(
-            weights[c, r], component[CENTRE, r], component[SPREAD, r],
-            largest[r], total[r], mean[r], variance[r],
-        )  # fmt: skip
-        largest[r] = top
+def add_component(
+    v: int, r: int, log_weight: Value, centre: Value, spread: Value, d: int, mixtures: Array
+) -> None:
+    """Merge Gaussians of mean ``centre`` and variance ``spread`` into mixtures of a variable.
+
+    Those of the rows from ``r`` on.
+    """
+    largest, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
+    if len(mixtures) == MEAN * d:
+        largest, total = add_term(largest, total, 1.0, log_weight)
+    else:
+        mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
+        largest, total, mean, variance = add_gaussian(
+            log_weight, centre, spread, largest, total, mean, variance
+        )
+        store(mixtures, MEAN * d + v, r, mean)
+        store(mixtures, VARIANCE * d + v, r, variance)
+    store(mixtures, v, r, largest)
+    store(mixtures, TOTAL * d + v, r, total)
 
 
 @kernel
 def add_gaussian(
-    log_weight: float,
-    centre: float,
-    spread: float,
-    largest: float,
-    total: float,
-    mean: float,
-    variance: float,
-) -> tuple[float, float, float, float]:
+    log_weight: Value,
+    centre: Value,
+    spread: Value,
+    largest: Value,
+    total: Value,
+    mean: Value,
+    variance: Value,
+) -> tuple[Value, Value, Value, Value]:
     """Merge one Gaussian into a mixture of weight total e**largest with a mean and a variance."""
-    scale = exp_nonpositive(-abs(log_weight - largest))
+    top = larger(log_weight, largest)
+    scale = exp_nonpositive(smaller(log_weight, largest) - top)
     ahead = log_weight > largest
     total = choose(ahead, fma(total, scale, 1.0), total + scale)
     share = choose(ahead, 1.0, scale) / total
     shift = centre - mean
-    mean += share * shift
-    variance += share * (spread - variance + (1.0 - share) * shift * shift)
-    return choose(ahead, log_weight, largest), total, mean, variance
+    mean = mean + share * shift
+    variance = variance + share * (spread - variance + (1.0 - share) * shift * shift)
+    return top, total, mean, variance

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._density import evaluate
+from ._density import copy_columns, evaluate, new_block
 from ._deviations import sum_deviations, sum_residuals
 from ._layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import leave_one_out
@@ -50,15 +50,18 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     order, n_nodes = alike_together(Z), int(network.header[NODES_TOP])
     Z = np.ascontiguousarray(Z[:, order])
     rows, live = max(1, min(Z.shape[1], rows_per_block(n_nodes))), network.live
-    values, downs = np.empty((n_nodes, rows)), np.empty((n_nodes, rows))
+    # the way down takes lanes, even for one row
+    block = new_block(len(Z), max(rows, 2))
+    values, downs = np.empty((2, n_nodes, block.shape[1]))
+    mixtures = np.empty((fields, *block.shape))
     for start in range(0, Z.shape[1], rows):
-        block = np.ascontiguousarray(Z[:, start : start + rows])
-        mixtures, m = np.empty((fields, *block.shape)), block.shape[1]
+        m = min(rows, Z.shape[1] - start)
+        copy_columns(Z, start, m, block)
         arrays = (network.nodes, network.edges, network.scopes, network.stats, block, m, values)
         evaluate(network.header, *arrays, NIL)
-        leave_one_out(live, *arrays, downs, mixtures)
-        mixtures[LARGEST] -= values[network.root, :m]
-        result[:, :, start : start + m] = mixtures
+        leave_one_out(live, *arrays, downs, mixtures.reshape(-1, block.shape[1]))
+        mixtures[LARGEST, :, :m] -= values[network.root, :m]
+        result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order] = result.copy()
     return result
 
@@ -149,10 +152,12 @@ def moments(network: Network, given: FloatArray) -> tuple[FloatArray, FloatArray
 
 def node_values(network: Network, z: FloatArray) -> FloatArray:
     """Log-density of every node for one row (d,), by node index."""
-    values = np.empty((int(network.header[NODES_TOP]), 1))
+    block = new_block(len(z), 1)
+    block[:, 0] = z
+    values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
     evaluate(
         network.header, network.nodes, network.edges, network.scopes,
-        network.stats, np.ascontiguousarray(z[:, None]), 1, values, NIL,
+        network.stats, block, 1, values, NIL,
     )  # fmt: skip
     return values[:, 0]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._density import list_nodes, log_densities
+from ._lanes import padded
 from ._layout import (
     BACKGROUND,
     EDGE,
@@ -203,7 +204,7 @@ class Network:
         result = np.empty(Z.shape[1])
         order, n_nodes = alike_together(Z), int(self.header[NODES_TOP])
         rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
-        values = np.empty((n_nodes, rows))
+        values = np.empty((n_nodes, padded(rows)))
         log_densities(
             self.header, self.nodes, self.edges, self.scopes, self.stats,
             np.ascontiguousarray(Z[:, order]), values, result,

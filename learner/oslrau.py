@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._lanes import padded
 from ._layout import LearningRule
 from ._learn import learn
 from ._merge import structure_bound
@@ -329,7 +330,7 @@ class OSLRAU(NetworkDensity):
         complete = not np.isnan(Z).any()
         done = 0
         while done < Z.shape[1]:
-            values = np.empty((len(network.nodes), min(batch_size, Z.shape[1])))
+            values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
             done = learn(
                 network.header, network.nodes, network.edges, network.scopes,
                 network.stats, Z, values, network.tasks, done, batch_size, complete, rule,
