@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from faust_oslrau.learner._density import add_term
+from faust_oslrau.learner._lanes import WIDTH, Value, fma, load, spread, store
 from faust_oslrau.learner._math import exp_nonpositive, log_positive
 
 from .datasets import Array
@@ -29,52 +30,58 @@ def bare_ns(leaves: int, loop: Loop) -> float:
     """Time the least that a mixture of so many leaves could do, per point and leaf."""
     rng = np.random.default_rng(0)
     # far below zero, as log-densities are: the exponential of plain arithmetic is for those
-    x, slope, shift = rng.normal(size=1_024), rng.normal(size=leaves), np.full(leaves, -20.0)
-    out = np.zeros(len(x))
-    loop(x[:BLOCK], slope, shift, out)  # compiles it
-    return 1e9 * quickest(lambda: loop(x, slope, shift, out)) / len(x) / leaves
+    x, slope = rng.normal(size=(1, 1_024)), rng.normal(size=leaves)
+    shift, out = np.full(leaves, -20.0), np.zeros(x.shape)
+    loop(x[:, :BLOCK], slope, shift, out)  # compiles it
+    return 1e9 * quickest(lambda: loop(x, slope, shift, out)) / x.size / leaves
 
 
-def bare_loop(function: Callable[[float], float]) -> Loop:
-    """Make a loop of one multiply-add and one call for each point and leaf."""
+@numba.njit(nogil=True, error_model="numpy")
+def library_loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
+    """Loop of one multiply-add and one library's exponential for each point and leaf."""
+    for start in range(0, x.shape[1], BLOCK):
+        for leaf in range(len(slope)):
+            a, b = slope[leaf], shift[leaf]
+            for r in range(start, start + BLOCK):
+                out[0, r] += math.exp(a * x[0, r] + b)
+
+
+def bare_loop(function: Callable[[Value], Value]) -> Loop:
+    """Make a loop of one multiply-add and one call for each point and leaf, rows side by side."""
 
     @numba.njit(nogil=True, error_model="numpy")
     def loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
-        for start in range(0, len(x), BLOCK):
-            rows, sums = x[start : start + BLOCK], out[start : start + BLOCK]
+        for start in range(0, x.shape[1], BLOCK):
             for leaf in range(len(slope)):
-                a, b = slope[leaf], shift[leaf]
-                for r in range(len(rows)):
-                    sums[r] += function(a * rows[r] + b)
+                for r in range(start, start + BLOCK, WIDTH):
+                    value = function(fma(load(x, 0, r), slope[leaf], shift[leaf]))
+                    store(out, 0, r, load(out, 0, r) + value)
 
     return loop
 
 
 @numba.njit
-def nothing(x: float) -> float:
+def nothing(x: Value) -> Value:
     return x
 
 
 @numba.njit
-def log_negative(x: float) -> float:
-    return log_positive(-x)
+def log_negative(x: Value) -> Value:
+    return log_positive(0.0 - x)
 
 
 @numba.njit(nogil=True, error_model="numpy")
 def merge_loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
     """Loop of one multiply-add for each point and leaf, and one child more of a weighted sum."""
-    largest = np.empty(BLOCK)
-    for start in range(0, len(x), BLOCK):
-        rows, totals = x[start : start + BLOCK], out[start : start + BLOCK]
-        largest[:] = shift[0]
+    for r in range(0, x.shape[1], WIDTH):
+        reference, total = spread(shift[0]), load(out, 0, r)
         for leaf in range(len(slope)):
-            a, b = slope[leaf], shift[leaf]
-            for r in range(len(rows)):
-                top, totals[r] = add_term(largest[r], totals[r], 1.0, a * rows[r] + b)
-                largest[r] = top
+            log_value = fma(load(x, 0, r), slope[leaf], shift[leaf])
+            reference, total = add_term(reference, total, 1.0, log_value)
+        store(out, 0, r, reference + total)
 
 
-LIBRARY_LOOP, VECTOR_LOOP = bare_loop(math.exp), bare_loop(exp_nonpositive)
+LIBRARY_LOOP, VECTOR_LOOP = library_loop, bare_loop(exp_nonpositive)
 MULTIPLY_ADD_LOOP, LOGARITHM_LOOP = bare_loop(nothing), bare_loop(log_negative)
 
 

@@ -16,9 +16,13 @@ from ._gaussian import (
     gaussian,
 )
 from ._jit import kernel
-from ._lanes import WIDTH, Value, choose, fma, load, padded, spread, store
+from ._lanes import WIDTH, Value, choose, every, fma, load, padded, spread, store
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
-from ._math import exp_nonpositive, larger, log_positive, smaller
+from ._math import exp_nonpositive, log_positive
+
+FAR_AHEAD = 30.0
+"""Nats above the reference from which on a term becomes the reference: far from overflow, and so
+many that it is seldom."""
 
 GROUP = 8
 """Children of a sum that are added at a time."""
@@ -240,10 +244,10 @@ def evaluate_sum(
     children: Array,
     weights: Array,
 ) -> None:
-    """Log of the weighted mean of the children's densities, scaled by the largest of them.
+    """Log of the weighted mean of the children's densities.
 
-    Takes as many children at a time as ``children`` has room for. The first row of ``scratch``
-    holds totals between.
+    Takes ``GROUP`` children at a time, which ``children`` and ``weights`` list. The first row of
+    ``scratch`` holds totals in between.
     """
     total = 0.0
     edge, first = nodes[i]["first_edge"], True
@@ -275,40 +279,50 @@ def add_children(
     values: Array,
     totals: Array,
 ) -> None:
-    """Add children to a sum, whose largest log-density so far is in its row of ``values``.
+    """Add children to a sum, whose row of ``values`` is the log-density it is measured by so far.
 
-    The first row of ``totals`` is the sum of the densities as multiples of that one.
+    The first row of ``totals`` is the weighted sum of the densities as multiples of that one.
     """
     for r in range(0, m, WIDTH):
         if first:
-            largest, total = load(values, children[0], r), spread(weights[0])
+            reference, total = load(values, children[0], r), spread(weights[0])
         else:
-            largest, total = load(values, i, r), load(totals, 0, r)
+            reference, total = load(values, i, r), load(totals, 0, r)
         for c in range(1 if first else 0, n):
-            largest, total = add_term(largest, total, weights[c], load(values, children[c], r))
-        store(values, i, r, largest)
+            value = load(values, children[c], r)
+            reference, total = add_term(reference, total, weights[c], value)
+        store(values, i, r, reference)
         store(totals, 0, r, total)
 
 
 @kernel
 def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
     """Do the same as ``evaluate_sum`` for one row, without loops of one round."""
-    largest, total, weights = -np.inf, 0.0, 0.0
+    reference, total, weights = -np.inf, 0.0, 0.0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child, weight = edges[edge]["child"], edges[edge]["weight"]
         if nodes[child]["kind"] == LEAF:
             evaluate_leaf(child, nodes, Z, 1, values)
         weights += weight
-        largest, total = add_term(largest, total, weight, values[child, 0])
+        reference, total = add_term(reference, total, weight, values[child, 0])
         edge = edges[edge]["next"]
-    return largest + log_positive(total * (1.0 / weights))
+    log_density: float = reference + log_positive(total * (1.0 / weights))
+    return log_density
 
 
 @kernel
-def add_term(largest: Value, total: Value, weight: float, log_value: Value) -> tuple[Value, Value]:
-    """Add weight e**log_value to total e**largest, for the larger of the two logarithms."""
-    top = larger(log_value, largest)
-    scale = exp_nonpositive(smaller(log_value, largest) - top)
-    ahead = log_value > largest
-    return top, choose(ahead, fma(total, scale, weight), fma(weight, scale, total))
+def add_term(
+    reference: Value, total: Value, weight: float, log_value: Value
+) -> tuple[Value, Value]:
+    """Add weight e**log_value to total e**reference.
+
+    The reference moves where the new term is far ahead, each row's for itself.
+    """
+    ahead = log_value - reference
+    sum_behind = fma(exp_nonpositive(ahead), weight, total)
+    behind = ahead < FAR_AHEAD
+    if every(behind):
+        return reference, sum_behind
+    sum_ahead = fma(total, exp_nonpositive(reference - log_value), weight)
+    return choose(behind, reference, log_value), choose(behind, sum_behind, sum_ahead)

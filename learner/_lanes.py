@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.core.typeconv import Conversion
-from numba.extending import intrinsic, lower_cast, models, overload, register_model
+from numba.core.typeconv.castgraph import Conversion
+from numba.extending import lower_cast, models, overload, register_model
 
 from ._jit import kernel
 from ._layout import Array
@@ -37,6 +37,9 @@ DOUBLE_BYTES = 8
 
 Value = Any
 """A number, or lanes of numbers."""
+
+intrinsic: Any = extending.intrinsic
+"""As callers see what it makes: without the context that the compiler adds in front."""
 
 
 class LanesType(types.Type):
@@ -100,7 +103,7 @@ def fma(a: Value, b: Value, c: Value) -> Value:
 
 def choose(condition: Value, a: Value, b: Value) -> Value:
     """Return ``a`` where the condition holds, else ``b``, without a branch (in kernels)."""
-    return np.where(condition, a, b)[()]
+    return np.choose(condition, (b, a))
 
 
 def every(condition: Value) -> bool:
@@ -259,7 +262,7 @@ def _comparison(sign: str) -> Any:
     return operation
 
 
-def _when_lanes(operation: Any) -> Any:
+def _of_lanes(operation: Any) -> Any:
     """Leave numbers to the compiler's own operation."""
     return lambda a, b: (lambda a, b: operation(a, b)) if NUMBERS in (a, b) else None
 
@@ -270,16 +273,23 @@ for _function, _instruction in (
     (operator.mul, "fmul"),
     (operator.truediv, "fdiv"),
 ):
-    overload(_function)(_when_lanes(_arithmetic(_instruction)))
+    overload(_function)(_of_lanes(_arithmetic(_instruction)))
 
 for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "==")):
-    overload(_function)(_when_lanes(_comparison(_sign)))
+    overload(_function)(_of_lanes(_comparison(_sign)))
+
+
+@overload(every)
+def _every_or_one(condition: Any) -> Any:
+    if condition == TRUTHS:
+        return lambda condition: _every(condition)
+    return lambda condition: condition
+
 
 overload(load)(lambda rows, i, r: lambda rows, i, r: _load(rows, i, r))
 overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows, i, r, lanes))
 overload(spread)(lambda x: lambda x: _spread(x))
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
-overload(every)(lambda condition: lambda condition: _every(condition))
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
 overload(split)(lambda x: lambda x: _split(x))

@@ -1,8 +1,8 @@
 """Kernels of mixtures of Gaussians that grow by one component at a time, for rows side by side.
 
-``mixtures`` (2 d or 4 d, m) gathers one for each of d variables and each row: the logarithms of
-the largest weights, the sums of the weights as multiples of these, and, where asked for, means
-and variances, d rows each.
+``mixtures`` (2 d or 4 d, m) gathers one for each of d variables and each row: logarithms of the
+weights that others are measured by, the sums of the weights as multiples of these, and, where
+asked for, means and variances, d rows each.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ._lanes import Value, choose, fma, load, store
 from ._layout import Array
 from ._math import exp_nonpositive, larger, smaller
 
-LARGEST, TOTAL, MEAN, VARIANCE = range(4)
+REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Of ``mixtures``."""
 
 SMALLEST = -1e300
-"""Logarithm of the largest weight before the first: finite, as infinities have no difference."""
+"""The reference before the first: finite, as infinities have no difference."""
 
 
 @kernel
@@ -35,17 +35,17 @@ def add_component(
 
     Those of the rows from ``r`` on.
     """
-    largest, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
+    reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
     if len(mixtures) == MEAN * d:
-        largest, total = add_term(largest, total, 1.0, log_weight)
+        reference, total = add_term(reference, total, 1.0, log_weight)
     else:
         mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
-        largest, total, mean, variance = add_gaussian(
-            log_weight, centre, spread, largest, total, mean, variance
+        reference, total, mean, variance = add_gaussian(
+            log_weight, centre, spread, reference, total, mean, variance
         )
         store(mixtures, MEAN * d + v, r, mean)
         store(mixtures, VARIANCE * d + v, r, variance)
-    store(mixtures, v, r, largest)
+    store(mixtures, v, r, reference)
     store(mixtures, TOTAL * d + v, r, total)
 
 
@@ -54,15 +54,15 @@ def add_gaussian(
     log_weight: Value,
     centre: Value,
     spread: Value,
-    largest: Value,
+    reference: Value,
     total: Value,
     mean: Value,
     variance: Value,
 ) -> tuple[Value, Value, Value, Value]:
-    """Merge one Gaussian into a mixture of weight total e**largest with a mean and a variance."""
-    top = larger(log_weight, largest)
-    scale = exp_nonpositive(smaller(log_weight, largest) - top)
-    ahead = log_weight > largest
+    """Merge one Gaussian into a mixture of weight total e**reference with a mean and a variance."""
+    top = larger(log_weight, reference)
+    scale = exp_nonpositive(smaller(log_weight, reference) - top)
+    ahead = log_weight > reference
     total = choose(ahead, fma(total, scale, 1.0), total + scale)
     share = choose(ahead, 1.0, scale) / total
     shift = centre - mean

@@ -11,7 +11,7 @@ from ._density import copy_columns, evaluate, new_block
 from ._deviations import sum_deviations, sum_residuals
 from ._layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import leave_one_out
-from ._mixtures import LARGEST, TOTAL, VARIANCE
+from ._mixtures import REFERENCE, TOTAL, VARIANCE
 from .network import Network, alike_together, rows_per_block
 
 FloatArray = NDArray[np.float64]
@@ -40,7 +40,7 @@ def given_others(network: Network, Z: FloatArray) -> Others:
 
 def contributions(network: Network, Z: FloatArray) -> FloatArray:
     """Return the ``nats`` (d, m) of ``given_others`` alone, in less time."""
-    nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[LARGEST]
+    nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[REFERENCE]
     return nats
 
 
@@ -60,7 +60,7 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
         arrays = (network.nodes, network.edges, network.scopes, network.stats, block, m, values)
         evaluate(network.header, *arrays, NIL)
         leave_one_out(live, *arrays, downs, mixtures.reshape(-1, block.shape[1]))
-        mixtures[LARGEST, :, :m] -= values[network.root, :m]
+        mixtures[REFERENCE, :, :m] -= values[network.root, :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order] = result.copy()
     return result

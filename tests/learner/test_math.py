@@ -7,12 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.learner._jit import kernel
-from faust_oslrau.learner._math import NEGLIGIBLE, choose, exp_nonpositive, log_positive
+from faust_oslrau.learner._lanes import WIDTH, choose, every, fma, load, padded, spread, store
+from faust_oslrau.learner._math import LEAST_EXPONENT, exp_nonpositive, log_positive
 
 
-@given(st.floats(NEGLIGIBLE, 0))
+@given(st.floats(-60, 0))
 def test_the_exponential_is_right_to_the_last_digits(x):
     assert math.isclose(exp_nonpositive(x), math.exp(x), rel_tol=3e-15)
+
+
+@given(st.floats(LEAST_EXPONENT, 700))
+def test_far_from_zero_the_exponential_loses_a_digit(x):
+    assert math.isclose(exp_nonpositive(x), math.exp(x), rel_tol=1e-13)
 
 
 @given(st.floats(1e-300, 1e300))
@@ -21,22 +27,57 @@ def test_the_logarithm_is_right_to_the_last_digits(x):
 
 
 def test_ends_of_the_range():
+    least = exp_nonpositive(LEAST_EXPONENT)
     assert exp_nonpositive(0.0) == exp_nonpositive(-0.0) == 1.0
-    assert exp_nonpositive(-61.0) == exp_nonpositive(-1e300) == exp_nonpositive(-math.inf) == 0.0
+    assert 0 < least == exp_nonpositive(-1e300) == exp_nonpositive(-math.inf) < 1e-300
     assert log_positive(1.0) == 0.0
 
 
 @kernel
-def apply(x, result):
-    for i in range(len(x)):
-        e = exp_nonpositive(x[i])
-        result[i] = log_positive(choose(e > 0.0, e, -x[i]))
+def in_lanes(X, result):
+    for r in range(0, X.shape[1], WIDTH):
+        x = load(X, 0, r)
+        e = exp_nonpositive(x)
+        store(result, 0, r, e)
+        store(result, 1, r, log_positive(e))
+        store(result, 2, r, choose(x < -1.0, fma(x, 2.0, e), (1.0 - x) / (x * x + 0.5)))
 
 
-def test_the_bits_in_a_vector_are_those_of_one_value_alone():
-    x = -np.random.default_rng(0).exponential(40.0, 1003)
-    together, alone = np.empty_like(x), np.empty_like(x)
-    apply(x, together)
-    for i in range(len(x)):
-        apply(x[i : i + 1], alone[i : i + 1])
+@kernel
+def one_by_one(X, result):
+    for r in range(X.shape[1]):
+        x = X[0, r]
+        e = exp_nonpositive(x)
+        result[0, r], result[1, r] = e, log_positive(e)
+        result[2, r] = choose(x < -1.0, fma(x, 2.0, e), (1.0 - x) / (x * x + 0.5))
+
+
+@given(st.lists(st.floats(-1e3, 0), min_size=1, max_size=40))
+def test_the_bits_in_lanes_are_those_of_one_value_alone(values):
+    X = np.zeros((1, (len(values) // WIDTH + 1) * WIDTH))
+    X[0, : len(values)] = values
+    together, alone = np.empty((3, X.shape[1])), np.empty((3, X.shape[1]))
+    in_lanes(X, together)
+    one_by_one(X, alone)
     assert together.tobytes() == alone.tobytes()
+
+
+@kernel
+def missing(X, result):
+    for r in range(0, X.shape[1], WIDTH):
+        x = load(X, 0, r)
+        store(result, 0, r, choose(x == x, x, spread(7.0)))
+        result[1, r] = every(x == x)
+
+
+def test_lanes_tell_missing_values():
+    X, result = np.arange(2.0 * WIDTH).reshape(1, -1), np.empty((2, 2 * WIDTH))
+    X[0, WIDTH + 3] = np.nan
+    missing(X, result)
+    expected = np.where(np.isnan(X[0]), 7.0, X[0])
+    np.testing.assert_array_equal(result[0], expected)
+    assert result[1, [0, WIDTH]].tolist() == [1.0, 0.0]
+
+
+def test_rows_take_whole_lanes_but_for_one_alone():
+    assert [padded(m) for m in (1, 2, WIDTH, WIDTH + 1)] == [1, WIDTH, WIDTH, 2 * WIDTH]
