@@ -240,6 +240,12 @@ def _split(typing_context: Any, x: Any) -> Any:
     return types.UniTuple(_kind(x), 2)(_kind(x)), emit
 
 
+def _every_or_one(condition: Any) -> Any:
+    if condition == TRUTHS:
+        return lambda condition: _every(condition)
+    return lambda condition: condition
+
+
 def _arithmetic(instruction: str) -> Any:
     @intrinsic
     def operation(typing_context: Any, a: Any, b: Any) -> Any:
@@ -279,17 +285,11 @@ for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "
     overload(_function)(_of_lanes(_comparison(_sign)))
 
 
-@overload(every)
-def _every_or_one(condition: Any) -> Any:
-    if condition == TRUTHS:
-        return lambda condition: _every(condition)
-    return lambda condition: condition
-
-
 overload(load)(lambda rows, i, r: lambda rows, i, r: _load(rows, i, r))
 overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows, i, r, lanes))
 overload(spread)(lambda x: lambda x: _spread(x))
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
+overload(every)(lambda condition: _every_or_one(condition))
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
 overload(split)(lambda x: lambda x: _split(x))

@@ -46,7 +46,7 @@ def test_learner_and_topics_import_no_other_package_of_the_project(package: str)
 
 def test_the_learner_needs_numpy_scipy_and_its_compiler_only() -> None:
     optional = {"networkx", "river", "sklearn"}
-    assert _foreign_imports("learner") - optional <= {"numpy", "scipy", "numba"}
+    assert _foreign_imports("learner") - optional <= {"numpy", "scipy", "numba", "llvmlite"}
     code = f"import sys, faust_oslrau.learner; print({optional} & set(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert loaded.stdout.strip() == "set()", loaded.stderr
