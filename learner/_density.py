@@ -121,10 +121,9 @@ def evaluate(
         elif kind == PRODUCT and m == 1:
             evaluate_product_of_row(i, nodes, edges, Z, values)
         elif kind == PRODUCT:
-            n = list_leaves(i, nodes, edges, members, numbers)
-            multiply_leaves(i, Z, m, values, n, members, numbers, len(ends) == 0)
-            if n < nodes[i]["n_children"]:
-                multiply_others(i, nodes, edges, m, values)
+            n = list_factors(i, nodes, edges, members, numbers)
+            n_children = nodes[i]["n_children"]
+            multiply(i, Z, m, values, n, n_children, members, numbers, len(ends) == 0)
         elif kind == SUM and m == 1:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
@@ -145,61 +144,63 @@ def evaluate_leaf(i: int, nodes: Array, Z: Array, m: int, values: Array) -> None
 
 
 @kernel
-def list_leaves(i: int, nodes: Array, edges: Array, variables: Array, forms: Array) -> int:
-    """List the univariate leaves of a product, each with its variable and ``forms`` (3, >= n).
+def list_factors(i: int, nodes: Array, edges: Array, factors: Array, forms: Array) -> int:
+    """List a product's children: variables of univariate leaves first, the other nodes behind.
 
-    These are mean, factor and constant of the log-density factor * (x - mean)**2 + constant.
-    Returns their number.
+    ``forms`` (>= 3 n) takes mean, factor and constant of each leaf's log-density
+    factor * (x - mean)**2 + constant. Returns the number n of leaves.
     """
-    n, edge = 0, nodes[i]["first_edge"]
+    n, last, edge = 0, nodes[i]["n_children"] - 1, nodes[i]["first_edge"]
     while edge != NIL:
-        leaf = edges[edge]["child"]
-        if nodes[leaf]["kind"] == LEAF:
-            variables[n] = nodes[leaf]["scope"]
-            forms[3 * n], forms[3 * n + 1] = nodes[leaf]["mean"], -0.5 * nodes[leaf]["precision"]
-            forms[3 * n + 2] = nodes[leaf]["log_norm"]
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] == LEAF:
+            factors[n] = nodes[child]["scope"]
+            forms[3 * n], forms[3 * n + 1] = nodes[child]["mean"], -0.5 * nodes[child]["precision"]
+            forms[3 * n + 2] = nodes[child]["log_norm"]
             n += 1
+        else:
+            factors[last] = child
+            last -= 1
         edge = edges[edge]["next"]
     return n
 
 
 @kernel
-def multiply_leaves(
-    i: int, Z: Array, m: int, values: Array, n: int, variables: Array, forms: Array, complete: bool
+def multiply(
+    i: int,
+    Z: Array,
+    m: int,
+    values: Array,
+    n: int,
+    n_children: int,
+    factors: Array,
+    forms: Array,
+    complete: bool,
 ) -> None:
-    """Sum of the log-densities of a product's ``n`` univariate leaves, as listed.
+    """Sum of the log-densities of a product's children, ``n`` of them leaves, as listed.
 
     The bits are the same whether some rows lack values or none does, which ``complete`` says.
     """
     constant = 0.0
     for c in range(n):
         constant += forms[3 * c + 2]
-    for r in range(0, m if complete else 0, WIDTH):
-        total = spread(0.0)
-        for c in range(n):
-            dx = load(Z, variables[c], r) - forms[3 * c]
-            total = fma(forms[3 * c + 1] * dx, dx, total)
-        store(values, i, r, total + constant)
-    for r in range(0, 0 if complete else m, WIDTH):
-        total, log_norm = spread(0.0), spread(0.0)
-        for c in range(n):
-            dx = load(Z, variables[c], r) - forms[3 * c]
-            observed = dx == dx
-            total = choose(observed, fma(forms[3 * c + 1] * dx, dx, total), total)
-            log_norm = log_norm + choose(observed, forms[3 * c + 2], spread(0.0))
-        store(values, i, r, total + log_norm)
-
-
-@kernel
-def multiply_others(i: int, nodes: Array, edges: Array, m: int, values: Array) -> None:
-    """Add the log-densities of a product's children that are no univariate leaves."""
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] != LEAF:
-            for r in range(0, m, WIDTH):
-                store(values, i, r, load(values, i, r) + load(values, child, r))
-        edge = edges[edge]["next"]
+    for r in range(0, m, WIDTH):
+        total, log_norm = spread(0.0), spread(constant)
+        if complete:
+            for c in range(n):
+                dx = load(Z, factors[c], r) - forms[3 * c]
+                total = fma(forms[3 * c + 1] * dx, dx, total)
+        else:
+            log_norm = spread(0.0)
+            for c in range(n):
+                dx = load(Z, factors[c], r) - forms[3 * c]
+                observed = dx == dx
+                total = choose(observed, fma(forms[3 * c + 1] * dx, dx, total), total)
+                log_norm = log_norm + choose(observed, forms[3 * c + 2], spread(0.0))
+        total = total + log_norm
+        for c in range(n_children - 1, n - 1, -1):
+            total = total + load(values, factors[c], r)
+        store(values, i, r, total)
 
 
 @kernel
@@ -223,7 +224,7 @@ def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values
 
 @kernel
 def multiply_others_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
-    """Do the same as ``multiply_others`` for one row."""
+    """Add the log-densities of a product's children that are no univariate leaves."""
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
@@ -260,12 +261,9 @@ def evaluate_sum(
             total += weights[n]
             n += 1
             edge = edges[edge]["next"]
-        add_children(i, n, children, weights, first, m, values, scratch)
+        share = 1.0 / total if edge == NIL else 0.0
+        add_children(i, n, children, weights, first, share, m, values, scratch)
         first = False
-    share = 1.0 / total
-    for r in range(0, m, WIDTH):
-        mean = load(scratch, 0, r) * share
-        store(values, i, r, load(values, i, r) + log_positive(mean))
 
 
 @kernel
@@ -275,6 +273,7 @@ def add_children(
     children: Array,
     weights: Array,
     first: bool,
+    share: float,
     m: int,
     values: Array,
     totals: Array,
@@ -282,6 +281,7 @@ def add_children(
     """Add children to a sum, whose row of ``values`` is the log-density it is measured by so far.
 
     The first row of ``totals`` is the weighted sum of the densities as multiples of that one.
+    With the last children ``share`` turns it into the mean; it is 0 before.
     """
     for r in range(0, m, WIDTH):
         if first:
@@ -291,8 +291,11 @@ def add_children(
         for c in range(1 if first else 0, n):
             value = load(values, children[c], r)
             reference, total = add_term(reference, total, weights[c], value)
+        if share > 0.0:
+            reference = reference + log_positive(total * share)
+        else:
+            store(totals, 0, r, total)
         store(values, i, r, reference)
-        store(totals, 0, r, total)
 
 
 @kernel

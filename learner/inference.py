@@ -52,7 +52,7 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     rows, live = max(1, min(Z.shape[1], rows_per_block(n_nodes))), network.live
     # the way down takes lanes, even for one row
     block = new_block(len(Z), max(rows, 2))
-    values, downs = np.empty((2, n_nodes, block.shape[1]))
+    values, downs = np.empty((n_nodes, block.shape[1])), np.empty((n_nodes, block.shape[1]))
     mixtures = np.empty((fields, *block.shape))
     for start in range(0, Z.shape[1], rows):
         m = min(rows, Z.shape[1] - start)
