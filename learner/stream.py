@@ -199,7 +199,7 @@ class StreamScorer:
             scorer._restore(values, arrays)
         except StateError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"state: expected the state of a scorer, {error}") from error
         return scorer
 
@@ -213,7 +213,6 @@ class StreamScorer:
             raise StateError("state: expected fewer pending records than a learning batch")
         if len(pending) > 0:
             self._pending, self._pending_measures = [pending], [measures]
-            self._n_fields = pending.shape[1]
         self._ranking.restore(arrays["level"], arrays["spread"], int(values["ranked"]))
         if arrays["recent"].shape != arrays["recent_densities"].shape:
             raise StateError("state: expected a log-density for each recent score")
@@ -228,6 +227,11 @@ class StreamScorer:
             arrays["complete"], arrays["masks"], arrays["losses"], arrays["born"],
             arrays["worth"], int(values["losses_left"]), int(values["boundary"]),
         )  # fmt: skip
+        records = (pending, self._guard.held, self._missing.rows)
+        widths = {rows.shape[1] for rows in records if len(rows) > 0}
+        if len(widths) > 1:
+            raise StateError("state: expected all records to have as many fields")
+        self._n_fields = widths.pop() if widths else None
 
     def _check(self, rows: FloatArray) -> None:
         """Refuse what could not be learned later, before anything is scored."""

@@ -127,6 +127,25 @@ def test_a_scorer_of_another_format_is_refused_by_name():
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"held": np.zeros((4, 3)), "held_positions": np.zeros(4, np.int64)},
+        {"complete": np.zeros((4, 3))},
+        {"recent_densities": np.zeros(3)},
+        {"drift_numbers": np.full(6, np.inf)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_arrays_that_do_not_fit_the_others_of_a_scorer_are_refused(changes):
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(X)
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert changes.keys() <= arrays.keys()
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays | changes))
+
+
 def test_the_state_that_an_older_version_wrote_is_read_and_learned_on():
     model = OSLRAU.from_bytes(
         Path(__file__).with_name("golden").joinpath("format-1.bin").read_bytes()
