@@ -6,7 +6,7 @@ import numpy as np
 
 from ._gaussian import LOG_2PI, observed_densities
 from ._jit import kernel
-from ._lanes import WIDTH, Value, every, fma, load, spread, store
+from ._lanes import WIDTH, every, fma, load, spread, store
 from ._layout import Array
 from ._math import log_positive
 from ._mixtures import add_component
@@ -18,9 +18,9 @@ and from which row on there are d distances of the entries and, below them, d + 
 SCRATCH = DISTANCES + 1
 """Rows of ``scratch`` beside twice the variables."""
 
-FAR = 1e12
+FAR = 1e6
 """Squared distance from a leaf, in standard deviations, from which on an entry is not left out by
-taking it away again: what is left of the others would be lost in its rounding."""
+taking it away again: what is left of the others would have lost more than ten digits."""
 
 
 @kernel
@@ -42,26 +42,30 @@ def add_conditionals(
     """Merge a multivariate leaf's Gaussians, of each variable given its other ones.
 
     The leaf's log-derivatives are a row of ``downs`` and a number. ``scratch`` (2 d + SCRATCH, .)
-    and ``vectors`` (> d, d) are what they say. Rows that lack entries, or are far, are told for
-    each entry apart what the others say.
+    and ``vectors`` (> d, d) are what they say. Leaving an entry out moves y along its column of W:
+    what lies along it is taken from the squared distance. Rows that lack entries, or are far, are
+    told for each entry apart what the others say.
     """
     d, k = Z.shape[0], nodes[i]["n_scope"]
     scope, block = nodes[i]["scope"], nodes[i]["stats"]
     W, entries = block + k * (k + 2), np.empty((k, 2))
-    leave_out_each(stats, W, k, nodes[i]["log_norm"], entries)
+    describe_entries(stats, W, k, nodes[i]["log_norm"], entries)
     for r in range(0, m, WIDTH):
         for a in range(k):
             dx = load(Z, scopes[scope + a], r) - stats[block + a]
             store(scratch, DISTANCES + a, r, dx)
         regular = whiten_all(stats, W, k, d, scratch, r)
-        down, above = load(downs, row, r) + log_weight, spread(0.0)
+        down = load(downs, row, r) + log_weight
         for a in range(k):
-            y = load(scratch, DISTANCES + d + a, r)
-            offset, squared = leave_out(stats, W, k, a, entries[a, 0], d, scratch, r, above)
-            above = fma(y, y, above)
-            component = down + fma(-0.5, squared, entries[a, 1])
-            centre = load(scratch, DISTANCES + a, r) - offset
+            # along column a of W, which begins at row a
+            along = spread(0.0)
+            for c in range(a, k):
+                along = fma(stats[W + c * k + a], load(scratch, DISTANCES + d + c, r), along)
             variance = spread(entries[a, 0])
+            offset = along * variance
+            others = load(scratch, SQUARED, r) - along * offset
+            component = down + fma(-0.5, others, entries[a, 1])
+            centre = load(scratch, DISTANCES + a, r) - offset
             if not regular:
                 store(scratch, LOG_WEIGHT, r, component)
                 store(scratch, CENTRE, r, centre)
@@ -77,7 +81,7 @@ def add_conditionals(
 
 
 @kernel
-def leave_out_each(stats: Array, W: int, k: int, log_norm: float, entries: Array) -> None:
+def describe_entries(stats: Array, W: int, k: int, log_norm: float, entries: Array) -> None:
     """Fill ``entries`` (k, 2) with each entry's variance given the others, and their constant.
 
     The whitening matrix begins at ``W``.
@@ -102,34 +106,6 @@ def whiten_all(stats: Array, W: int, k: int, d: int, scratch: Array, r: int) -> 
         squared = fma(y, y, squared)
     store(scratch, SQUARED, r, squared)
     return every(squared < FAR)
-
-
-@kernel
-def leave_out(
-    stats: Array,
-    W: int,
-    k: int,
-    a: int,
-    variance: float,
-    d: int,
-    scratch: Array,
-    r: int,
-    above: Value,
-) -> tuple[Value, Value]:
-    """Return what the other entries say about ``a``, from its value, and their squared distance.
-
-    Leaving out moves y along column ``a`` of W, which begins at row ``a``: ``above`` is the
-    squared length of what lies above.
-    """
-    offset, squared = spread(0.0), above
-    for c in range(a, k):
-        factor = stats[W + c * k + a] * variance
-        offset = fma(factor, load(scratch, DISTANCES + d + c, r), offset)
-    for c in range(a, k):
-        factor = -stats[W + c * k + a]
-        left = fma(factor, offset, load(scratch, DISTANCES + d + c, r))
-        squared = fma(left, left, squared)
-    return offset, squared
 
 
 @kernel

@@ -16,7 +16,7 @@ from ._gaussian import (
     gaussian,
 )
 from ._jit import kernel
-from ._lanes import WIDTH, Value, choose, every, fma, load, padded, spread, store
+from ._lanes import WIDTH, Value, aligned_stack, choose, every, fma, load, padded, spread, store
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
 from ._math import exp_nonpositive, log_positive
 
@@ -107,6 +107,7 @@ def evaluate(
     Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows of
     ``values`` that belong to univariate leaves under products are left alone.
     """
+    aligned_stack()
     d = Z.shape[0]
     scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
     members, numbers = np.empty(max(d, GROUP), np.int64), np.empty(max(3 * d, GROUP))

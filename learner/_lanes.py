@@ -33,7 +33,7 @@ HALF_SQRT2_BITS = 0x3FE6A09E667F3BCD
 ONE_BITS = 0x3FF0000000000000
 EXPONENT_BIAS = 1023
 MANTISSA_BITS = 52
-DOUBLE_BYTES = 8
+DOUBLE_BYTES, CACHE_LINE_BYTES = 8, 64
 
 Value = Any
 """A number, or lanes of numbers."""
@@ -73,6 +73,13 @@ def _spread_number(context: Any, builder: Any, given: Any, wanted: Any, value: A
     number = context.cast(builder, value, given, types.float64)
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.IntType(32)(0))
     return builder.shuffle_vector(first, first, ir.Constant(_vector(ir.IntType(32)), [0] * WIDTH))
+
+
+def aligned_stack() -> None:
+    """Have the kernel that calls this keep lanes on a stack that is aligned for them.
+
+    Else those that registers have no room for may lie across lines of the cache, as it happens.
+    """
 
 
 @kernel
@@ -146,6 +153,16 @@ def _address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     matrix = context.make_array(kind)(context, builder, rows)
     first = cgutils.get_item_pointer(context, builder, kind, matrix, [i, r], wraparound=False)
     return builder.bitcast(first, _vector(ir.DoubleType()).as_pointer())
+
+
+@intrinsic
+def _aligned_stack(typing_context: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.function.attributes.alignstack = CACHE_LINE_BYTES
+        builder.function.attributes.add("noinline")  # it is the caller's stack where inlined
+        return context.get_dummy_value()
+
+    return types.void(), emit
 
 
 @intrinsic
@@ -285,6 +302,7 @@ for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "
     overload(_function)(_of_lanes(_comparison(_sign)))
 
 
+overload(aligned_stack)(lambda: lambda: _aligned_stack())
 overload(load)(lambda rows, i, r: lambda rows, i, r: _load(rows, i, r))
 overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows, i, r, lanes))
 overload(spread)(lambda x: lambda x: _spread(x))

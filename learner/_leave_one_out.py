@@ -13,7 +13,7 @@ import numpy as np
 from ._conditionals import SCRATCH, add_conditionals
 from ._gaussian import ends_of_runs, gaussian
 from ._jit import kernel
-from ._lanes import WIDTH, Value, load, spread, store
+from ._lanes import WIDTH, Value, aligned_stack, load, spread, store
 from ._layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Array
 from ._math import log_positive
 from ._mixtures import TOTAL, add_component, clear
@@ -42,6 +42,7 @@ def leave_one_out(
     structure alone: sums over leaves are rounded by it, and must not change with where nodes lie.
     The network must be a tree.
     """
+    aligned_stack()
     d, width, root = Z.shape[0], Z.shape[1], live[-1]
     children, forms = np.empty(2 * d, np.int64), np.empty(3 * d)
     factors = np.empty((2 * d, WIDTH))
