@@ -20,7 +20,8 @@ MAX_AUTO_FIELDS = 1024
 _TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
 
 _NAN = float("nan")
-_UNSERVED = (KeyError, TypeError, struct.error)  # what the fast way raises for any odd record
+# What the fast way raises for any odd record.
+_UNSERVED = (KeyError, TypeError, struct.error, orjson.JSONDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,21 @@ class FeatureDecoder:
             return DecodedBlock(np.empty((0, 0)), [], rejected)
         packed: list[bytes] = []
         positions: list[int] = []
+        # Without calls but those into C: a stream has nothing but this to do for most records.
+        loads, get, pack, limit = orjson.loads, self._get, self._pack, self._max_bytes
         for position in range(len(rejected), len(values)):
-            row = self._row(values[position])
-            if isinstance(row, bytes):
+            value, document = values[position], None
+            try:
+                if len(value) <= limit:  # type: ignore[arg-type]  # None is caught below
+                    document = loads(value)  # type: ignore[arg-type]
+                packed.append(pack(*get(document)))
+            except _UNSERVED:
+                row = self._odd_row(document, value)
+                if isinstance(row, Rejection):
+                    rejected.append((position, row))
+                    continue
                 packed.append(row)
-                positions.append(position)
-            else:
-                rejected.append((position, row))
+            positions.append(position)
         return self._within_bounds(DecodedBlock(self._matrix(packed), positions, rejected))
 
     def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
@@ -116,13 +125,6 @@ class FeatureDecoder:
         if fields is None:
             return Rejection(Reason.NO_FEATURES, _TOO_MANY)
         return fields or Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
-
-    def _row(self, value: bytes | None) -> bytes | Rejection:
-        document = self._document(value)
-        try:
-            return self._pack(*self._get(document))
-        except _UNSERVED:
-            return self._odd_row(document, value)
 
     def _document(self, value: bytes | None) -> Any:
         """Return the parsed value, None where it is no JSON of the right size."""
