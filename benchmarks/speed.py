@@ -65,8 +65,7 @@ without the one down they would take one scoring more than there are variables. 
 is another one in each record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the
 same clusters, with leaves of one and of several variables. *Least* is what the network's
 operations take in bare loops on the nearest cache: a multiply-add for each leaf, an exponential
-and the choice of the larger for each child of a weighted sum but the first, a logarithm for each
-sum. Products, first children and the way to memory come on top. Runs on data sets learn folds 2
+for each child of a weighted sum but the first, a logarithm for each sum. Products, first children and the way to memory come on top. Runs on data sets learn folds 2
 to 10."""
 
 
@@ -249,8 +248,8 @@ def n_leaves(model: OSLRAU) -> int:
 def least_ns(model: OSLRAU) -> float:
     """Tell what the operations that a density needs take in bare loops, per point and leaf.
 
-    A leaf takes a multiply-add, a sum takes each of its children but the first into a total that
-    is scaled by the largest, with an exponential, and then the logarithm.
+    A leaf takes a multiply-add, a sum takes each of its children but the first into a total, with
+    an exponential, and then the logarithm.
     """
     nodes, leaves = model.network_.nodes[model.network_.live], n_leaves(model)
     is_sum = nodes["kind"] == SUM

@@ -20,7 +20,7 @@ SCRATCH = DISTANCES + 1
 
 FAR = 1e6
 """Squared distance from a leaf, in standard deviations, from which on an entry is not left out by
-taking it away again: what is left of the others would have lost more than ten digits."""
+taking it away: rounding would be off by more than 1e-10 in what is left of the others."""
 
 
 @kernel

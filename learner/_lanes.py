@@ -59,9 +59,8 @@ class LanesModel(models.PrimitiveModel):
     """A vector is one value to the compiler."""
 
     def __init__(self, manager: Any, lanes: LanesType) -> None:
-        element = manager.lookup(lanes.element).get_data_type()
-        bit = ir.IntType(1) if lanes.element == types.boolean else element
-        super().__init__(manager, lanes, ir.VectorType(bit, WIDTH))
+        element = ir.IntType(1) if lanes.element == types.boolean else ir.DoubleType()
+        super().__init__(manager, lanes, _vector(element))
 
 
 NUMBERS, TRUTHS = LanesType(types.float64), LanesType(types.boolean)

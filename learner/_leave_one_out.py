@@ -59,7 +59,7 @@ def leave_one_out(
         elif kind == PRODUCT:
             descend_product(
                 i, nodes, edges, Z, m, values, downs, row, log_weight[i], children, forms,
-                factors,                 mixtures,
+                factors, mixtures,
             )  # fmt: skip
         elif kind == MULTIVARIATE_LEAF:
             add_conditionals(

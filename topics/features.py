@@ -72,7 +72,7 @@ class FeatureDecoder:
             return DecodedBlock(np.empty((0, 0)), [], rejected)
         packed: list[bytes] = []
         positions: list[int] = []
-        # Without calls but those into C: a stream has nothing but this to do for most records.
+        # One loop without calls of our own: for most records this is all there is to do.
         loads, get, pack, limit = orjson.loads, self._get, self._pack, self._max_bytes
         for position in range(len(rejected), len(values)):
             value, document = values[position], None
