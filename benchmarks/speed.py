@@ -53,20 +53,20 @@ PAPER_RUNS = {
 }
 
 TEXT = f"""\
-Networks with univariate leaves, grown on made-up clusters. *Leaves* is the mean during the run.
-A *bare loop* does one multiply-add and one exponential for each point and leaf, over as many
-leaves, in the same process: once with the library's exponential, once with the learner's, which
-compiles to vector instructions. *Multiple* is the cost in units of the latter; a network has one
-exponential for several leaves, so that less than 1 is possible. *Rows* is the mini-batch when
-learning, and what one call is given when scoring. Learning includes scoring the mini-batch and
-growing the network. *Scorings* is the cost in units of scoring the same complete records.
-*Contributions* are -log p(x_i | the other fields) of all fields, by one pass up and one down;
-without the one down they would take one scoring more than there are variables. *A field missing*
-is another one in each record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the
-same clusters, with leaves of one and of several variables. *Least* is what the network's
-operations take in bare loops on the nearest cache: a multiply-add for each leaf, an exponential
-for each child of a weighted sum but the first, a logarithm for each sum. Products, first children and the way to memory come on top. Runs on data sets learn folds 2
-to 10."""
+Networks with univariate leaves, grown on made-up clusters. *Leaves* is the mean during the run. A
+*bare loop* does one multiply-add and one exponential for each point and leaf, over as many leaves,
+in the same process: once with the library's exponential, once with the learner's, which compiles to
+vector instructions. *Multiple* is the cost in units of the latter; a network has one exponential
+for several leaves, so that less than 1 is possible. *Rows* is the mini-batch when learning, and
+what one call is given when scoring. Learning includes scoring the mini-batch and growing the
+network. *Scorings* is the cost in units of scoring the same complete records. *Contributions* are
+-log p(x_i | the other fields) of all fields, by one pass up and one down; without the one down they
+would take one scoring more than there are variables. *A field missing* is another one in each
+record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the same clusters, with leaves
+of one and of several variables. *Least* is what the network's operations take in bare loops on the
+nearest cache: a multiply-add for each leaf, an exponential for each child of a weighted sum but the
+first, a logarithm for each sum. Products, first children and the way to memory come on top. Runs on
+data sets learn folds 2 to 10."""
 
 
 Query = Callable[[Array], object]
