@@ -6,7 +6,8 @@ import asyncio
 import platform
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -161,16 +162,22 @@ async def measure_all(
 async def measure(servers: str, reader: Reader, records: int, seconds: float, logs: Path) -> Usage:
     """Run a reader until it has scored all records, or for so many seconds."""
     click.echo(f"running: {reader.name}", err=True)
+    async with watched(servers, reader, logs) as watch:
+        begin = await watch.warm_up(_WARM_UP * records)
+        await watch.wait(records, begin.seconds + seconds)
+        end = await watch.sample()
+        return Usage(reader.name, begin, end, await watch.nodes() if reader.has_pages else {})
+
+
+@asynccontextmanager
+async def watched(servers: str, reader: Reader, logs: Path) -> AsyncIterator[Watch]:
+    """Run a reader of the topic, with a group and outputs of its own, and look at it."""
     environment = reader_environment(servers, topic_name(reader))
     scores = environment["OSLRAU_SCORES_TOPIC"]
     await create_topics(servers, scores, environment["OSLRAU_ANOMALIES_TOPIC"])
     async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
         with ReaderProcess(reader, environment, logs / f"{topic_name(reader)}.log") as process:
-            watch = Watch(process, consumer, None if reader.transactional else scores)
-            begin = await watch.warm_up(_WARM_UP * records)
-            await watch.wait(records, begin.seconds + seconds)
-            end = await watch.sample()
-            return Usage(reader.name, begin, end, await watch.nodes() if reader.has_pages else {})
+            yield Watch(process, consumer, None if reader.transactional else scores)
 
 
 def topic_name(reader: Reader) -> str:
@@ -200,7 +207,7 @@ class Watch:
     def __init__(
         self, reader: ReaderProcess, consumer: AIOKafkaConsumer, scores: str | None
     ) -> None:
-        self._reader = reader
+        self.reader = reader
         self._consumer = consumer
         self._scores = scores
 
@@ -208,13 +215,13 @@ class Watch:
         return Sample(
             records=await self._scored(),
             seconds=time.monotonic(),
-            cpu_seconds=self._reader.cpu_seconds(),
-            metrics=self._reader.metrics(),
+            cpu_seconds=self.reader.cpu_seconds(),
+            metrics=self.reader.metrics(),
         )
 
     async def _scored(self) -> int:
         if self._scores is None:
-            return round(self._reader.metrics().records)
+            return round(self.reader.metrics().records)
         return await grown(self._consumer, self._scores)
 
     async def warm_up(self, records: float) -> Sample:
@@ -234,12 +241,12 @@ class Watch:
 
     async def nodes(self) -> Mapping[str, float]:
         """Return the nodes by kind; the worker measures its networks now and then."""
-        while not (nodes := self._reader.metrics().nodes):
+        while not (nodes := self.reader.metrics().nodes):
             await self._pause()
         return nodes
 
     async def _pause(self) -> None:
-        self._reader.check()
+        self.reader.check()
         await asyncio.sleep(_POLL_SECONDS)
 
 

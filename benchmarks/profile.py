@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from aiokafka import AIOKafkaConsumer
 
 from faust_oslrau.app.brokers import KafkaBroker
 
-from .pipeline import TOPIC, Watch, environment, reader_environment, topic_name
-from .pipeline_process import WORKER, ReaderProcess
+from .pipeline import TOPIC, environment, watched
+from .pipeline_process import WORKER
 from .pipeline_topic import create_topics, fill
 from .plan import RESULTS
 from .report import markdown, write_page
@@ -79,13 +78,9 @@ async def profile(servers: str, records: int, seconds: int, folder: Path) -> Cou
     """Return how often the worker was seen with each stack, outermost frame first."""
     await create_topics(servers, TOPIC)
     await fill(servers, TOPIC, records)
-    settings = reader_environment(servers, topic_name(WORKER))
-    scores = settings["OSLRAU_SCORES_TOPIC"]
-    await create_topics(servers, scores, settings["OSLRAU_ANOMALIES_TOPIC"])
-    async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
-        with ReaderProcess(WORKER, settings, folder / "worker.log") as process:
-            await Watch(process, consumer, scores).warm_up(_WARM_UP * records)
-            return sampled(process.pid, seconds, folder / "stacks")
+    async with watched(servers, WORKER, folder) as watch:
+        await watch.warm_up(_WARM_UP * records)
+        return sampled(watch.reader.pid, seconds, folder / "stacks")
 
 
 def sampled(pid: int, seconds: int, path: Path) -> Counter[str]:
