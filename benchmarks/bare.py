@@ -12,7 +12,7 @@ import numpy as np
 
 from faust_oslrau.learner._density import add_term
 from faust_oslrau.learner._lanes import WIDTH, Value, fma, load, spread, store
-from faust_oslrau.learner._math import exp_nonpositive, log_positive
+from faust_oslrau.learner._math import exp_bounded, log_positive
 
 from .datasets import Array
 
@@ -81,7 +81,7 @@ def merge_loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
         store(out, 0, r, reference + total)
 
 
-LIBRARY_LOOP, VECTOR_LOOP = library_loop, bare_loop(exp_nonpositive)
+LIBRARY_LOOP, VECTOR_LOOP = library_loop, bare_loop(exp_bounded)
 MULTIPLY_ADD_LOOP, LOGARITHM_LOOP = bare_loop(nothing), bare_loop(log_negative)
 
 

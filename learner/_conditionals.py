@@ -6,7 +6,7 @@ import numpy as np
 
 from ._gaussian import LOG_2PI, observed_densities
 from ._jit import kernel
-from ._lanes import WIDTH, every, fma, load, spread, store
+from ._lanes import WIDTH, aligned_stack, every, fma, load, spread, store
 from ._layout import Array
 from ._math import log_positive
 from ._mixtures import add_component
@@ -46,6 +46,7 @@ def add_conditionals(
     what lies along it is taken from the squared distance. Rows that lack entries, or are far, are
     told for each entry apart what the others say.
     """
+    aligned_stack()
     d, k = Z.shape[0], nodes[i]["n_scope"]
     scope, block = nodes[i]["scope"], nodes[i]["stats"]
     W, entries = block + k * (k + 2), np.empty((k, 2))

@@ -18,7 +18,7 @@ from ._gaussian import (
 from ._jit import kernel
 from ._lanes import WIDTH, Value, aligned_stack, choose, every, fma, load, padded, spread, store
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
-from ._math import exp_nonpositive, log_positive
+from ._math import exp_bounded, log_positive
 
 FAR_AHEAD = 30.0
 """Nats above the reference from which on a term becomes the reference: far from overflow, and so
@@ -107,7 +107,6 @@ def evaluate(
     Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows of
     ``values`` that belong to univariate leaves under products are left alone.
     """
-    aligned_stack()
     d = Z.shape[0]
     scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
     members, numbers = np.empty(max(d, GROUP), np.int64), np.empty(max(3 * d, GROUP))
@@ -182,6 +181,7 @@ def multiply(
 
     The bits are the same whether some rows lack values or none does, which ``complete`` says.
     """
+    aligned_stack()
     constant = 0.0
     for c in range(n):
         constant += forms[3 * c + 2]
@@ -251,6 +251,7 @@ def evaluate_sum(
     Takes ``GROUP`` children at a time, which ``children`` and ``weights`` list. The first row of
     ``scratch`` holds totals in between.
     """
+    aligned_stack()
     total = 0.0
     edge, first = nodes[i]["first_edge"], True
     while edge != NIL:
@@ -324,9 +325,9 @@ def add_term(
     The reference moves where the new term is far ahead, each row's for itself.
     """
     ahead = log_value - reference
-    sum_behind = fma(exp_nonpositive(ahead), weight, total)
+    sum_behind = fma(exp_bounded(ahead), weight, total)
     behind = ahead < FAR_AHEAD
     if every(behind):
         return reference, sum_behind
-    sum_ahead = fma(total, exp_nonpositive(reference - log_value), weight)
+    sum_ahead = fma(total, exp_bounded(reference - log_value), weight)
     return choose(behind, reference, log_value), choose(behind, sum_behind, sum_ahead)

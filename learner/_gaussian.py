@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ._jit import kernel
-from ._lanes import WIDTH, Value, choose, fma, load, spread, store
+from ._lanes import WIDTH, Value, aligned_stack, choose, fma, load, spread, store
 from ._layout import Array
 from ._math import log_positive
 
@@ -43,6 +43,7 @@ def evaluate_multivariate(
 
     ``scratch`` (>= k, >= padded(m)) holds the distances from the mean.
     """
+    aligned_stack()
     k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     whitening = block + k * (k + 2)
     for r in range(0, m, WIDTH):

@@ -89,12 +89,12 @@ def padded(m: int) -> int:
 
 def load(rows: Array, i: int, r: int) -> Value:
     """Take lanes from row ``i`` of a matrix, from column ``r`` on."""
-    return rows[i, r : r + WIDTH].copy()
+    return rows[i, _columns(rows, r)].copy()
 
 
 def store(rows: Array, i: int, r: int, lanes: Value) -> None:
     """Put lanes into row ``i`` of a matrix, from column ``r`` on."""
-    rows[i, r : r + WIDTH] = lanes
+    rows[i, _columns(rows, r)] = lanes
 
 
 def spread(x: float) -> Value:
@@ -127,6 +127,13 @@ def split(x: Value) -> tuple[Value, Value]:
     m, k = np.frexp(x)
     low = m < np.sqrt(0.5)
     return k - 1.0 * low, choose(low, 2.0 * m, m)
+
+
+def _columns(rows: Array, r: int) -> slice:
+    """Columns of lanes; IndexError where the matrix ends before them, as a slice would not say."""
+    if not 0 <= r <= rows.shape[1] - WIDTH:
+        raise IndexError(f"columns {r} to {r + WIDTH} of {rows.shape[1]}")
+    return slice(r, r + WIDTH)
 
 
 def _kind(*given: Any) -> Any:
@@ -301,7 +308,7 @@ for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "
     overload(_function)(_of_lanes(_comparison(_sign)))
 
 
-overload(aligned_stack)(lambda: lambda: _aligned_stack())
+overload(aligned_stack, inline="always")(lambda: lambda: _aligned_stack())
 overload(load)(lambda rows, i, r: lambda rows, i, r: _load(rows, i, r))
 overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows, i, r, lanes))
 overload(spread)(lambda x: lambda x: _spread(x))

@@ -42,7 +42,6 @@ def leave_one_out(
     structure alone: sums over leaves are rounded by it, and must not change with where nodes lie.
     The network must be a tree.
     """
-    aligned_stack()
     d, width, root = Z.shape[0], Z.shape[1], live[-1]
     children, forms = np.empty(2 * d, np.int64), np.empty(3 * d)
     factors = np.empty((2 * d, WIDTH))
@@ -124,6 +123,7 @@ def descend_product(
     the digits of everything that stands beside one very unlikely child. ``factors`` (2 d, WIDTH)
     is scratch for each child's value and what stands before it.
     """
+    aligned_stack()
     d = Z.shape[0]
     n = list_children(i, nodes, edges, children, forms)
     for c in range(n):
@@ -172,5 +172,5 @@ def list_children(i: int, nodes: Array, edges: Array, children: Array, forms: Ar
 @kernel
 def add_leaf(i: int, nodes: Array, r: int, log_weight: Value, d: int, mixtures: Array) -> None:
     """Merge a univariate leaf into its variable's mixture, for the rows from ``r`` on."""
-    centre, spread = nodes[i]["mean"], 1.0 / nodes[i]["precision"]
-    add_component(nodes[i]["scope"], r, log_weight, centre, spread, d, mixtures)
+    mean, variance = nodes[i]["mean"], 1.0 / nodes[i]["precision"]
+    add_component(nodes[i]["scope"], r, log_weight, mean, variance, d, mixtures)

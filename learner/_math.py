@@ -31,8 +31,10 @@ def smaller(a: Value, b: Value) -> Value:
 
 
 @kernel
-def exp_nonpositive(x: Value) -> Value:
-    """e**x for x <= 0, to within a share of 3e-15, but not less than e**LEAST_EXPONENT.
+def exp_bounded(x: Value) -> Value:
+    """e**x to within a share of 3e-15, beyond 60 of 1e-13, but not less than e**LEAST_EXPONENT.
+
+    For x up to 700; nothing looks at what is beyond.
 
     x = k ln 2 + t with t at most ln(2) / 2 in size, and the polynomial of degree 10 with 1 + t
     at its start that comes nearest to e**t (Remez).

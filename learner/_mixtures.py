@@ -11,7 +11,7 @@ from ._density import add_term
 from ._jit import kernel
 from ._lanes import Value, choose, fma, load, store
 from ._layout import Array
-from ._math import exp_nonpositive, larger, smaller
+from ._math import exp_bounded, larger, smaller
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Of ``mixtures``."""
@@ -29,11 +29,17 @@ def clear(mixtures: Array, d: int) -> None:
 
 @kernel
 def add_component(
-    v: int, r: int, log_weight: Value, centre: Value, spread: Value, d: int, mixtures: Array
+    v: int,
+    r: int,
+    log_weight: Value,
+    own_mean: Value,
+    own_variance: Value,
+    d: int,
+    mixtures: Array,
 ) -> None:
-    """Merge Gaussians of mean ``centre`` and variance ``spread`` into mixtures of a variable.
+    """Merge a Gaussian of each row from ``r`` on into the mixtures of a variable.
 
-    Those of the rows from ``r`` on.
+    ``own_mean`` and ``own_variance`` are the Gaussians'.
     """
     reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
     if len(mixtures) == MEAN * d:
@@ -41,7 +47,7 @@ def add_component(
     else:
         mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
         reference, total, mean, variance = add_gaussian(
-            log_weight, centre, spread, reference, total, mean, variance
+            log_weight, own_mean, own_variance, reference, total, mean, variance
         )
         store(mixtures, MEAN * d + v, r, mean)
         store(mixtures, VARIANCE * d + v, r, variance)
@@ -52,8 +58,8 @@ def add_component(
 @kernel
 def add_gaussian(
     log_weight: Value,
-    centre: Value,
-    spread: Value,
+    own_mean: Value,
+    own_variance: Value,
     reference: Value,
     total: Value,
     mean: Value,
@@ -61,11 +67,11 @@ def add_gaussian(
 ) -> tuple[Value, Value, Value, Value]:
     """Merge one Gaussian into a mixture of weight total e**reference with a mean and a variance."""
     top = larger(log_weight, reference)
-    scale = exp_nonpositive(smaller(log_weight, reference) - top)
+    scale = exp_bounded(smaller(log_weight, reference) - top)
     ahead = log_weight > reference
     total = choose(ahead, fma(total, scale, 1.0), total + scale)
     share = choose(ahead, 1.0, scale) / total
-    shift = centre - mean
+    shift = own_mean - mean
     mean = mean + share * shift
-    variance = variance + share * (spread - variance + (1.0 - share) * shift * shift)
+    variance = variance + share * (own_variance - variance + (1.0 - share) * shift * shift)
     return top, total, mean, variance

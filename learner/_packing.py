@@ -60,6 +60,10 @@ LARGEST = 1e120
 """No number of a healthy network is larger: standardised values are clipped at 1e50."""
 
 
+SMALLEST_WEIGHT = 1e-120
+"""No weight of a healthy network is near it: each is one more than a count."""
+
+
 def pack_network(network: Network) -> Arrays:
     """Copy what the network is made of into plain arrays."""
     live = network.live
@@ -159,7 +163,7 @@ def _check_shapes(arrays: Arrays) -> None:
 def _check_numbers(arrays: Arrays) -> None:
     for name in ("weight", "count", "observed", "mean", "variance", "statistics"):
         _require((np.abs(arrays[name]) <= LARGEST).all(), f"finite numbers in {name}")
-    _require((arrays["weight"] > 0).all(), "positive weights")
+    _require((arrays["weight"] >= SMALLEST_WEIGHT).all(), "positive weights")
     for name in ("count", "observed", "variance"):
         _require((arrays[name] >= 0).all(), f"no negative {name}")
 

@@ -17,7 +17,7 @@ from ._scaling import Scaling
 from .density import NetworkDensity
 from .errors import InvalidParameterError, StateError
 from .network import Network
-from .state import pack, unpack
+from .state import pack, record_count, unpack
 
 if TYPE_CHECKING:
     pass
@@ -269,8 +269,8 @@ class OSLRAU(NetworkDensity):
         try:
             model = cls(**values["parameters"])
             model.check_parameters()
-            model.n_records_ = int(values["n_records"])
-        except (KeyError, TypeError, ValueError) as error:
+            model.n_records_ = record_count(values["n_records"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"state: expected the parameters of a model, {error}") from error
         if arrays:
             model._restore(arrays)

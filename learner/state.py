@@ -29,6 +29,10 @@ DTYPES = {"<f8", "<i8", "<i4", "|i1", "|u1"}
 Array = NDArray[Any]
 
 
+MOST_RECORDS = 2**62
+"""No stream is as long."""
+
+
 def pack(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
     """Write values that JSON can hold and arrays of the known types."""
     layout = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
@@ -94,3 +98,11 @@ def _read_arrays(data: memoryview, layout: list[Any]) -> dict[str, Array]:
     if len(data) > 0:
         raise ValueError(f"not {len(data)} bytes more than the arrays need")
     return arrays
+
+
+def record_count(value: Any) -> int:
+    """Return a number of records; StateError where it cannot be one."""
+    n = int(value)
+    if not 0 <= n < MOST_RECORDS:
+        raise StateError(f"state: expected a number of records, got {n}")
+    return n

@@ -19,7 +19,7 @@ from .missing import Missing
 from .oslrau import OSLRAU
 from .protocol import Learner
 from .ranking import Ranking
-from .state import pack, unpack
+from .state import pack, record_count, unpack
 from .transforms import Transforms
 
 FloatArray = NDArray[np.float64]
@@ -207,13 +207,16 @@ class StreamScorer:
         pending, measures = arrays["pending"], arrays["pending_measures"]
         if pending.ndim != 2 or measures.ndim != 2 or len(pending) != len(measures):
             raise StateError("state: expected the measures of each pending record")
-        self.n_records, self._next_batch = int(values["n_records"]), int(values["next_batch"])
+        self.n_records, self._next_batch = (
+            record_count(values["n_records"]),
+            record_count(values["next_batch"]),
+        )
         self._until_boundary = self._next_batch - len(pending)
         if self.n_records < len(pending) or not 0 < self._until_boundary <= self.batch_size:
             raise StateError("state: expected fewer pending records than a learning batch")
         if len(pending) > 0:
             self._pending, self._pending_measures = [pending], [measures]
-        self._ranking.restore(arrays["level"], arrays["spread"], int(values["ranked"]))
+        self._ranking.restore(arrays["level"], arrays["spread"], record_count(values["ranked"]))
         if arrays["recent"].shape != arrays["recent_densities"].shape:
             raise StateError("state: expected a log-density for each recent score")
         self._calibration.update(arrays["recent"])
@@ -225,7 +228,7 @@ class StreamScorer:
         self._drift.restore(arrays["drift_reference"], arrays["drift_numbers"])
         self._missing.restore(
             arrays["complete"], arrays["masks"], arrays["losses"], arrays["born"],
-            arrays["worth"], int(values["losses_left"]), int(values["boundary"]),
+            arrays["worth"], record_count(values["losses_left"]), record_count(values["boundary"]),
         )  # fmt: skip
         records = (pending, self._guard.held, self._missing.rows)
         widths = {rows.shape[1] for rows in records if len(rows) > 0}

@@ -1,24 +1,36 @@
 """Exponential and logarithm against those of the platform."""
 
 import math
+import re
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.learner._jit import kernel
-from faust_oslrau.learner._lanes import WIDTH, choose, every, fma, load, padded, spread, store
-from faust_oslrau.learner._math import LEAST_EXPONENT, exp_nonpositive, log_positive
+from faust_oslrau.learner._lanes import (
+    WIDTH,
+    aligned_stack,
+    choose,
+    every,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
+from faust_oslrau.learner._math import LEAST_EXPONENT, exp_bounded, log_positive
 
 
 @given(st.floats(-60, 0))
 def test_the_exponential_is_right_to_the_last_digits(x):
-    assert math.isclose(exp_nonpositive(x), math.exp(x), rel_tol=3e-15)
+    assert math.isclose(exp_bounded(x), math.exp(x), rel_tol=3e-15)
 
 
 @given(st.floats(LEAST_EXPONENT, 700))
 def test_far_from_zero_the_exponential_loses_a_digit(x):
-    assert math.isclose(exp_nonpositive(x), math.exp(x), rel_tol=1e-13)
+    assert math.isclose(exp_bounded(x), math.exp(x), rel_tol=1e-13)
 
 
 @given(st.floats(1e-300, 1e300))
@@ -27,9 +39,9 @@ def test_the_logarithm_is_right_to_the_last_digits(x):
 
 
 def test_ends_of_the_range():
-    least = exp_nonpositive(LEAST_EXPONENT)
-    assert exp_nonpositive(0.0) == exp_nonpositive(-0.0) == 1.0
-    assert 0 < least == exp_nonpositive(-1e300) == exp_nonpositive(-math.inf) < 1e-300
+    least = exp_bounded(LEAST_EXPONENT)
+    assert exp_bounded(0.0) == exp_bounded(-0.0) == 1.0
+    assert 0 < least == exp_bounded(-1e300) == exp_bounded(-math.inf) < 1e-300
     assert log_positive(1.0) == 0.0
 
 
@@ -37,7 +49,7 @@ def test_ends_of_the_range():
 def in_lanes(X, result):
     for r in range(0, X.shape[1], WIDTH):
         x = load(X, 0, r)
-        e = exp_nonpositive(x)
+        e = exp_bounded(x)
         store(result, 0, r, e)
         store(result, 1, r, log_positive(e))
         store(result, 2, r, choose(x < -1.0, fma(x, 2.0, e), (1.0 - x) / (x * x + 0.5)))
@@ -47,7 +59,7 @@ def in_lanes(X, result):
 def one_by_one(X, result):
     for r in range(X.shape[1]):
         x = X[0, r]
-        e = exp_nonpositive(x)
+        e = exp_bounded(x)
         result[0, r], result[1, r] = e, log_positive(e)
         result[2, r] = choose(x < -1.0, fma(x, 2.0, e), (1.0 - x) / (x * x + 0.5))
 
@@ -77,6 +89,30 @@ def test_lanes_tell_missing_values():
     expected = np.where(np.isnan(X[0]), 7.0, X[0])
     np.testing.assert_array_equal(result[0], expected)
     assert result[1, [0, WIDTH]].tolist() == [1.0, 0.0]
+
+
+@kernel
+def on_its_stack(result):
+    aligned_stack()
+    result[0] = 1.0
+
+
+def test_the_stack_of_the_kernel_that_asks_for_it_is_aligned():
+    result = np.zeros(1)
+    on_its_stack(result)
+    (code,) = on_its_stack.inspect_llvm().values()
+    groups = re.findall(r"^define .*on_its_stack.*(#\d+)", code, re.MULTILINE)
+    aligned = re.findall(r"^attributes (#\d+) = .*alignstack=64", code, re.MULTILINE)
+    assert set(groups) & set(aligned)
+
+
+def test_without_the_compiler_lanes_do_not_reach_beyond_a_matrix():
+    X = np.zeros((1, WIDTH + 1))
+    load(X, 0, 1)
+    with pytest.raises(IndexError, match=f"columns 2 to {WIDTH + 2} of {WIDTH + 1}"):
+        load(X, 0, 2)
+    with pytest.raises(IndexError, match="columns -1 to"):
+        store(X, 0, -1, 0.0)
 
 
 def test_rows_take_whole_lanes_but_for_one_alone():

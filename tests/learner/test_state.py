@@ -114,6 +114,22 @@ def test_headers_that_promise_what_is_not_there_are_refused(header):
         OSLRAU.from_bytes(body + blake2b(body, digest_size=16).digest())
 
 
+@pytest.mark.parametrize("n_records", [-1, 2**70, float("inf"), None])
+@pytest.mark.parametrize("learner", [OSLRAU, StreamScorer])
+def test_what_is_no_number_of_records_is_refused(learner, n_records):
+    model = OSLRAU() if learner is OSLRAU else StreamScorer(OSLRAU())
+    values, arrays = unpack(model.to_bytes(), learner.__name__)
+    with pytest.raises(StateError):
+        learner.from_bytes(pack(learner.__name__, values | {"n_records": n_records}, arrays))
+
+
+def test_a_weight_that_is_next_to_nothing_is_refused():
+    values, arrays = unpack(STATES[0], "OSLRAU")
+    arrays["weight"][:] = 1e-310
+    with pytest.raises(StateError, match="positive weights"):
+        OSLRAU.from_bytes(pack("OSLRAU", values, arrays))
+
+
 def test_another_format_version_is_named():
     good = trained(100).to_bytes()
     with pytest.raises(StateError, match="format version 1, got 9"):
