@@ -3,6 +3,7 @@
 import math
 import re
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -91,7 +92,7 @@ def test_lanes_tell_missing_values():
     assert result[1, [0, WIDTH]].tolist() == [1.0, 0.0]
 
 
-@kernel
+@numba.njit  # not cached: what comes from the cache cannot be looked at
 def on_its_stack(result):
     aligned_stack()
     result[0] = 1.0
