@@ -310,7 +310,7 @@ def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> f
         if nodes[child]["kind"] == LEAF:
             evaluate_leaf(child, nodes, Z, 1, values)
         weights += weight
-        reference, total = add_term(reference, total, weight, values[child, 0])
+        reference, total = add_term_of_row(reference, total, weight, values[child, 0])
         edge = edges[edge]["next"]
     log_density: float = reference + log_positive(total * (1.0 / weights))
     return log_density
@@ -331,3 +331,15 @@ def add_term(
         return reference, sum_behind
     sum_ahead = fma(total, exp_bounded(reference - log_value), weight)
     return choose(behind, reference, log_value), choose(behind, sum_behind, sum_ahead)
+
+
+@kernel
+def add_term_of_row(
+    reference: float, total: float, weight: float, log_value: float
+) -> tuple[float, float]:
+    """Do the same for one row, without a branch, which could not be foretold."""
+    ahead = log_value - reference
+    behind = ahead < FAR_AHEAD
+    scale = exp_bounded(choose(behind, ahead, -ahead))
+    total = fma(choose(behind, weight, total), scale, choose(behind, total, weight))
+    return choose(behind, reference, log_value), total
