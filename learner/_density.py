@@ -14,6 +14,7 @@ from ._gaussian import (
     evaluate_incomplete,
     evaluate_multivariate,
     gaussian,
+    multivariate_of_row,
 )
 from ._jit import kernel
 from ._lanes import WIDTH, Value, aligned_stack, choose, every, fma, load, padded, spread, store
@@ -114,8 +115,10 @@ def evaluate(
     i = header[FIRST]
     while i != end:
         kind = nodes[i]["kind"]
-        if kind == MULTIVARIATE_LEAF and (m == 1 or len(ends) > 0):
+        if kind == MULTIVARIATE_LEAF and len(ends) > 0:
             evaluate_incomplete(i, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
+        elif kind == MULTIVARIATE_LEAF and m == 1:
+            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, scratch)
         elif kind == MULTIVARIATE_LEAF:
             evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
         elif kind == PRODUCT and m == 1:

@@ -59,6 +59,23 @@ def evaluate_multivariate(
 
 
 @kernel
+def multivariate_of_row(
+    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, scratch: Array
+) -> float:
+    """Do the same for one row."""
+    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    whitening = block + k * (k + 2)
+    total: float = nodes[i]["log_norm"]
+    for a in range(k):
+        scratch[a, 0] = Z[scopes[scope + a], 0] - stats[block + a]
+        y = 0.0
+        for b in range(a + 1):
+            y = fma(stats[whitening + a * k + b], scratch[b, 0], y)
+        total = fma(-0.5 * y, y, total)
+    return total
+
+
+@kernel
 def evaluate_incomplete(
     i: int,
     nodes: Array,
