@@ -29,7 +29,7 @@ REPEATS = 9
 def bare_ns(leaves: int, loop: Loop) -> float:
     """Time the least that a mixture of so many leaves could do, per point and leaf."""
     rng = np.random.default_rng(0)
-    # far below zero, as log-densities are: the exponential of plain arithmetic is for those
+    # far below zero, as log-densities are
     x, slope = rng.normal(size=(1, 1_024)), rng.normal(size=leaves)
     shift, out = np.full(leaves, -20.0), np.zeros(x.shape)
     loop(x[:, :BLOCK], slope, shift, out)  # compiles it

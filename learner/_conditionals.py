@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._gaussian import LOG_2PI, observed_densities
+from ._gaussian import LOG_2PI, observed_densities, whitened
 from ._jit import kernel
 from ._lanes import WIDTH, aligned_stack, every, fma, load, spread, store
 from ._layout import Array
@@ -100,9 +100,7 @@ def whiten_all(stats: Array, W: int, k: int, d: int, scratch: Array, r: int) -> 
     """Fill y with W times the distances; say whether no row lacks entries or is far."""
     squared = spread(0.0)
     for c in range(k):
-        y = spread(0.0)
-        for b in range(c + 1):
-            y = fma(stats[W + c * k + b], load(scratch, DISTANCES + b, r), y)
+        y = whitened(stats, W + c * k, c + 1, scratch, DISTANCES, r)
         store(scratch, DISTANCES + d + c, r, y)
         squared = fma(y, y, squared)
     store(scratch, SQUARED, r, squared)

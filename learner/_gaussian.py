@@ -51,11 +51,21 @@ def evaluate_multivariate(
             store(scratch, a, r, load(Z, scopes[scope + a], r) - stats[block + a])
         total = spread(nodes[i]["log_norm"])
         for a in range(k):
-            y = spread(0.0)
-            for b in range(a + 1):
-                y = fma(stats[whitening + a * k + b], load(scratch, b, r), y)
+            y = whitened(stats, whitening + a * k, a + 1, scratch, 0, r)
             total = fma(-0.5 * y, y, total)
         store(values, i, r, total)
+
+
+@kernel
+def whitened(stats: Array, factors: int, n: int, scratch: Array, distances: int, r: int) -> Value:
+    """One entry of y: ``n`` factors, which begin at ``factors``, times as many rows of distances.
+
+    These begin at row ``distances`` of ``scratch``.
+    """
+    y = spread(0.0)
+    for b in range(n):
+        y = fma(stats[factors + b], load(scratch, distances + b, r), y)
+    return y
 
 
 @kernel

@@ -263,12 +263,6 @@ def _split(typing_context: Any, x: Any) -> Any:
     return types.UniTuple(_kind(x), 2)(_kind(x)), emit
 
 
-def _every_or_one(condition: Any) -> Any:
-    if condition == TRUTHS:
-        return lambda condition: _every(condition)
-    return lambda condition: condition
-
-
 def _arithmetic(instruction: str) -> Any:
     @intrinsic
     def operation(typing_context: Any, a: Any, b: Any) -> Any:
@@ -314,6 +308,6 @@ overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows,
 overload(spread)(lambda x: lambda x: _spread(x))
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
-overload(every)(lambda condition: _every_or_one(condition))
+overload(every)(lambda condition: lambda condition: _every(condition))
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
 overload(split)(lambda x: lambda x: _split(x))

@@ -207,10 +207,8 @@ class StreamScorer:
         pending, measures = arrays["pending"], arrays["pending_measures"]
         if pending.ndim != 2 or measures.ndim != 2 or len(pending) != len(measures):
             raise StateError("state: expected the measures of each pending record")
-        self.n_records, self._next_batch = (
-            record_count(values["n_records"]),
-            record_count(values["next_batch"]),
-        )
+        self.n_records = record_count(values["n_records"])
+        self._next_batch = record_count(values["next_batch"])
         self._until_boundary = self._next_batch - len(pending)
         if self.n_records < len(pending) or not 0 < self._until_boundary <= self.batch_size:
             raise StateError("state: expected fewer pending records than a learning batch")
