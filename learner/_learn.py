@@ -71,12 +71,14 @@ def learn(
     start: int,
     batch_size: int,
     complete: bool,
+    evaluated: bool,
     rule: LearningRule,
 ) -> int:
     """Learn rows ``start..`` of ``Z`` (d, n) in mini-batches; return how far it came.
 
     It stops before a mini-batch that might overrun a pool, for the driver to make room.
-    ``complete`` says that no value is missing.
+    ``complete`` says that no value is missing, ``evaluated`` that ``values`` holds already those
+    of the one mini-batch that there is.
     """
     block = new_block(Z.shape[0], batch_size)
     while start < Z.shape[1]:
@@ -90,7 +92,8 @@ def learn(
         # rows are routed by the values of children, so that nothing asks for the root's; children
         # that are univariate leaves get theirs with the sum's
         end = header[ROOT] if Z.shape[0] > 1 else NIL
-        evaluate(header, nodes, edges, scopes, stats, block, m, values, end)
+        if not evaluated:
+            evaluate(header, nodes, edges, scopes, stats, block, m, values, end)
         update(header, nodes, edges, scopes, stats, block, values, tasks, m, complete, rule)
         start += m
     return start

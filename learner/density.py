@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,32 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
+class Evaluation(NamedTuple):
+    """Rows as a model sees them: what to tell of them, and what learning them would ask for again.
+
+    Attributes
+    ----------
+    measures
+        How usual each row is by several measures (m, k), high = usual. The first is the
+        log-density. The others are minus the sums of the fields' distances from their means in
+        standard deviations: each field alone, and, where there is a background component, each
+        given the others by that one Gaussian. Missing fields do not count.
+    rows, Z
+        The rows (m, d), and the same in the network's own units (d, m).
+    values
+        Log-density of every node for every row (nodes, >= m), or None.
+    network, n_records
+        Of the model, which had learned so many records.
+    """
+
+    measures: FloatArray
+    rows: FloatArray
+    Z: FloatArray
+    values: FloatArray | None
+    network: Network
+    n_records: int
+
+
 class NetworkDensity:
     """Queries on a network and the units of its variables; algorithms derive from it.
 
@@ -30,6 +56,7 @@ class NetworkDensity:
 
     _network: Network | None = None
     _scaling: Scaling
+    n_records_: int = 0
     random_state: int = 0
 
     def score_samples(self, X: ArrayLike, *, variance_floor: float | None = None) -> FloatArray:
@@ -49,17 +76,13 @@ class NetworkDensity:
             network = network.with_variance_floor(variance_floor)
         return network.log_density(Z) - jacobian
 
-    def measures(self, X: ArrayLike) -> FloatArray:
-        """Return how usual each row is by several measures (m, k), high = usual.
-
-        The first is the log-density. The others are minus the sums of the fields' distances from
-        their means in standard deviations: each field alone, and, where there is a background
-        component, each given the others by that one Gaussian. Missing fields do not count.
-        """
-        network, Z, jacobian = self._query(X)
-        return np.column_stack(
-            [network.log_density(Z) - jacobian, *(-total for total in deviations(network, Z))]
-        )
+    def evaluate(self, X: ArrayLike) -> Evaluation:
+        """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
+        rows = self._check(X)
+        network, Z, jacobian = self._query(rows)
+        log_density, values = network.evaluate(Z)
+        measures = [log_density - jacobian, *(-total for total in deviations(network, Z))]
+        return Evaluation(np.column_stack(measures), rows, Z, values, network, self.n_records_)
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each field against the others: ``contributions``, and what is ``expected``.

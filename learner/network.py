@@ -201,16 +201,27 @@ class Network:
 
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
+        return self.evaluate(Z)[0]
+
+    def evaluate(
+        self, Z: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the log-densities (m,) of the columns, and those of all nodes (nodes, >= m).
+
+        The latter only where all columns fit into one block and none lacks a value.
+        """
         result = np.empty(Z.shape[1])
         order, n_nodes = alike_together(Z), int(self.header[NODES_TOP])
         rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
-        values = np.empty((n_nodes, padded(rows)))
+        values = np.empty((len(self.nodes), padded(rows)))
         log_densities(
             self.header, self.nodes, self.edges, self.scopes, self.stats,
             np.ascontiguousarray(Z[:, order]), values, result,
         )  # fmt: skip
+        if isinstance(order, slice):
+            return result, values if Z.shape[1] == rows else None
         result[order] = result.copy()
-        return result
+        return result, None
 
     def with_variance_floor(self, variance_floor: float) -> Network:
         """Copy the network with no leaf variance below ``variance_floor``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,10 @@ from ._learn import learn
 from ._merge import structure_bound
 from ._packing import pack_network, unpack_network
 from ._scaling import Scaling
-from .density import NetworkDensity
+from .density import Evaluation, NetworkDensity
 from .errors import InvalidParameterError, StateError
 from .network import Network
 from .state import pack, record_count, unpack
-
-if TYPE_CHECKING:
-    pass
 
 FloatArray = NDArray[np.float64]
 
@@ -220,8 +217,18 @@ class OSLRAU(NetworkDensity):
             "structure_until", self.structure_until, "at least 0, or None",
         )  # fmt: skip
 
-    def partial_fit(self, X: ArrayLike, y: None = None, *, batch_size: int | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: None = None,
+        *,
+        batch_size: int | None = None,
+        evaluation: Evaluation | None = None,
+    ) -> Self:
         """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
+
+        ``evaluation`` of these rows by ``evaluate`` spares to do that again, to the same bits. One
+        of other rows, by another model, or from before it learned more, is of no use, nor harm.
 
         Raises
         ------
@@ -236,6 +243,10 @@ class OSLRAU(NetworkDensity):
             return self
         network, scaling = self._start(rows.shape[1])
         size = batch_size or len(rows)
+        if evaluation is not None and self._is_known(rows, evaluation, size):
+            self._learn(network, evaluation.Z, size, evaluation.values)
+            self.n_records_ += len(rows)
+            return self
         done = 0
         while done < len(rows):
             if not scaling.is_complete:
@@ -316,7 +327,26 @@ class OSLRAU(NetworkDensity):
         batches = -(-(self.structure_until - self.n_records_) // size)
         return min(batches * size, remaining)
 
-    def _learn(self, network: Network, Z: FloatArray, batch_size: int) -> None:
+    def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
+        """Whether an evaluation is what learning ``rows`` in one mini-batch would begin with."""
+        return (
+            len(rows) <= size
+            and self.memory is None  # with one, learning begins by forgetting
+            and self._scaling.is_complete
+            and evaluation.network is self._network
+            and evaluation.n_records == self.n_records_
+            and evaluation.values is not None
+            and np.array_equal(rows, evaluation.rows)
+        )
+
+    def _learn(
+        self,
+        network: Network,
+        Z: FloatArray,
+        batch_size: int,
+        values: FloatArray | None = None,
+    ) -> None:
+        """Learn columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
         rule = LearningRule(
             self._grows(),
             float(self.corr_threshold),
@@ -330,12 +360,15 @@ class OSLRAU(NetworkDensity):
         complete = not np.isnan(Z).any()
         done = 0
         while done < Z.shape[1]:
-            values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
+            evaluated = values is not None
+            if values is None:
+                values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
             done = learn(
-                network.header, network.nodes, network.edges, network.scopes,
-                network.stats, Z, values, network.tasks, done, batch_size, complete, rule,
+                network.header, network.nodes, network.edges, network.scopes, network.stats,
+                Z, values, network.tasks, done, batch_size, complete, evaluated, rule,
             )  # fmt: skip
             if done < Z.shape[1]:
+                values = None  # nodes move
                 network.reserve(*structure_bound(network.header))
 
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+
+class Measured(Protocol):
+    """What ``evaluate`` gives: ``measures`` (m, k), and whatever learning the rows can use."""
+
+    @property
+    def measures(self) -> NDArray[np.float64]:
+        """Measures of each row."""
 
 
 class Learner(Protocol):
@@ -16,14 +24,17 @@ class Learner(Protocol):
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
 
-    def partial_fit(self, X: ArrayLike) -> object:
-        """Learn one mini-batch (m, d), NaN = missing."""
+    def partial_fit(self, X: ArrayLike, *, evaluation: Any = None) -> object:
+        """Learn one mini-batch (m, d), NaN = missing.
+
+        ``evaluation`` is what ``evaluate`` gave for the same rows, or for others.
+        """
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
 
-    def measures(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return how usual each row is by k measures (m, k), high = usual, the log-density first.
+    def evaluate(self, X: ArrayLike) -> Measured:
+        """Measure how usual each row is by k measures, high = usual, the log-density first.
 
         ``k`` never changes once something was learned; a row's bits depend on that row alone.
         """

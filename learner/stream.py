@@ -17,7 +17,7 @@ from .errors import InvalidInputError, InvalidParameterError, StateError, StateV
 from .guard import FEWEST_SCORES, Guard, fence
 from .missing import Missing
 from .oslrau import OSLRAU
-from .protocol import Learner
+from .protocol import Learner, Measured
 from .ranking import Ranking
 from .state import pack, record_count, unpack
 from .transforms import Transforms
@@ -128,10 +128,7 @@ class StreamScorer:
         start = 0
         while start < len(rows):
             stop = min(start + self._until_boundary, len(rows))
-            measures = self._score(rows[start:stop], block, slice(start, stop))
-            self._collect(rows[start:stop], measures)
-            if self._until_boundary == 0:
-                self._learn(block, stop - 1)
+            self._advance(rows[start:stop], block, slice(start, stop))
             start = stop
         return block.finish(given, self._drift.statistic)
 
@@ -244,14 +241,24 @@ class StreamScorer:
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
         self._n_fields = rows.shape[1]
 
-    def _score(self, rows: FloatArray, block: BlockMaker, at: slice) -> FloatArray:
-        """Score rows into their place, and return their measures, made comparable."""
+    def _advance(self, rows: FloatArray, block: BlockMaker, at: slice) -> None:
+        """Score the next rows, which reach a boundary at the most, and learn there."""
+        measures, evaluation = self._score(rows, block, at)
+        self._collect(rows, measures)
+        if self._until_boundary == 0:
+            self._learn(block, at.stop - 1, evaluation)
+
+    def _score(
+        self, rows: FloatArray, block: BlockMaker, at: slice
+    ) -> tuple[FloatArray, Measured | None]:
+        """Score rows into their place; return their measures, made comparable, and as they are."""
         began = perf_counter()
-        measures = np.full((len(rows), 1), np.nan)
+        measures, evaluation = np.full((len(rows), 1), np.nan), None
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self.learner.n_records_ > 0:
-            measures = self._measures(rows)
+            evaluation = self.learner.evaluate(rows)
+            measures = self._in_units(rows, evaluation.measures)
             block.log_likelihood[at] = measures[:, 0]
             measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
             p_value = self._calibration.p_value(self._ranking.score(measures))
@@ -261,11 +268,13 @@ class StreamScorer:
             if is_anomaly.any():
                 block.blame.append(self._blame(rows[is_anomaly], measures[is_anomaly, 0]))
         block.score_seconds += perf_counter() - began
-        return measures
+        return measures, evaluation
 
     def _measures(self, rows: FloatArray) -> FloatArray:
-        """Return those of transformed rows (m, d), the log-density in the fields' own units."""
-        measures = self.learner.measures(rows)
+        return self._in_units(rows, self.learner.evaluate(rows).measures)
+
+    def _in_units(self, rows: FloatArray, measures: FloatArray) -> FloatArray:
+        """Put the log-densities of transformed rows (m, d) into the fields' own units."""
         if self._transforms.names:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
@@ -284,8 +293,11 @@ class StreamScorer:
         self.n_records += len(rows)
         self._until_boundary -= len(rows)
 
-    def _learn(self, block: BlockMaker, position: int) -> None:
-        """At a boundary, learn the rows since the last one and let their measures count."""
+    def _learn(self, block: BlockMaker, position: int, latest: Measured | None) -> None:
+        """At a boundary, learn the rows since the last one and let their measures count.
+
+        ``latest`` is the evaluation of those that came last: at full load of all.
+        """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
         change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
@@ -297,7 +309,7 @@ class StreamScorer:
         scores = self._ranking.score(measures)
         self._missing.update(rows[scores >= self._calibration.lowest_usual], self.n_records)
         if self.learning:
-            known &= self._learn_usual(rows, measures[:, 0], block)
+            known &= self._learn_usual(rows, measures[:, 0], block, latest)
         self._calibrate(scores[known], measures[known, 0])
         if not first:
             self._ranking.update(measures[known])
@@ -317,7 +329,11 @@ class StreamScorer:
             self._densities.keep(usual)
 
     def _learn_usual(
-        self, rows: FloatArray, densities: FloatArray, block: BlockMaker
+        self,
+        rows: FloatArray,
+        densities: FloatArray,
+        block: BlockMaker,
+        latest: Measured | None,
     ) -> NDArray[np.bool_]:
         """Learn all but what the guard holds back, and say whose scores count as usual (m,)."""
         ascending = self._densities.ascending
@@ -325,7 +341,7 @@ class StreamScorer:
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
         parted = self._guard.part(rows, densities, ascending, self.n_records, room)
         before = self.learner.n_records_
-        self.learner.partial_fit(rows[parted.usual])
+        self.learner.partial_fit(rows[parted.usual], evaluation=latest)
         for start in range(0, len(parted.regime), self.batch_size):
             self.learner.partial_fit(parted.regime[start : start + self.batch_size])
         block.learned += self.learner.n_records_ - before

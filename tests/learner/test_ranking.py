@@ -15,7 +15,7 @@ MODEL = OSLRAU().partial_fit(ROWS[:2500], batch_size=256)
 
 def test_measures_are_the_density_and_distances_of_fields_alone_and_given_the_others():
     rows = ROWS[2500:]
-    measures = MODEL.measures(rows)
+    measures = MODEL.evaluate(rows).measures
     np.testing.assert_array_equal(measures[:, 0], MODEL.score_samples(rows))
     network = MODEL.network_
     mean, covariance = network.gaussian(network.background)
@@ -30,8 +30,8 @@ def test_measures_are_the_density_and_distances_of_fields_alone_and_given_the_ot
 
 
 def test_the_measures_of_a_row_do_not_depend_on_its_neighbours():
-    whole = MODEL.measures(ROWS[2500:])
-    pieces = [MODEL.measures(piece) for piece in np.split(ROWS[2500:], [1, 8, 45, 300])]
+    whole = MODEL.evaluate(ROWS[2500:]).measures
+    pieces = [MODEL.evaluate(piece).measures for piece in np.split(ROWS[2500:], [1, 8, 45, 300])]
     assert np.concatenate(pieces).tobytes() == whole.tobytes()
 
 
@@ -41,14 +41,14 @@ def test_without_a_background_fields_are_held_against_the_whole_mixture(d, compo
     rows = clusters(72, 2000, d)
     model = OSLRAU(background=False, n_init_components=components)
     model.partial_fit(rows, batch_size=256)
-    measures = model.measures(rows[:200])
+    measures = model.evaluate(rows[:200]).measures
     assert measures.shape == (200, 2)
     distance = np.abs((rows[:200] - rows.mean(axis=0)) / rows.std(axis=0)).sum(axis=1)
     np.testing.assert_allclose(-measures[:, 1], distance, rtol=0.1, atol=0.1)
 
 
 def test_a_row_without_a_value_is_as_usual_as_can_be():
-    assert MODEL.measures(np.full((1, D), np.nan)).tolist() == [[0.0, 0.0, 0.0]]
+    assert MODEL.evaluate(np.full((1, D), np.nan)).measures.tolist() == [[0.0, 0.0, 0.0]]
 
 
 def ranking(measures):
