@@ -12,7 +12,9 @@ import numpy as np
 
 from ._gaussian import LOG_2PI
 from ._jit import kernel
+from ._lanes import WIDTH, choose, fma, load, padded, spread, store
 from ._layout import FREE, LEAF, NIL, NODES_TOP, SUM, Array
+from ._math import log_positive
 
 SMALLEST_VARIANCE = 1e-30
 """Keeps densities finite when a leaf without a floor has seen one value only."""
@@ -42,7 +44,8 @@ def update_leaf(
     if m == 0:
         return
     n = max(nodes[i]["observed"], 1.0)
-    mean = (n * nodes[i]["mean"] + total) / (n + m)
+    share = 1.0 / (n + m)
+    mean = (n * nodes[i]["mean"] + total) * share
     shift = mean - nodes[i]["mean"]
     squares = n * (nodes[i]["variance"] + shift * shift)
     for t in range(lo, hi):
@@ -50,7 +53,7 @@ def update_leaf(
         if dx == dx:
             squares += dx * dx
     nodes[i]["mean"] = mean
-    nodes[i]["variance"] = squares / (n + m)
+    nodes[i]["variance"] = squares * share
     nodes[i]["observed"] += m
     refresh_leaf(i, nodes, variance_floor)
 
@@ -60,7 +63,7 @@ def refresh_leaf(i: int, nodes: Array, variance_floor: float) -> None:
     """Recompute what a univariate leaf's density needs from its variance."""
     variance = max(nodes[i]["variance"], variance_floor, SMALLEST_VARIANCE)
     nodes[i]["precision"] = 1.0 / variance
-    nodes[i]["log_norm"] = -0.5 * (LOG_2PI + math.log(variance))
+    nodes[i]["log_norm"] = -0.5 * (LOG_2PI + log_positive(variance))
 
 
 @kernel
@@ -82,28 +85,26 @@ def update_moments(
     says that no value is missing.
     """
     m = hi - lo
-    scratch = np.zeros((k + 2, k))
-    squares, shift, dx = scratch[:k], scratch[k], scratch[k + 1]
+    squares, shift = m, m + k
+    scratch = np.empty((m + k + 1, padded(max(k, 2))))
     for a in range(k):
-        variable, seen, total = scopes[scope + a], 0, 0.0
-        for t in range(lo, hi):
-            x = Z[variable, rows[t]]
-            if x == x:
-                seen += 1
-                total += x
-        if seen > 0:
-            n = stats[block + k + a]
-            mean = (n * stats[block + a] + total) / (n + seen)
-            shift[a] = mean - stats[block + a]
-            stats[block + a] = mean
+        before = stats[block + a]
+        stats[block + a] = centre(
+            stats, block + a, k, Z, scopes[scope + a], rows, lo, m, scratch, a
+        )
+        scratch[shift, a] = stats[block + a] - before
+    multiply_pairs(scratch, m, k)
     matrix = block + 2 * k
-    for t in range(lo, hi):
+    if complete and counts_alike(stats, block, k):
+        n = stats[block + k]
+        share = 1.0 / (n + m)
+        keep = n * share
         for a in range(k):
-            x = Z[scopes[scope + a], rows[t]]
-            dx[a] = x - stats[block + a] if x == x else 0.0
-        for a in range(k):
+            at, moved = matrix + a * k, scratch[shift, a]
             for b in range(a, k):
-                squares[a, b] += dx[a] * dx[b]
+                old = stats[at + b] + moved * scratch[shift, b]
+                stats[at + b] = keep * old + share * scratch[squares + a, b]
+        return
     for a in range(k):
         for b in range(a, k):
             n = stats[block + k + a] if a == b else stats[matrix + b * k + a]
@@ -113,8 +114,69 @@ def update_moments(
                 else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
             )
             at = matrix + a * k + b
-            total = n * (stats[at] + shift[a] * shift[b]) + squares[a, b]
+            old = n * (stats[at] + scratch[shift, a] * scratch[shift, b])
+            total = old + scratch[squares + a, b]
             stats[at] = total / (n + pairs) if n + pairs > 0 else 0.0
+
+
+@kernel
+def centre(
+    stats: Array,
+    at: int,
+    k: int,
+    Z: Array,
+    variable: int,
+    rows: Array,
+    lo: int,
+    m: int,
+    scratch: Array,
+    a: int,
+) -> float:
+    """Return the new mean of a variable, whose old one is ``stats[at]``.
+
+    Column ``a`` of ``scratch`` takes the distances of ``m`` values from it, 0 for missing ones.
+    """
+    seen, total = 0, 0.0
+    for t in range(m):
+        x = Z[variable, rows[lo + t]]
+        scratch[t, a] = x
+        if x == x:
+            seen += 1
+            total += x
+    mean: float = stats[at]
+    if seen > 0:
+        mean = (stats[at + k] * mean + total) / (stats[at + k] + seen)
+    for t in range(m):
+        dx = scratch[t, a] - mean
+        scratch[t, a] = choose(dx == dx, dx, 0.0)
+    return mean
+
+
+@kernel
+def multiply_pairs(scratch: Array, m: int, k: int) -> None:
+    """Fill the next ``k`` rows with X^T X of the first ``m``, (m, k), at and above the diagonal.
+
+    Variables lie side by side; what is left of the diagonal or beyond them means nothing.
+    """
+    for t in range(m):
+        scratch[t, k:] = 0.0
+    for b in range(0, k, WIDTH):
+        for a in range(min(b + WIDTH, k)):
+            total = spread(0.0)
+            for t in range(m):
+                total = fma(load(scratch, t, b), scratch[t, a], total)
+            store(scratch, m + a, b, total)
+
+
+@kernel
+def counts_alike(stats: Array, block: int, k: int) -> bool:
+    """Whether all variables and pairs of a block were observed as often."""
+    n, alike = stats[block + k], True
+    for a in range(k):
+        alike &= stats[block + k + a] == n
+        for b in range(a):
+            alike &= stats[block + 2 * k + a * k + b] == n
+    return alike
 
 
 @kernel

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._ordered import replace_ordered
+from ._ordered import excess_moments, ranks, replace_ordered
 
 FloatArray = NDArray[np.float64]
 
@@ -112,7 +113,7 @@ class Calibration(Recent):
         n = len(self.ascending)
         if n == 0:
             return np.full(len(score), np.nan)
-        rank = np.searchsorted(self.ascending, score, side="right")
+        rank = ranks(self.ascending, score, True)
         p_value = np.asarray((1.0 + rank) / (n + 1.0), np.float64)
         beyond = rank < TRUSTED_RANK
         if self._tail is None or not beyond.any():
@@ -132,12 +133,8 @@ def fit_tail(ascending: FloatArray) -> Tail | None:
     n = int(TAIL_SHARE * len(ascending))
     if n < FEWEST_IN_TAIL:
         return None
-    threshold = float(ascending[n])
-    excess = threshold - ascending[:n]
-    mean = float(excess.sum()) / n
-    if mean <= 0.0 or not np.isfinite(mean):
+    mean, weighted = excess_moments(ascending, n)
+    if mean <= 0.0 or not math.isfinite(mean):
         return None
-    survival = (np.arange(n) + 0.35) / n
-    weighted = float((survival * excess).sum()) / n
     shape = min(max(2.0 - mean / (mean - 2.0 * weighted), 0.0), LARGEST_SHAPE)
-    return Tail(threshold, shape, mean * (1.0 - shape))
+    return Tail(float(ascending[n]), shape, mean * (1.0 - shape))

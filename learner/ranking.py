@@ -82,15 +82,15 @@ class Ranking:
         if m == 0:
             return
         columns = np.ascontiguousarray(measures.T)
-        level = np.sort(columns)[:, m // 2]
+        level = np.partition(columns, m // 2)[:, m // 2]
         distance = np.abs(columns - level[:, None])
         if self.n == 0:
             self.level, self.spread = level, np.ones(len(level))
             farthest = FIRST_FARTHEST * np.quantile(distance, 0.9, axis=1)
+            farthest[farthest == 0] = np.inf
         else:
             farthest = FARTHEST * self.spread
-        farthest = np.where(farthest > 0, farthest, np.inf)
-        spread = np.minimum(distance, farthest[:, None]).mean(axis=1)
+        spread = np.minimum(distance, farthest[:, None]).sum(axis=1) / m
         self.n += m
         share = min(1.0, max(2.0 * m / self.n, m / MEMORY))
         self.level = self.level + share * (level - self.level)
