@@ -131,7 +131,7 @@ class Settings(Section):
     web_port: int = setting(6066, integer(1, 65535))
     session_timeout: float = setting(10.0, number(0, 1800))
     commit_interval: float = setting(1.0, number(0, 3600))
-    max_poll_records: int = setting(1024, integer(1, 100_000))
+    max_poll_records: int = setting(4096, integer(1, 100_000))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     log_format: str = setting("readable", choice("readable", "json"))
     learner: LearnerSettings = field(default_factory=LearnerSettings)

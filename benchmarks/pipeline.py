@@ -52,9 +52,9 @@ it is measured on. It saw smaller networks then, which is to its favour."""
 READERS_TEXT = """\
 *Small networks* are those of `max_nodes = 1070`, about 1,000 leaves. *Exactly once* is the worker
 with that delivery, by its own count of records. The bare loop is `getmany`, the same work,
-`send_batch`. Quix Streams hands records to a `BatchingSink`, which scores up to 1024 at a time and
-produces each score. The stock agent takes up to 1024 events with `take_events` and awaits `send`
-for each score. *Ratio* is records per CPU-second in units of the stock agent's."""
+`send_batch`. Quix Streams hands records to a `BatchingSink`, which scores them and produces each
+score. The stock agent takes events with `take_events` and awaits `send` for each score. All take up
+to 4096 records at a time. *Ratio* is records per CPU-second in units of the stock agent's."""
 
 STAGES_TEXT = """\
 CPU microseconds per record of the workers. Decode, score and learn are what `oslrau_stage_seconds`

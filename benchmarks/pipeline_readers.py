@@ -22,8 +22,8 @@ from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.learner import compile_kernels
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record
 
-TAKE = 1024
-_BATCH_BYTES = 2**19  # the worker's
+TAKE = 4096
+_BATCH_BYTES = 2**20  # takes as many scores
 
 
 class Pipelines(dict[int, PartitionPipeline]):
