@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from operator import attrgetter
+from operator import attrgetter, ge, lt
 from time import perf_counter
 from typing import Self
 
@@ -25,6 +25,7 @@ from faust_oslrau.topics import (
     encode_anomaly,
     encode_drift,
     encode_scores,
+    out_messages,
 )
 
 from .settings import Settings
@@ -141,20 +142,21 @@ class PartitionPipeline:
         ValueError
             The offsets are not ascending from `next_offset`; nothing has been learned.
         """
-        self._check_order(records)
+        offsets = [record.offset for record in records]
+        self._check_order(offsets)
         seconds = dict.fromkeys(STAGES, 0.0)
         with _timed(seconds, "decode"):
             decoded = self._decoder.decode([record.value for record in records])
         scored = self._score(decoded.rows)
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
-            valid = [records[i] for i in decoded.positions]
+            valid = [records[i] for i in decoded.positions] if decoded.rejected else records
             timestamps = [record.timestamp for record in valid]
             scores, anomalies = self._encode(valid, timestamps, scored)
             events = self._events(valid, scored)
             dead_letters = self._dead_letters(records, decoded)
-        if records:
-            self.next_offset = records[-1].offset + 1
+        if offsets:
+            self.next_offset = offsets[-1] + 1
         return ProcessedBlock(
             scores,
             anomalies,
@@ -176,15 +178,14 @@ class PartitionPipeline:
             return Counter({Skipped.FAR: scored.held_back})
         return Counter({Skipped.FROZEN: len(scored.log_likelihood)})
 
-    def _check_order(self, records: Sequence[KafkaRecord]) -> None:
-        expected = 0 if self.next_offset is None else self.next_offset
-        for record in records:
-            if record.offset < expected:
-                raise ValueError(
-                    f"{self.topic} {self.partition}: expected offset {expected} or a later one, "
-                    f"got {record.offset}"
-                )
-            expected = record.offset + 1
+    def _check_order(self, offsets: list[int]) -> None:
+        before = [(self.next_offset or 0) - 1, *offsets[:-1]]
+        if not all(map(lt, before, offsets)):
+            last, offset = next(pair for pair in zip(before, offsets, strict=True) if ge(*pair))
+            raise ValueError(
+                f"{self.topic} {self.partition}: expected offset {last + 1} or a later one, "
+                f"got {offset}"
+            )
 
     def _score(self, rows: NDArray[np.float64]) -> ScoredBlock:
         if self.scorer is None:
@@ -196,18 +197,11 @@ class PartitionPipeline:
     def _encode(
         self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
     ) -> tuple[list[OutMessage], list[OutMessage]]:
+        offsets = [record.offset for record in records]
         texts = encode_scores(
-            self.topic,
-            self.partition,
-            [record.offset for record in records],
-            timestamps,
-            scored,
-            self.fields or (),
+            self.topic, self.partition, offsets, timestamps, scored, self.fields or ()
         )
-        scores = [
-            OutMessage(record.offset, record.key, text, record.timestamp)
-            for record, text in zip(records, texts, strict=True)
-        ]
+        scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
         anomalies = [
             scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
             for i in np.flatnonzero(scored.is_anomaly).tolist()

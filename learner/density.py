@@ -78,8 +78,8 @@ class NetworkDensity:
 
     def evaluate(self, X: ArrayLike) -> Evaluation:
         """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
-        rows = self._check(X)
-        network, Z, jacobian = self._query(rows)
+        network, rows = self._fitted(), self._check(X)
+        Z, jacobian = self._scaling.apply(rows)
         log_density, values = network.evaluate(Z)
         measures = [log_density - jacobian, *(-total for total in deviations(network, Z))]
         return Evaluation(np.column_stack(measures), rows, Z, values, network, self.n_records_)

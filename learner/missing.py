@@ -77,12 +77,11 @@ class Missing:
         ``level`` (k,) are the usual ones of complete records, ``measure`` gives those of any.
         """
         missing = np.isnan(rows)
-        incomplete = np.flatnonzero(missing.any(axis=1))
-        if len(incomplete) == 0 or len(self.rows) == 0:
+        if not missing.any() or len(self.rows) == 0:
             return measures
         result = measures.copy()
         d = rows.shape[1]
-        for i in incomplete.tolist():
+        for i in np.flatnonzero(missing.any(axis=1)).tolist():
             observed = d - int(np.count_nonzero(missing[i]))
             spread = min(math.sqrt(d / observed), WIDEST) if observed else 1.0
             loss = self._loss(missing[i], measure)

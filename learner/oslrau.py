@@ -357,7 +357,7 @@ class OSLRAU(NetworkDensity):
             np.inf if self.memory is None else float(self.memory),
             float(self.variance_floor),
         )
-        complete = not np.isnan(Z).any()
+        complete = values is not None or not np.isnan(Z).any()
         done = 0
         while done < Z.shape[1]:
             evaluated = values is not None

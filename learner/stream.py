@@ -307,12 +307,15 @@ class StreamScorer:
         if first:
             self._ranking.update(measures[known])
         scores = self._ranking.score(measures)
-        self._missing.update(rows[scores >= self._calibration.lowest_usual], self.n_records)
+        usual = scores >= self._calibration.lowest_usual
+        self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
             known &= self._learn_usual(rows, measures[:, 0], block, latest)
-        self._calibrate(scores[known], measures[known, 0])
+        if not known.all():
+            scores, measures = scores[known], measures[known]
+        self._calibrate(scores, measures[:, 0])
         if not first:
-            self._ranking.update(measures[known])
+            self._ranking.update(measures)
         self._pending, self._pending_measures = [], []
         self._next_batch = min(2 * self._next_batch, self.batch_size)
         self._until_boundary = self._next_batch
@@ -341,7 +344,7 @@ class StreamScorer:
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
         parted = self._guard.part(rows, densities, ascending, self.n_records, room)
         before = self.learner.n_records_
-        self.learner.partial_fit(rows[parted.usual], evaluation=latest)
+        self.learner.partial_fit(rows.compress(parted.usual, axis=0), evaluation=latest)
         for start in range(0, len(parted.regime), self.batch_size):
             self.learner.partial_fit(parted.regime[start : start + self.batch_size])
         block.learned += self.learner.n_records_ - before

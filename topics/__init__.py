@@ -3,7 +3,7 @@
 from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes
 from .features import DecodedBlock, FeatureDecoder
-from .records import KafkaRecord, OutMessage, Record
+from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
 
@@ -21,4 +21,5 @@ __all__ = [
     "encode_drift",
     "encode_scores",
     "message_bytes",
+    "out_messages",
 ]

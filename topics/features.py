@@ -20,8 +20,8 @@ MAX_AUTO_FIELDS = 1024
 _TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
 
 _NAN = float("nan")
-# What the fast way raises for any odd record.
-_UNSERVED = (KeyError, TypeError, struct.error, orjson.JSONDecodeError)
+# What the fast way raises for any odd document.
+_UNSERVED = (KeyError, TypeError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +71,26 @@ class FeatureDecoder:
         if self.fields is None:
             return DecodedBlock(np.empty((0, 0)), [], rejected)
         packed: list[bytes] = []
-        positions: list[int] = []
         # One loop without calls of our own: for most records this is all there is to do.
         loads, get, pack, limit = orjson.loads, self._get, self._pack, self._max_bytes
-        for position in range(len(rejected), len(values)):
-            value, document = values[position], None
+        for value in values[len(rejected) :]:
+            row: bytes | Rejection
             try:
-                if len(value) <= limit:  # type: ignore[arg-type]  # None is caught below
-                    document = loads(value)  # type: ignore[arg-type]
+                if value is None or len(value) > limit:
+                    raise ValueError
+                document = loads(value)
                 packed.append(pack(*get(document)))
+                continue
+            except ValueError:  # orjson's are such
+                row = reject_value(value, limit)
             except _UNSERVED:
                 row = self._odd_row(document, value)
-                if isinstance(row, Rejection):
-                    rejected.append((position, row))
-                    continue
+            if isinstance(row, Rejection):
+                rejected.append((len(packed) + len(rejected), row))
+            else:
                 packed.append(row)
-            positions.append(position)
+        bad = {position for position, _ in rejected}
+        positions = [position for position in range(len(values)) if position not in bad]
         return self._within_bounds(DecodedBlock(self._matrix(packed), positions, rejected))
 
     def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
@@ -157,4 +161,4 @@ class FeatureDecoder:
 
     def _matrix(self, packed: list[bytes]) -> NDArray[np.float64]:
         grouped = np.frombuffer(b"".join(packed)).reshape(-1, len(self._packed))
-        return np.ascontiguousarray(grouped[:, self._order])
+        return grouped.take(self._order, axis=1)
