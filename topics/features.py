@@ -12,7 +12,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from .fields import find, is_number, numeric_fields, parent_of, tuple_getter
+from .fields import find, is_number, numeric_fields, parent_of
+from .readers import record_reader
 from .rejections import Reason, Rejection, reject_field, reject_range, reject_value
 
 # A row of k numbers costs the learner k * k; more are hardly meant, rather a list in disguise.
@@ -20,8 +21,8 @@ MAX_AUTO_FIELDS = 1024
 _TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
 
 _NAN = float("nan")
-# What the fast way raises for any odd document.
-_UNSERVED = (KeyError, TypeError, struct.error)
+# What a reader raises for a record that it does not serve.
+_UNSERVED = (ValueError, KeyError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class FeatureDecoder:
 
     A record is valid where it is a JSON object of at most `max_bytes` bytes in which every chosen
     field is a number, a boolean (0 or 1), null or absent, and at least one is a number. Numbers
-    of a field in ``bounds`` have to be greater than its bound.
+    of a field in ``bounds`` have to be greater than its bound. A number beyond the range of a
+    double makes a record invalid; where no chosen name has a dot, only in a chosen field.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class FeatureDecoder:
         # Packed with neighbours of one parent object together; `_order` puts the columns right.
         self._packed = tuple(sorted(fields, key=parent_of))
         self._order = [self._packed.index(field) for field in fields]
-        self._get = tuple_getter(self._packed)
+        self._reader = record_reader(self._packed)
         self._pack = struct.Struct(f"={len(fields)}d").pack
 
     def decode(self, values: Sequence[bytes | None]) -> DecodedBlock:
@@ -72,19 +74,21 @@ class FeatureDecoder:
             return DecodedBlock(np.empty((0, 0)), [], rejected)
         packed: list[bytes] = []
         # One loop without calls of our own: for most records this is all there is to do.
-        loads, get, pack, limit = orjson.loads, self._get, self._pack, self._max_bytes
+        (parse, get), pack, limit = self._reader, self._pack, self._max_bytes
         for value in values[len(rejected) :]:
             row: bytes | Rejection
             try:
                 if value is None or len(value) > limit:
                     raise ValueError
-                document = loads(value)
-                packed.append(pack(*get(document)))
+                if not value.isascii():
+                    value.decode()  # for a reader that does not look whether all of it is text
+                contents = get(parse(value))
+                packed.append(pack(*contents))
                 continue
-            except ValueError:  # orjson's are such
-                row = reject_value(value, limit)
+            except struct.error:
+                row = self._row(contents)
             except _UNSERVED:
-                row = self._odd_row(document, value)
+                row = self._odd_row(value)
             if isinstance(row, Rejection):
                 rejected.append((len(packed) + len(rejected), row))
             else:
@@ -139,11 +143,17 @@ class FeatureDecoder:
         except orjson.JSONDecodeError:
             return None
 
-    def _odd_row(self, document: Any, value: bytes | None) -> bytes | Rejection:
+    def _odd_row(self, value: bytes | None) -> bytes | Rejection:
+        document = self._document(value)
         if not isinstance(document, dict):
             return reject_value(value, self._max_bytes)
         # The usual odd record lacks a plain field: this way of writing it is twice as fast.
-        contents = [document[f] if f in document else find(document, f) for f in self._packed]
+        return self._row(
+            [document[f] if f in document else find(document, f) for f in self._packed]
+        )
+
+    def _row(self, contents: Sequence[Any]) -> bytes | Rejection:
+        """Return the row of contents of which some are no numbers, None where absent."""
         try:
             row = self._pack(*[_NAN if content is None else content for content in contents])
         except struct.error:
@@ -152,7 +162,7 @@ class FeatureDecoder:
             return Rejection(Reason.NO_FEATURES, "expected a chosen field, all are missing")
         return row
 
-    def _reject_non_number(self, contents: list[Any]) -> Rejection:
+    def _reject_non_number(self, contents: Sequence[Any]) -> Rejection:
         return next(
             reject_field(field, content)
             for field, content in zip(self._packed, contents, strict=True)

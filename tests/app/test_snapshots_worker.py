@@ -19,7 +19,7 @@ from faust_oslrau.app.transactions import Producers
 pytestmark = pytest.mark.real_kafka
 
 # Snapshots every few hundred records.
-_OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500}
+_OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "max_poll_records": 500}
 
 
 @pytest.fixture(params=["topic", "folder"])
