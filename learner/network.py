@@ -213,7 +213,7 @@ class Network:
         result = np.empty(Z.shape[1])
         order, n_nodes = alike_together(Z), int(self.header[NODES_TOP])
         rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
-        values = np.empty((len(self.nodes), padded(rows)))
+        values = np.empty((n_nodes, padded(rows)))
         log_densities(
             self.header, self.nodes, self.edges, self.scopes, self.stats,
             np.ascontiguousarray(Z[:, order]), values, result,
