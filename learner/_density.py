@@ -188,9 +188,9 @@ def multiply(
     constant = 0.0
     for c in range(n):
         constant += forms[3 * c + 2]
-    r = 0
-    while complete and n == n_children and r + 2 * WIDTH <= m:
-        # two at a time wait for each other's operations less
+    # two lanes at a time, where that is simple, as one alone waits for its own operations
+    pairs = m // (2 * WIDTH) if complete and n == n_children else 0
+    for r in range(0, pairs * 2 * WIDTH, 2 * WIDTH):
         first, second = spread(0.0), spread(0.0)
         for c in range(n):
             v, mean, factor = factors[c], forms[3 * c], forms[3 * c + 1]
@@ -198,8 +198,7 @@ def multiply(
             first, second = fma(factor * dx, dx, first), fma(factor * dy, dy, second)
         store(values, i, r, first + constant)
         store(values, i, r + WIDTH, second + constant)
-        r += 2 * WIDTH
-    for r in range(r, m, WIDTH):
+    for r in range(pairs * 2 * WIDTH, m, WIDTH):
         total, log_norm = spread(0.0), spread(constant)
         if complete:
             for c in range(n):

@@ -32,12 +32,13 @@ def smaller(a: Value, b: Value) -> Value:
 
 @kernel
 def exp_bounded(x: Value) -> Value:
-    """e**x to within a share of 3e-15, beyond 60 of 1e-13, but not less than e**LEAST_EXPONENT.
+    """e**x to within a share of 2e-12, but not less than e**LEAST_EXPONENT.
 
     For x up to 700; nothing looks at what is beyond.
 
-    x = k ln 2 + t with t at most ln(2) / 2 in size, and the polynomial of degree 10 with 1 + t
-    at its start that comes nearest to e**t (Remez).
+    x = k ln 2 + t with t at most ln(2) / 2 in size, and the polynomial of degree 8 with 1 + t
+    at its start that comes nearest to e**t (Remez). Each sum of a network adds 2e-12 nats to
+    the error of a log-density at the most; two degrees more would cost a tenth of the time.
     """
     x = larger(x, LEAST_EXPONENT)
     shifted = fma(x, LOG2_E, INTEGER_SHIFT)
@@ -45,30 +46,25 @@ def exp_bounded(x: Value) -> Value:
     # in two halves, which wait for each other less than one long chain
     t2 = t * t
     t4 = t2 * t2
-    low = fma(fma(t, 0.16666666666611513, 0.49999999999998324), t2, 1.0 + t)
-    middle = fma(t, 0.0083333333708921, 0.04166666666813741)
-    middle = fma(fma(t, 0.00019841185203057628, 0.0013888888516073422), t2, middle)
-    high = fma(t, 2.763500604211804e-06, 2.480193177991432e-05)
-    high = fma(t2, 2.7476808436201135e-07, high)
-    return times_power(fma(fma(high, t4, middle), t4, low), shifted)
+    low = fma(fma(t, 0.16666666784441816, 0.5000000000426807), t2, 1.0 + t)
+    high = fma(t, 0.008333281808088011, 0.04166666440508899)
+    high = fma(fma(t, 0.00019908938941540634, 0.0013889197128820576), t2, high)
+    high = fma(t4, 2.4708289322360437e-05, high)
+    return times_power(fma(high, t4, low), shifted)
 
 
 @kernel
 def log_positive(x: Value) -> Value:
-    """Natural logarithm of a normal x > 0, to within two units in the last place.
+    """Natural logarithm of a normal x > 0, to within a share of 4e-14.
 
     x = 2**k m with m from sqrt(1/2) to sqrt(2), and log m = 2 artanh s = 2 s + 2 s z p(z) with
-    s = (m - 1) / (m + 1), z = s**2 and the nearest polynomial of degree 6 (Remez).
+    s = (m - 1) / (m + 1), z = s**2 and the nearest polynomial of degree 4 (Remez).
     """
     k, m = split(x)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
     z2 = z * z
-    low = fma(fma(z, 0.142857143712372, 0.1999999999970716), z, 0.3333333333333367)
-    high = fma(
-        fma(z, 0.07398052064609066, 0.07657017977820958),
-        z2,
-        fma(z, 0.09091782431250174, 0.11111099281776277),
-    )
-    p = fma(high, z2 * z, low)
+    low = fma(z, 0.19999997811269254, 0.33333333337899956)
+    high = fma(z, 0.11088097149205207, 0.14286054526091646)
+    p = fma(fma(z2, 0.09792027924340548, high), z2, low)
     return fma(k, LN2_HIGH, 2.0 * s + fma(2.0 * s, z * p, k * LN2_LOW))
