@@ -28,6 +28,13 @@ many that it is seldom."""
 GROUP = 8
 """Children of a sum that are added at a time."""
 
+NOTHING = -38.0
+"""Logarithm of a share that added to a number leaves it as it is: less than 2**-54."""
+
+FEW = 2
+"""Variables up to which much of a mixture is nothing to rows side by side, once these are alike:
+enough that it is worth a look."""
+
 
 @kernel
 def list_nodes(root: int, nodes: Array, edges: Array, result: Array, stack: Array) -> int:
@@ -262,22 +269,27 @@ def evaluate_sum(
     """Log of the weighted mean of the children's densities.
 
     Takes ``GROUP`` children at a time, which ``children`` and ``weights`` list. The first row of
-    ``scratch`` holds totals in between.
+    ``scratch`` holds totals in between. Where there are more children, and few variables, those
+    that change no bit of rows side by side are passed over: a total is never below the least
+    weight.
     """
     aligned_stack()
-    total = 0.0
+    total, least, limit = 0.0, np.inf, -np.inf
     edge, first = nodes[i]["first_edge"], True
     while edge != NIL:
-        n = 0
+        n, most = 0, 0.0
         while edge != NIL and n < GROUP:
             children[n], weights[n] = edges[edge]["child"], edges[edge]["weight"]
             if nodes[children[n]]["kind"] == LEAF:
                 evaluate_leaf(children[n], nodes, Z, m, values)
             total += weights[n]
+            least, most = min(least, weights[n]), max(most, weights[n])
             n += 1
             edge = edges[edge]["next"]
+        if nodes[i]["n_children"] > GROUP and nodes[i]["n_scope"] <= FEW:
+            limit = NOTHING + log_positive(least / most)
         share = 1.0 / total if edge == NIL else 0.0
-        add_children(i, n, children, weights, first, share, m, values, scratch)
+        add_children(i, n, children, weights, first, limit, share, m, values, scratch)
         first = False
 
 
@@ -288,6 +300,7 @@ def add_children(
     children: Array,
     weights: Array,
     first: bool,
+    limit: float,
     share: float,
     m: int,
     values: Array,
@@ -296,7 +309,8 @@ def add_children(
     """Add children to a sum, whose row of ``values`` is the log-density it is measured by so far.
 
     The first row of ``totals`` is the weighted sum of the densities as multiples of that one.
-    With the last children ``share`` turns it into the mean; it is 0 before.
+    A log-density below it by ``limit`` is nothing. With the last children ``share`` turns the sum
+    into the mean; it is 0 before.
     """
     for r in range(0, m, WIDTH):
         if first:
@@ -305,6 +319,8 @@ def add_children(
             reference, total = load(values, i, r), load(totals, 0, r)
         for c in range(1 if first else 0, n):
             value = load(values, children[c], r)
+            if limit > -np.inf and every(value - reference < limit):
+                continue
             reference, total = add_term(reference, total, weights[c], value)
         if share > 0.0:
             reference = reference + log_positive(total * share)

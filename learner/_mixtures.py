@@ -7,9 +7,9 @@ asked for, means and variances, d rows each.
 
 from __future__ import annotations
 
-from ._density import add_term
+from ._density import FEW, NOTHING, add_term
 from ._jit import kernel
-from ._lanes import Value, choose, fma, load, store
+from ._lanes import Value, choose, every, fma, load, store
 from ._layout import Array
 from ._math import exp_bounded, larger, smaller
 
@@ -43,6 +43,8 @@ def add_component(
     """
     reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
     if len(mixtures) == MEAN * d:
+        if d <= FEW and every(log_weight - reference < NOTHING):  # a total is never below 1
+            return
         reference, total = add_term(reference, total, 1.0, log_weight)
     else:
         mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)

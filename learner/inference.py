@@ -12,7 +12,7 @@ from ._deviations import sum_deviations, sum_residuals
 from ._layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import leave_one_out
 from ._mixtures import REFERENCE, TOTAL, VARIANCE
-from .network import Network, alike_together, rows_per_block
+from .network import Network, neighbours_together, rows_per_block
 
 FloatArray = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def contributions(network: Network, Z: FloatArray) -> FloatArray:
 def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
     result = np.empty((fields, *Z.shape))
-    order, n_nodes = alike_together(Z), int(network.header[NODES_TOP])
+    order, n_nodes = neighbours_together(Z), int(network.header[NODES_TOP])
     Z = np.ascontiguousarray(Z[:, order])
     rows, live = max(1, min(Z.shape[1], rows_per_block(n_nodes))), network.live
     # the way down takes lanes, even for one row

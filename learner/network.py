@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._density import list_nodes, log_densities
+from ._density import FEW, list_nodes, log_densities
 from ._lanes import padded
 from ._layout import (
     BACKGROUND,
@@ -66,6 +66,14 @@ def alike_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
     if Z.shape[1] > 1 and missing.any():
         return np.lexsort(np.packbits(missing, axis=0))
     return slice(None)
+
+
+def neighbours_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
+    """Order of the columns of ``Z`` (d, m) in which those side by side are more or less alike."""
+    order = alike_together(Z)
+    if isinstance(order, slice) and len(Z) <= FEW:
+        return np.argsort(Z[0])
+    return order
 
 
 class Network:
@@ -201,7 +209,7 @@ class Network:
 
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
-        return self.evaluate(Z)[0]
+        return self._evaluate(Z, neighbours_together(Z))[0]
 
     def evaluate(
         self, Z: NDArray[np.float64]
@@ -210,8 +218,13 @@ class Network:
 
         The latter only where all columns fit into one block and none lacks a value.
         """
-        result = np.empty(Z.shape[1])
-        order, n_nodes = alike_together(Z), int(self.header[NODES_TOP])
+        return self._evaluate(Z, alike_together(Z))
+
+    def _evaluate(
+        self, Z: NDArray[np.float64], order: NDArray[np.intp] | slice
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Do so in another order of the columns; what is returned keeps theirs."""
+        result, n_nodes = np.empty(Z.shape[1]), int(self.header[NODES_TOP])
         rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
         values = np.empty((n_nodes, padded(rows)))
         log_densities(

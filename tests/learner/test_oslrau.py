@@ -95,6 +95,20 @@ def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(cuts, order):
     assert model.score_samples(X[7:8])[0] == whole[7]
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_components_that_are_passed_over_change_no_bit(d):
+    rng = np.random.default_rng(d)
+    rows = 10.0 * rng.normal(size=(40, d))[rng.integers(40, size=3000)]
+    model = OSLRAU(max_leaf_vars=0, n_init_components=40).partial_fit(
+        rows + 0.1 * rng.normal(size=rows.shape), batch_size=100
+    )
+    asked = np.concatenate([rows[:150], 30.0 * rng.normal(size=(50, d))])
+    alone = [model.score_samples(row[None]) for row in asked]
+    assert model.score_samples(asked).tobytes() == np.concatenate(alone).tobytes()
+    alone = [model.contributions(row[None]) for row in asked]
+    assert model.contributions(asked).tobytes() == np.concatenate(alone).tobytes()
+
+
 def test_units_change_the_log_density_by_their_logarithm():
     X = clusters(6, 1000, 3)
     units = np.array([2.0**-30, 1.0, 2.0**30])  # powers of two, which round nothing
