@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable
-from operator import itemgetter
 
 import numpy as np
 import orjson
@@ -20,6 +19,7 @@ from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.partition import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
+from faust_oslrau.topics.readers import record_reader
 
 from .pipeline_topic import FIELDS, rows
 from .plan import Plan
@@ -33,9 +33,9 @@ _HELD = 16_384
 
 TEXT = f"""\
 CPU microseconds per record of one thread, the best of {_REPEATS} chunks of {_CHUNK:,} rows of the
-pipeline benchmark: what aiokafka and orjson take for a record with nothing of this project around
-them. *Their sum* is a floor for the plumbing of any worker that is built on them: sockets, the
-event loop and Faust's work for each batch come on top, and whatever is done with a record."""
+pipeline benchmark: what aiokafka, msgspec and orjson take for a record with nothing of this project
+around them. *Their sum* is a floor for the plumbing of any worker that is built on them: sockets,
+the event loop and Faust's work for each batch come on top, and whatever is done with a record."""
 
 HELD_TEXT = """\
 A partition with {nodes:,} nodes adds a snapshot of {snapshot_bytes:,} bytes to the store every time
@@ -43,7 +43,7 @@ that one is due, and {series} series to the page of metrics."""
 
 
 def run(plan: Plan) -> None:
-    """What a record costs in aiokafka and orjson alone, and what a partition holds."""
+    """What a record costs in the libraries alone, and what a partition holds."""
     values = next(rows(0, _CHUNK))
     floor = library_us(values)
     total = sum(floor.values())
@@ -60,10 +60,10 @@ def library_us(values: list[bytes]) -> dict[str, float]:
     """Return microseconds per record by what is done with it."""
     data = packed(values)
     scores = [orjson.dumps(dict.fromkeys(FIELDS[:9], 0.123456)) for _ in values]
-    get, pack = itemgetter(*FIELDS), struct.Struct(f"={len(FIELDS)}d").pack
+    (parse, get), pack = record_reader(FIELDS), struct.Struct(f"={len(FIELDS)}d").pack
     parts: dict[str, Callable[[], object]] = {
         "fetched bytes to records (aiokafka)": lambda: unpacked(data),
-        "JSON to numbers (orjson)": lambda: [pack(*get(orjson.loads(value))) for value in values],
+        "JSON to numbers (msgspec)": lambda: [pack(*get(parse(value))) for value in values],
         "numbers to JSON (orjson)": lambda: texts(len(values)),
         "messages to bytes (aiokafka)": lambda: packed(scores),
     }

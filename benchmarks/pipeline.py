@@ -60,9 +60,9 @@ STAGES_TEXT = """\
 CPU microseconds per record of the workers. Decode, score and learn are what `oslrau_stage_seconds`
 says when its clock is the CPU clock of the computing thread. *The rest* is what remains of all
 CPU: fetch, Faust, encoding and sending scores, metrics, commits. *Plumbing* is decode and the
-rest. *The floor* is what aiokafka and orjson take for a record with nothing around them (`python
--m benchmarks floor`), {floor:.1f} µs while the readers ran, the median: it tells how fast the
-machine was."""
+rest. *The floor* is what aiokafka, msgspec and orjson take for a record with nothing around them
+(`python -m benchmarks floor`), {floor:.1f} µs while the readers ran, the median: it tells how fast
+the machine was."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ def table_row(usage: Usage, stock: Usage) -> dict[str, str]:
 
 def environment() -> str:
     """Name the processor and the versions that figures depend on."""
-    names = ("faust-streaming", "aiokafka", "orjson", "numpy", "numba")
+    names = ("faust-streaming", "aiokafka", "msgspec", "orjson", "numpy", "numba")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     return f"{processor()}, Python {platform.python_version()}, {versions}."
 
