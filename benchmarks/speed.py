@@ -60,13 +60,14 @@ vector instructions. *Multiple* is the cost in units of the latter; a network ha
 for several leaves, so that less than 1 is possible. *Rows* is the mini-batch when learning, and
 what one call is given when scoring. Learning includes scoring the mini-batch and growing the
 network. *Scorings* is the cost in units of scoring the same complete records. *Contributions* are
--log p(x_i | the other fields) of all fields, by one pass up and one down; without the one down they
-would take one scoring more than there are variables. *A field missing* is another one in each
-record. *Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the same clusters, with leaves
-of one and of several variables. *Least* is what the network's operations take in bare loops on the
-nearest cache: a multiply-add for each leaf, an exponential for each child of a weighted sum but the
-first, a logarithm for each sum. Products, first children and the way to memory come on top. Runs on
-data sets learn folds 2 to 10."""
+-log p(x_i | the other fields) of all fields, by one pass up and one down; *of evaluations* is their
+share of the time that one evaluation more than there are variables would take instead: of the
+records, and of the records without each field. *A field missing* is another one in each record.
+*Default* is `OSLRAU()` after {DEFAULT_RECORDS:,} records of the same clusters, with leaves of one
+and of several variables. *Least* is what the network's operations take in bare loops on the nearest
+cache: a multiply-add for each leaf, an exponential for each child of a weighted sum but the first,
+a logarithm for each sum. Products, first children and the way to memory come on top. Runs on data
+sets learn folds 2 to 10."""
 
 
 Query = Callable[[Array], object]
@@ -84,6 +85,7 @@ class Cost(NamedTuple):
     library_bare_ns: float
     points_per_second: float
     scorings: float | None = None
+    of_evaluations: float | None = None
     least_ns: float | None = None
 
 
@@ -132,7 +134,7 @@ def costs_of(leaves: int, d: int, scored: Sequence[int], learned: Sequence[int])
     for rows in scored:
         cost = scoring_cost("score", model.score_samples, X, rows, n_leaves(model))
         yield cost._replace(least_ns=least_ns(model))
-    yield in_scorings(model, "contributions", model.contributions, X)
+    yield contributions_cost("contributions", model, X)
     for rows in learned:
         yield learning_cost("learn", model, [X[:256] if rows == 1 else X], rows)
 
@@ -145,7 +147,7 @@ def default_costs() -> Iterator[Cost]:
         lacking = X.copy()
         lacking[np.arange(len(X)), np.arange(len(X)) % d] = np.nan
         yield scoring_cost("default: score", model.score_samples, X, len(X), n_leaves(model))
-        yield in_scorings(model, "default: contributions", model.contributions, X)
+        yield contributions_cost("default: contributions", model, X)
         yield in_scorings(model, "default: score, a field missing", model.score_samples, X, lacking)
 
 
@@ -164,6 +166,20 @@ def in_scorings(
     costs, scores = zip(*turns, strict=True)
     cost = min(costs, key=lambda cost: cost.ns)
     return cost._replace(scorings=cost.ns / min(score.ns for score in scores))
+
+
+def contributions_cost(name: str, model: OSLRAU, X: Array) -> Cost:
+    """Time contributions beside scoring, and beside evaluations without one field after another."""
+    cost = in_scorings(model, name, model.contributions, X)
+
+    def evaluate() -> None:
+        model.score_samples(X)
+        for field in range(X.shape[1]):
+            lacking = X.copy()
+            lacking[:, field] = np.nan
+            model.score_samples(lacking)
+
+    return cost._replace(of_evaluations=len(X) / cost.points_per_second / quickest(evaluate))
 
 
 def scoring_cost(name: str, query: Query, X: Array, rows: int, leaves: int) -> Cost:
@@ -285,5 +301,6 @@ def table_row(cost: Cost) -> dict[str, object]:
         "multiple": f"{cost.ns / cost.bare_ns:.2f}",
         "least, ns": "" if cost.least_ns is None else f"{cost.least_ns:.2f}",
         "scorings": "" if cost.scorings is None else f"{cost.scorings:.1f}",
+        "of evaluations": "" if cost.of_evaluations is None else f"{cost.of_evaluations:.2f}",
         "points/s": f"{cost.points_per_second:,.0f}",
     }

@@ -310,7 +310,7 @@ def add_children(
 
     The first row of ``totals`` is the weighted sum of the densities as multiples of that one.
     A log-density below it by ``limit`` is nothing. With the last children ``share`` turns the sum
-    into the mean; it is 0 before.
+    into the mean, whose logarithm completes the row of ``values``; it is 0 before.
     """
     for r in range(0, m, WIDTH):
         if first:
@@ -322,11 +322,13 @@ def add_children(
             if limit > -np.inf and every(value - reference < limit):
                 continue
             reference, total = add_term(reference, total, weights[c], value)
-        if share > 0.0:
-            reference = reference + log_positive(total * share)
-        else:
-            store(totals, 0, r, total)
+        store(totals, 0, r, total)
         store(values, i, r, reference)
+    if share > 0.0:
+        # a loop of its own, so that no logarithm waits for the exponentials before it
+        for r in range(0, m, WIDTH):
+            log_total = log_positive(load(totals, 0, r) * share)
+            store(values, i, r, load(values, i, r) + log_total)
 
 
 @kernel
