@@ -24,8 +24,11 @@ FloatArray = NDArray[np.float64]
 WIDEST_BACKGROUND = 128
 """Most variables of the background, whose cost grows with their square."""
 
-NO_BUDGET = 2**31 - 1
-"""Node budget of a model without one."""
+MOST_NODES = 2**31 - 1
+"""Node budget of a model without one, and the most that anything may be that nodes are made of."""
+
+MOST_RECORDS = 2**53
+"""Records that can be counted one by one."""
 
 
 class OSLRAU(NetworkDensity):
@@ -194,28 +197,22 @@ class OSLRAU(NetworkDensity):
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
         _require(0 < self.corr_threshold <= 1, "corr_threshold", self.corr_threshold, "in (0, 1]")
-        _require(
-            self.max_leaf_vars is None or self.max_leaf_vars >= 0,
-            "max_leaf_vars", self.max_leaf_vars, "at least 0, or None",
-        )  # fmt: skip
-        _require(
-            self.merges_per_batch is None or self.merges_per_batch >= 1,
-            "merges_per_batch", self.merges_per_batch, "at least 1, or None",
-        )  # fmt: skip
-        _require(self.min_count >= 1, "min_count", self.min_count, "at least 1")
-        _require(
-            self.n_init_components >= 1, "n_init_components", self.n_init_components, "at least 1"
-        )
-        _require(
-            self.max_nodes is None or self.max_nodes >= 2, "max_nodes", self.max_nodes,
-            "at least 2, or None",
-        )  # fmt: skip
+        for name, least, most, may_be_none in (
+            ("max_leaf_vars", 0, MOST_NODES, True),
+            ("merges_per_batch", 1, MOST_NODES, True),
+            ("min_count", 1, MOST_RECORDS, False),
+            ("n_init_components", 1, MOST_NODES, False),
+            ("max_nodes", 2, MOST_NODES, True),
+            ("structure_until", 0, MOST_RECORDS, True),
+        ):
+            self._check_count(name, least, most, may_be_none)
         _require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
         _require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
-        _require(
-            self.structure_until is None or self.structure_until >= 0,
-            "structure_until", self.structure_until, "at least 0, or None",
-        )  # fmt: skip
+
+    def _check_count(self, name: str, least: int, most: int, may_be_none: bool) -> None:
+        value = getattr(self, name)
+        valid = may_be_none if value is None else least <= value <= most
+        _require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
 
     def partial_fit(
         self,
@@ -313,7 +310,7 @@ class OSLRAU(NetworkDensity):
         return min(16, d - 1) if self.max_leaf_vars is None else self.max_leaf_vars
 
     def _budget(self) -> int:
-        return NO_BUDGET if self.max_nodes is None else self.max_nodes
+        return MOST_NODES if self.max_nodes is None else self.max_nodes
 
     def _grows(self) -> bool:
         return self.structure_until is None or self.n_records_ < self.structure_until
