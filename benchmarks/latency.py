@@ -26,7 +26,7 @@ from .plots import plot_latency
 from .report import WAITING, markdown, thousands, write_page
 
 READERS = (replace(WORKER, command=("-m", "benchmarks.latency_worker")), BARE)
-LOADS = (1_000, 5_000, 10_000, 20_000, 30_000, 40_000, 50_000)
+LOADS = (1_000, 5_000, 10_000, 20_000, 30_000, 40_000, 50_000, 75_000, 100_000)
 GOAL_LOAD = 10_000
 _SETTLE_SECONDS = 2.0
 _WARM_UP_SECONDS = 300.0
