@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from operator import attrgetter, ge, lt
+from operator import attrgetter
 from time import perf_counter
 from typing import Self
 
@@ -179,13 +179,13 @@ class PartitionPipeline:
         return Counter({Skipped.FROZEN: len(scored.log_likelihood)})
 
     def _check_order(self, offsets: list[int]) -> None:
-        before = [(self.next_offset or 0) - 1, *offsets[:-1]]
-        if not all(map(lt, before, offsets)):
-            last, offset = next(pair for pair in zip(before, offsets, strict=True) if ge(*pair))
-            raise ValueError(
-                f"{self.topic} {self.partition}: expected offset {last + 1} or a later one, "
-                f"got {offset}"
-            )
+        before = [(self.next_offset or 0) - 1, *offsets]
+        for last, offset in zip(before, offsets, strict=False):  # one more before than there are
+            if offset <= last:
+                raise ValueError(
+                    f"{self.topic} {self.partition}: expected offset {last + 1} or a later one, "
+                    f"got {offset}"
+                )
 
     def _score(self, rows: NDArray[np.float64]) -> ScoredBlock:
         if self.scorer is None:

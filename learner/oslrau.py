@@ -17,7 +17,7 @@ from ._scaling import Scaling
 from .density import Evaluation, NetworkDensity
 from .errors import InvalidParameterError, StateError
 from .network import Network
-from .state import pack, record_count, unpack
+from .state import MOST_RECORDS, pack, record_count, unpack
 
 FloatArray = NDArray[np.float64]
 
@@ -26,9 +26,6 @@ WIDEST_BACKGROUND = 128
 
 MOST_NODES = 2**31 - 1
 """Node budget of a model without one, and the most that anything may be that nodes are made of."""
-
-MOST_RECORDS = 2**53
-"""Records that can be counted one by one."""
 
 
 class OSLRAU(NetworkDensity):
@@ -59,7 +56,7 @@ class OSLRAU(NetworkDensity):
     max_nodes
         Node budget, or None for no limit. A merge that would exceed it is left out. The time that a
         record takes and the size of the state grow in proportion to the nodes: in batches of 256
-        about 1 ns a leaf to score and 2 ns to learn (``python -m benchmarks speed``).
+        less than 1 ns a leaf to score and about 1 ns to learn (``python -m benchmarks speed``).
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike, as the paper does.

@@ -29,8 +29,8 @@ DTYPES = {"<f8", "<i8", "<i4", "|i1", "|u1"}
 Array = NDArray[Any]
 
 
-MOST_RECORDS = 2**62
-"""No stream is as long."""
+MOST_RECORDS = 2**53
+"""Records that a double can count one by one; no stream is as long."""
 
 
 def pack(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:

@@ -30,7 +30,7 @@ def test_the_exponential_is_right_to_twelve_digits(x):
 
 
 @given(st.floats(1e-300, 1e300))
-def test_the_logarithm_is_right_to_the_last_digits(x):
+def test_the_logarithm_is_right_to_thirteen_digits(x):
     assert math.isclose(log_positive(x), math.log(x), rel_tol=4e-14, abs_tol=1e-300)
 
 
