@@ -10,8 +10,7 @@ from time import process_time
 import numba
 import numpy as np
 
-from faust_oslrau.learner._density import add_term
-from faust_oslrau.learner._lanes import WIDTH, Value, fma, load, spread, store
+from faust_oslrau.learner._lanes import WIDTH, Value, fma, load, store
 from faust_oslrau.learner._math import exp_bounded, log_positive
 
 from .datasets import Array
@@ -68,17 +67,6 @@ def nothing(x: Value) -> Value:
 @numba.njit
 def log_negative(x: Value) -> Value:
     return log_positive(0.0 - x)
-
-
-@numba.njit(nogil=True, error_model="numpy")
-def merge_loop(x: Array, slope: Array, shift: Array, out: Array) -> None:
-    """Loop of one multiply-add for each point and leaf, and one child more of a weighted sum."""
-    for r in range(0, x.shape[1], WIDTH):
-        reference, total = spread(shift[0]), load(out, 0, r)
-        for leaf in range(len(slope)):
-            log_value = fma(load(x, 0, r), slope[leaf], shift[leaf])
-            reference, total = add_term(reference, total, 1.0, log_value)
-        store(out, 0, r, reference + total)
 
 
 LIBRARY_LOOP, VECTOR_LOOP = library_loop, bare_loop(exp_bounded)

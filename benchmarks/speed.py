@@ -23,7 +23,6 @@ from .bare import (
     REPEATS,
     VECTOR_LOOP,
     bare_ns,
-    merge_loop,
     quickest,
 )
 from .datasets import Array, Dataset, Setting
@@ -270,11 +269,11 @@ def least_ns(model: OSLRAU) -> float:
     nodes, leaves = model.network_.nodes[model.network_.live], n_leaves(model)
     is_sum = nodes["kind"] == SUM
     sums, children = int(is_sum.sum()), int(nodes["n_children"][is_sum].sum())
-    multiply_add, merge, logarithm = (
-        bare_ns(leaves, loop) for loop in (MULTIPLY_ADD_LOOP, merge_loop, LOGARITHM_LOOP)
+    multiply_add, exponential, logarithm = (
+        bare_ns(leaves, loop) for loop in (MULTIPLY_ADD_LOOP, VECTOR_LOOP, LOGARITHM_LOOP)
     )
-    merges = (merge - multiply_add) * (children - sums)
-    return multiply_add + (merges + (logarithm - multiply_add) * sums) / leaves
+    exponentials = (exponential - multiply_add) * (children - sums)
+    return multiply_add + (exponentials + (logarithm - multiply_add) * sums) / leaves
 
 
 def lines(

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._gaussian import LOG_2PI, observed_densities, whitened
 from ._jit import kernel
-from ._lanes import WIDTH, aligned_stack, every, fma, load, spread, store
+from ._lanes import WIDTH, aligned_stack, all_below, choose, fma, load, spread, store
 from ._layout import Array
 from ._math import log_positive
 from ._mixtures import add_component
@@ -104,7 +104,7 @@ def whiten_all(stats: Array, W: int, k: int, d: int, scratch: Array, r: int) -> 
         store(scratch, DISTANCES + d + c, r, y)
         squared = fma(y, y, squared)
     store(scratch, SQUARED, r, squared)
-    return every(squared < FAR)
+    return all_below(choose(squared == squared, squared, np.inf), FAR)
 
 
 @kernel

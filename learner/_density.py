@@ -17,7 +17,7 @@ from ._gaussian import (
     multivariate_of_row,
 )
 from ._jit import kernel
-from ._lanes import WIDTH, Value, aligned_stack, choose, every, fma, load, padded, spread, store
+from ._lanes import WIDTH, Value, aligned_stack, all_below, choose, fma, load, padded, spread, store
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
 from ._math import exp_bounded, log_positive
 
@@ -25,8 +25,8 @@ FAR_AHEAD = 30.0
 """Nats above the reference from which on a term becomes the reference: far from overflow, and so
 many that it is seldom."""
 
-GROUP = 8
-"""Children of a sum that are added at a time."""
+MANY = 8
+"""Children of a sum beyond which it is worth a look which of them are nothing."""
 
 NOTHING = -38.0
 """Logarithm of a share that added to a number leaves it as it is: less than 2**-54."""
@@ -117,7 +117,7 @@ def evaluate(
     """
     d = Z.shape[0]
     scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
-    members, numbers = np.empty(max(d, GROUP), np.int64), np.empty(max(3 * d, GROUP))
+    members, numbers = np.empty(d, np.int64), np.empty(3 * d)
     ends = ends_of_runs(Z, m)
     i = header[FIRST]
     while i != end:
@@ -137,7 +137,7 @@ def evaluate(
         elif kind == SUM and m == 1:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
-            evaluate_sum(i, nodes, edges, Z, m, values, scratch, members, numbers)
+            evaluate_sum(i, nodes, edges, Z, m, values, scratch)
         i = nodes[i]["next"]
 
 
@@ -201,7 +201,7 @@ def multiply(
         first, second = spread(0.0), spread(0.0)
         for c in range(n):
             v, mean, factor = factors[c], forms[3 * c], forms[3 * c + 1]
-            dx, dy = load(Z, v, r) - mean, load(Z, v, r + WIDTH) - mean
+            dx, dy = mean - load(Z, v, r), mean - load(Z, v, r + WIDTH)
             first, second = fma(factor * dx, dx, first), fma(factor * dy, dy, second)
         store(values, i, r, first + constant)
         store(values, i, r + WIDTH, second + constant)
@@ -209,12 +209,12 @@ def multiply(
         total, log_norm = spread(0.0), spread(constant)
         if complete:
             for c in range(n):
-                dx = load(Z, factors[c], r) - forms[3 * c]
+                dx = forms[3 * c] - load(Z, factors[c], r)
                 total = fma(forms[3 * c + 1] * dx, dx, total)
         else:
             log_norm = spread(0.0)
             for c in range(n):
-                dx = load(Z, factors[c], r) - forms[3 * c]
+                dx = forms[3 * c] - load(Z, factors[c], r)
                 observed = dx == dx
                 total = choose(observed, fma(forms[3 * c + 1] * dx, dx, total), total)
                 log_norm = log_norm + choose(observed, forms[3 * c + 2], spread(0.0))
@@ -256,79 +256,45 @@ def multiply_others_of_row(i: int, nodes: Array, edges: Array, values: Array) ->
 
 @kernel
 def evaluate_sum(
-    i: int,
-    nodes: Array,
-    edges: Array,
-    Z: Array,
-    m: int,
-    values: Array,
-    scratch: Array,
-    children: Array,
-    weights: Array,
+    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, totals: Array
 ) -> None:
     """Log of the weighted mean of the children's densities.
 
-    Takes ``GROUP`` children at a time, which ``children`` and ``weights`` list. The first row of
-    ``scratch`` holds totals in between. Where there are more children, and few variables, those
-    that change no bit of rows side by side are passed over: a total is never below the least
-    weight.
+    The node's row of ``values`` is the log-density that the sum is measured by so far; the first
+    row of ``totals`` is the weighted sum of the densities as multiples of that one.
     """
     aligned_stack()
-    total, least, limit = 0.0, np.inf, -np.inf
-    edge, first = nodes[i]["first_edge"], True
+    some_nothing = nodes[i]["n_children"] > MANY and nodes[i]["n_scope"] <= FEW
+    edge, weights, least = nodes[i]["first_edge"], 0.0, np.inf
     while edge != NIL:
-        n, most = 0, 0.0
-        while edge != NIL and n < GROUP:
-            children[n], weights[n] = edges[edge]["child"], edges[edge]["weight"]
-            if nodes[children[n]]["kind"] == LEAF:
-                evaluate_leaf(children[n], nodes, Z, m, values)
-            total += weights[n]
-            least, most = min(least, weights[n]), max(most, weights[n])
-            n += 1
-            edge = edges[edge]["next"]
-        if nodes[i]["n_children"] > GROUP and nodes[i]["n_scope"] <= FEW:
-            limit = NOTHING + log_positive(least / most)
-        share = 1.0 / total if edge == NIL else 0.0
-        add_children(i, n, children, weights, first, limit, share, m, values, scratch)
-        first = False
-
-
-@kernel
-def add_children(
-    i: int,
-    n: int,
-    children: Array,
-    weights: Array,
-    first: bool,
-    limit: float,
-    share: float,
-    m: int,
-    values: Array,
-    totals: Array,
-) -> None:
-    """Add children to a sum, whose row of ``values`` is the log-density it is measured by so far.
-
-    The first row of ``totals`` is the weighted sum of the densities as multiples of that one.
-    A log-density below it by ``limit`` is nothing. With the last children ``share`` turns the sum
-    into the mean, whose logarithm completes the row of ``values``; it is 0 before.
-    """
-    for r in range(0, m, WIDTH):
-        if first:
-            reference, total = load(values, children[0], r), spread(weights[0])
+        child, weight = edges[edge]["child"], edges[edge]["weight"]
+        if nodes[child]["kind"] == LEAF:
+            evaluate_leaf(child, nodes, Z, m, values)
+        if edge == nodes[i]["first_edge"]:
+            for r in range(0, m, WIDTH):
+                store(values, i, r, load(values, child, r))
+                store(totals, 0, r, spread(weight))
         else:
-            reference, total = load(values, i, r), load(totals, 0, r)
-        for c in range(1 if first else 0, n):
-            value = load(values, children[c], r)
-            if limit > -np.inf and every(value - reference < limit):
-                continue
-            reference, total = add_term(reference, total, weights[c], value)
-        store(totals, 0, r, total)
-        store(values, i, r, reference)
-    if share > 0.0:
-        # a loop of its own, so that no logarithm waits for the exponentials before it
-        for r in range(0, m, WIDTH):
-            log_total = log_positive(load(totals, 0, r) * share)
-            store(values, i, r, load(values, i, r) + log_total)
+            # a total is never below the least weight
+            limit = NOTHING + log_positive(least / weight) if some_nothing else -np.inf
+            for r in range(0, m, WIDTH):
+                log_value, reference = load(values, child, r), load(values, i, r)
+                ahead = log_value - reference
+                if all_below(ahead, limit):
+                    continue
+                if not all_below(ahead, FAR_AHEAD):
+                    top, total = moved(reference, load(totals, 0, r), log_value)
+                    store(values, i, r, top)
+                    store(totals, 0, r, total)
+                    ahead = log_value - top
+                store(totals, 0, r, fma(exp_bounded(ahead), weight, load(totals, 0, r)))
+        weights, least = weights + weight, min(least, weight)
+        edge = edges[edge]["next"]
+    share = 1.0 / weights
+    # a loop of its own, so that no logarithm waits for the exponentials before it
+    for r in range(0, m, WIDTH):
+        log_total = log_positive(load(totals, 0, r) * share)
+        store(values, i, r, load(values, i, r) + log_total)
 
 
 @kernel
@@ -348,29 +314,26 @@ def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> f
 
 
 @kernel
-def add_term(
-    reference: Value, total: Value, weight: float, log_value: Value
-) -> tuple[Value, Value]:
-    """Add weight e**log_value to total e**reference.
+def moved(reference: Value, total: Value, log_value: Value) -> tuple[Value, Value]:
+    """Return references and totals of rows whose reference a new term is far ahead of, or not.
 
-    The reference moves where the new term is far ahead, each row's for itself.
+    It becomes the reference where it is. The term itself is not added.
     """
-    ahead = log_value - reference
-    sum_behind = fma(exp_bounded(ahead), weight, total)
-    behind = ahead < FAR_AHEAD
-    if every(behind):
-        return reference, sum_behind
-    sum_ahead = fma(total, exp_bounded(reference - log_value), weight)
-    return choose(behind, reference, log_value), choose(behind, sum_behind, sum_ahead)
+    top = choose(log_value - reference < FAR_AHEAD, reference, log_value)
+    return top, total * exp_bounded(reference - top)
 
 
 @kernel
 def add_term_of_row(
     reference: float, total: float, weight: float, log_value: float
 ) -> tuple[float, float]:
-    """Do the same for one row, without a branch, which could not be foretold."""
+    """Add weight e**log_value to total e**reference.
+
+    Without a branch, which could not be foretold for one row, and to the bits that rows side by
+    side get.
+    """
     ahead = log_value - reference
     behind = ahead < FAR_AHEAD
     scale = exp_bounded(choose(behind, ahead, -ahead))
-    total = fma(choose(behind, weight, total), scale, choose(behind, total, weight))
+    total = choose(behind, fma(scale, weight, total), total * scale + weight)
     return choose(behind, reference, log_value), total

@@ -25,6 +25,9 @@ from ._layout import Array
 WIDTH = 16
 """Rows side by side: enough that their chains of operations need not wait for each other."""
 
+FEWEST_LANES = 4
+"""As many as the vector registers of most processors hold."""
+
 INTEGER_SHIFT = 6755399441055744.0
 """1.5 * 2**52: adding it rounds to an integer and leaves that in the low bits."""
 
@@ -112,9 +115,9 @@ def choose(condition: Value, a: Value, b: Value) -> Value:
     return np.choose(condition, (b, a))
 
 
-def every(condition: Value) -> bool:
-    """Whether the condition holds in all lanes."""
-    return bool(np.all(condition))
+def all_below(lanes: Value, limit: float) -> bool:
+    """Whether all lanes are less than a number; what it says of those that are NaN is open."""
+    return bool(np.all(lanes < limit))
 
 
 def times_power(x: Value, shifted: Value) -> Value:
@@ -148,6 +151,12 @@ def _vector(element: Any) -> Any:
 def _integers(value: Any) -> Any:
     """Of as many integers as a value has numbers."""
     return _vector(ir.IntType(64)) if isinstance(value.type, ir.VectorType) else ir.IntType(64)
+
+
+def _part(builder: Any, lanes: Any, start: int, n: int) -> Any:
+    """Take ``n`` lanes from ``start`` on."""
+    places = ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(start, start + n)))
+    return builder.shuffle_vector(lanes, lanes, places)
 
 
 def _constant(kind: Any, x: float) -> Any:
@@ -226,12 +235,21 @@ def _choose(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def _every(typing_context: Any, condition: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bits = ir.IntType(WIDTH)
-        return builder.icmp_unsigned("==", builder.bitcast(arguments[0], bits), bits(2**WIDTH - 1))
+def _all_below(typing_context: Any, lanes: Any, limit: Any) -> Any:
+    """Emit maxima down to one register, whose comparison is one branch."""
 
-    return types.boolean(TRUTHS), emit
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        n, (lanes, limit) = FEWEST_LANES, arguments
+        most = _part(builder, lanes, 0, n)
+        for start in range(n, WIDTH, n):
+            part = _part(builder, lanes, start, n)
+            # a NaN either stays until the end or is passed over: it never takes another lane away
+            most = builder.select(builder.fcmp_ordered(">", part, most), part, most)
+        below = builder.fcmp_ordered("<", most, _part(builder, limit, 0, n))
+        bits = ir.IntType(n)
+        return builder.icmp_unsigned("==", builder.bitcast(below, bits), bits(2**n - 1))
+
+    return types.boolean(NUMBERS, NUMBERS), emit
 
 
 @intrinsic
@@ -308,6 +326,6 @@ overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows,
 overload(spread)(lambda x: lambda x: _spread(x))
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
-overload(every)(lambda condition: lambda condition: _every(condition))
+overload(all_below)(lambda lanes, limit: lambda lanes, limit: _all_below(lanes, limit))
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
 overload(split)(lambda x: lambda x: _split(x))

@@ -7,9 +7,9 @@ asked for, means and variances, d rows each.
 
 from __future__ import annotations
 
-from ._density import FEW, NOTHING, add_term
+from ._density import FAR_AHEAD, FEW, NOTHING, moved
 from ._jit import kernel
-from ._lanes import Value, choose, every, fma, load, store
+from ._lanes import Value, all_below, choose, fma, load, store
 from ._layout import Array
 from ._math import exp_bounded, larger, smaller
 
@@ -43,18 +43,23 @@ def add_component(
     """
     reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
     if len(mixtures) == MEAN * d:
-        if d <= FEW and every(log_weight - reference < NOTHING):  # a total is never below 1
+        ahead = log_weight - reference
+        if d <= FEW and all_below(ahead, NOTHING):  # a total is never below 1
             return
-        reference, total = add_term(reference, total, 1.0, log_weight)
-    else:
-        mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
-        reference, total, mean, variance = add_gaussian(
-            log_weight, own_mean, own_variance, reference, total, mean, variance
-        )
-        store(mixtures, MEAN * d + v, r, mean)
-        store(mixtures, VARIANCE * d + v, r, variance)
+        if not all_below(ahead, FAR_AHEAD):
+            reference, total = moved(reference, total, log_weight)
+            store(mixtures, v, r, reference)
+            ahead = log_weight - reference
+        store(mixtures, TOTAL * d + v, r, total + exp_bounded(ahead))
+        return
+    mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
+    reference, total, mean, variance = add_gaussian(
+        log_weight, own_mean, own_variance, reference, total, mean, variance
+    )
     store(mixtures, v, r, reference)
     store(mixtures, TOTAL * d + v, r, total)
+    store(mixtures, MEAN * d + v, r, mean)
+    store(mixtures, VARIANCE * d + v, r, variance)
 
 
 @kernel
