@@ -72,14 +72,39 @@ def inflate(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
     return median + rng.uniform(2, 3, (len(rows), 1)) * (rows - median)
 
 
+def stuck(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
+    """Hold a third of the fields at their medians."""
+    return np.where(some(rng, rows, 1 / 3), np.median(pool, axis=0), rows)
+
+
+def noise(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
+    """Add noise of two deviations to all fields."""
+    return rng.normal(rows, 2.0 * pool.std(axis=0))
+
+
+def miswire(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
+    """Let a third of the fields show what the field before them does, in their own units."""
+    mean, deviation = pool.mean(axis=0), pool.std(axis=0)
+    before = np.roll((rows - mean) / deviation, 1, axis=1)
+    return np.where(some(rng, rows, 1 / 3), mean + before * deviation, rows)
+
+
+def stretch(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
+    """Scale a third of the fields by 1.5 to 2.5, each by its own."""
+    return np.where(some(rng, rows, 1 / 3), rng.uniform(1.5, 2.5, rows.shape) * rows, rows)
+
+
 def some(rng: np.random.Generator, rows: Array, share: float) -> NDArray[np.bool_]:
     """Choose a share of each row's fields, at least one."""
     order = rng.permuted(np.tile(np.arange(rows.shape[1]), (len(rows), 1)), axis=1)
     return order < max(1, round(share * rows.shape[1]))
 
 
-DEVELOPMENT_KINDS: tuple[Kind, ...] = (spike, shift, swap, scatter)
-HELD_OUT_KINDS: tuple[Kind, ...] = (dropout, mirror, between, inflate)
+DEVELOPMENT_KINDS: tuple[tuple[Kind, ...], ...] = (
+    (spike, shift, swap, scatter),
+    (dropout, mirror, between, inflate),
+)
+HELD_OUT_KINDS: tuple[Kind, ...] = (stuck, noise, miswire, stretch)
 
 SHAPES = ((3, 0.1), (10, 0.01), (30, 0.001), (100, 0.01))
 """Fields, and the share of anomalies."""
@@ -98,10 +123,13 @@ def contaminate(
 
 
 def streams(
-    families: Mapping[str, Family], kinds: tuple[Kind, ...], n: int, seeds: int
+    families: Mapping[str, Family], kinds: tuple[Kind, ...], n: int, seeds: int, first: int = 0
 ) -> Iterator[Stream]:
-    """Generate the labelled streams of some families, the same at every call."""
-    for number, (name, family) in enumerate(families.items()):
+    """Generate the labelled streams of some families, the same at every call.
+
+    Families are numbered from the first; its number is part of what seeds a stream.
+    """
+    for number, (name, family) in enumerate(families.items(), first):
         for d, share in SHAPES:
             for seed in range(seeds):
                 rng = np.random.default_rng([number, d, seed, len(kinds)])
@@ -112,9 +140,10 @@ def streams(
 
 def development(n: int, seeds: int) -> Iterator[Stream]:
     """Streams that defaults may be chosen on."""
-    return streams(DEVELOPMENT, DEVELOPMENT_KINDS, n, seeds)
+    for families, kinds in zip(DEVELOPMENT, DEVELOPMENT_KINDS, strict=True):
+        yield from streams(families, kinds, n, seeds)
 
 
 def held_out(n: int, seeds: int) -> Iterator[Stream]:
     """Streams to report on; neither their records nor their anomalies are like the others."""
-    return streams(HELD_OUT, HELD_OUT_KINDS, n, seeds)
+    return streams(HELD_OUT, HELD_OUT_KINDS, n, seeds, first=sum(map(len, DEVELOPMENT)))

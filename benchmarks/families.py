@@ -6,6 +6,7 @@ Each takes a generator, the number of records n and of fields d, and gives rows 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from scipy.stats import norm
@@ -97,20 +98,70 @@ def groups(rng: np.random.Generator, n: int, d: int) -> Array:
     return np.column_stack([clusters(rng, n, min(4, d - start)) for start in range(0, d, 4)])
 
 
-DEVELOPMENT: dict[str, Family] = {
-    "clusters": clusters,
-    "correlations": factors,
-    "heavy tails": heavy_tails,
-    "discrete": discrete,
-    "regimes": regimes,
-}
-"""Families that defaults may be chosen on."""
+def walks(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw walks that return to their mean, some soon and some late, with correlated steps."""
+    memory = rng.uniform(0.8, 0.99, d)
+    rows = factors(rng, n, d)
+    rows[0] /= np.sqrt(1 - memory**2)
+    for before, row in pairwise(rows):
+        row += memory * before
+    return rows
+
+
+def shares(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw shares of a whole, in proportions that go by a hidden state of each record."""
+    parts = rng.gamma(rng.uniform(1, 10, (N_REGIMES, d))[rng.integers(N_REGIMES, size=n)])
+    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+
+
+def bends(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw products, squares, distances and steps of a few hidden factors, and a little noise."""
+    k = max(2, d // 4)
+    hidden = rng.normal(size=(k, n))
+    one = rng.integers(k, size=d)
+    a, b = hidden[one], hidden[(one + rng.integers(1, k, size=d)) % k]
+    shapes = np.stack([a * b, a**2, np.abs(a - b), np.where(a > 0, b, -1.0)])
+    return shapes[np.arange(d) % 4, np.arange(d)].T + 0.2 * rng.normal(size=(n, d))
+
+
+def loads(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw fields that rise with one load, each bent in its way, and whose noise grows with it."""
+    load = rng.beta(2, 3, size=(n, 1))
+    noise = (0.02 + 0.3 * load) * rng.normal(size=(n, d))
+    return rng.uniform(1, 10, d) * (load ** rng.uniform(0.5, 2, d) + noise)
+
+
+def parities(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw fields of two states; a state is mostly whether those of the two before it differ."""
+    on = rng.random((n, d)) < 0.5
+    for k in range(2, d):
+        on[:, k] = on[:, k - 1] ^ on[:, k - 2] ^ (rng.random(n) < 0.05)
+    return rng.uniform(1, 4, d) * on + rng.uniform(0.1, 0.3, d) * rng.normal(size=(n, d))
+
+
+DEVELOPMENT: tuple[dict[str, Family], ...] = (
+    {
+        "clusters": clusters,
+        "correlations": factors,
+        "heavy tails": heavy_tails,
+        "discrete": discrete,
+        "regimes": regimes,
+    },
+    {
+        "rings": rings,
+        "skewed": skewed,
+        "counts": counts,
+        "cycles": cycles,
+        "groups": groups,
+    },
+)
+"""Families that defaults may be chosen on, those with the same kinds of anomalies together."""
 
 HELD_OUT: dict[str, Family] = {
-    "rings": rings,
-    "skewed": skewed,
-    "counts": counts,
-    "cycles": cycles,
-    "groups": groups,
+    "walks": walks,
+    "shares": shares,
+    "bends": bends,
+    "loads": loads,
+    "parities": parities,
 }
 """Families to report on, and for nothing else."""

@@ -31,10 +31,10 @@ SHUFFLES = 2
 TEXT = """\
 Every detector scores a record before it learns it; the first 240 records do not count. Figures are
 the area under the ROC curve and the average precision, means over the streams of a family.
-*Development* streams served to choose the defaults; *held-out* streams, of other families with
-other kinds of anomalies, and every other real set served for nothing but this table. Generated
-streams have 3, 10, 30 and 100 fields with 10, 1, 0.1 and 1 % of anomalies. Real sets come from
-Python packages, in random order, twice each, with at most 10,000 rows and 10 % of anomalies.
+*Development* streams served to choose the defaults, *held-out* ones for nothing but this table:
+generated, they are of other families with other kinds of anomalies; real, of other origins.
+Generated streams have 3, 10, 30 and 100 fields with 10, 1, 0.1 and 1 % of anomalies. Real sets come
+from Python packages, in random order, twice each, with at most 10,000 rows and 10 % of anomalies.
 *Gaussians* are running means and covariances. *Forest* is scikit-learn's IsolationForest, fitted
 to the last 2,048 records whenever half of them are new. *Half-space trees* are River's, on fields
 scaled to [0, 1] as they go. The scorer is the product: its log-likelihood, its p-value, and its

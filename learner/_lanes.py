@@ -115,6 +115,11 @@ def choose(condition: Value, a: Value, b: Value) -> Value:
     return np.choose(condition, (b, a))
 
 
+def absolute(lanes: Value) -> Value:
+    """Size of each number."""
+    return np.abs(lanes)
+
+
 def all_below(lanes: Value, limit: float) -> bool:
     """Whether all lanes are less than a number; what it says of those that are NaN is open."""
     return bool(np.all(lanes < limit))
@@ -151,6 +156,14 @@ def _vector(element: Any) -> Any:
 def _integers(value: Any) -> Any:
     """Of as many integers as a value has numbers."""
     return _vector(ir.IntType(64)) if isinstance(value.type, ir.VectorType) else ir.IntType(64)
+
+
+def _call(builder: Any, name: str, arguments: Any) -> Any:
+    """Call the compiler's function of lanes."""
+    kind = arguments[0].type
+    function = ir.FunctionType(kind, [kind] * len(arguments))
+    name = f"llvm.{name}.v{WIDTH}f64"
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, name), arguments)
 
 
 def _part(builder: Any, lanes: Any, start: int, n: int) -> Any:
@@ -211,13 +224,9 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """Emit the processor's fused multiply-add, or what gives the same bits without one."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = arguments[0].type
-        if not isinstance(kind, ir.VectorType):
+        if not isinstance(arguments[0].type, ir.VectorType):
             return builder.fma(*arguments)
-        function = ir.FunctionType(kind, [kind] * 3)
-        name = f"llvm.fma.v{WIDTH}f64"
-        called = cgutils.get_or_insert_function(builder.module, function, name)
-        return builder.call(called, arguments)
+        return _call(builder, "fma", arguments)
 
     kind = _kind(a, b, c)
     return kind(kind, kind, kind), emit
@@ -232,6 +241,14 @@ def _choose(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
 
     kind = _kind(a, b) if condition != TRUTHS else NUMBERS
     return kind(condition, kind, kind), emit
+
+
+@intrinsic
+def _absolute(typing_context: Any, lanes: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _call(builder, "fabs", arguments)
+
+    return NUMBERS(NUMBERS), emit
 
 
 @intrinsic
@@ -326,6 +343,7 @@ overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows,
 overload(spread)(lambda x: lambda x: _spread(x))
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
+overload(absolute)(lambda lanes: lambda lanes: _absolute(lanes))
 overload(all_below)(lambda lanes, limit: lambda lanes, limit: _all_below(lanes, limit))
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
 overload(split)(lambda x: lambda x: _split(x))

@@ -3,6 +3,7 @@
 No measure finds every anomaly. The density of a mixture takes a small dense cluster of anomalies
 for usual once there is a component for it, and, of many fields, the noise of all hides what few
 of them show. A field's distance from its mean sees neither relations nor gaps between clusters.
+The distance to recent records sees gaps of any shape, but of many fields only what shows in most.
 What one of them finds is not lost by the others.
 """
 
@@ -19,9 +20,9 @@ MEMORY = 4096
 """Records that levels and spreads are averaged over: enough that an incident does not become its
 own yardstick, few enough to follow the stream."""
 
-MARGIN = 1.0
-"""Spreads by which another measure must be further off than the density to count instead of it:
-what is a little off in many ways is most of the usual records."""
+LEAD = 0.5
+"""Spreads that the last measure, the distance to neighbours, need not be off to count instead of
+another: of all it is wrong least often."""
 
 FARTHEST = 50.0
 """Spreads beyond which a measure's distance from its level counts as much as there: one wild
@@ -40,7 +41,7 @@ class Ranking:
     ----------
     level, spread
         Median and mean absolute deviation of each measure (k,), averaged over recent batches;
-        empty before the first.
+        empty before the first. The level of a measure that began later is NaN until then.
     n
         Records so far.
     """
@@ -57,20 +58,23 @@ class Ranking:
     def score(self, measures: FloatArray) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k), NaN before the first update.
 
-        In spreads from their levels; those after the first with a margin.
+        In spreads from their levels; the last with a lead.
         """
         if self.n == 0:
             return np.full(len(measures), np.nan)
-        # column by column: numpy is slow at rows of three
-        lowest = self.score_of_density(measures[:, 0])
-        for k in range(1, len(self.level)):
-            off = (measures[:, k] - self.level[k]) / self.spread[k]
-            lowest = np.minimum(lowest, off + MARGIN)
+        # column by column: numpy is slow at rows of four
+        last = len(self.level) - 1
+        lowest = self._off(measures[:, last], last) - LEAD
+        for k in range(last):
+            lowest = np.fmin(lowest, self._off(measures[:, k], k))
         return lowest
 
     def score_of_density(self, log_density: FloatArray) -> FloatArray:
         """Return the score (m,) of records whose other measures are as usual."""
-        return np.asarray((log_density - self.level[0]) / self.spread[0], np.float64)
+        return self._off(log_density, 0)
+
+    def _off(self, measure: FloatArray, k: int) -> FloatArray:
+        return np.asarray((measure - self.level[k]) / self.spread[k], np.float64)
 
     def update(self, measures: FloatArray) -> None:
         """Take in the measures (m, k) of a learning batch's usual records.
@@ -81,18 +85,19 @@ class Ranking:
         m = len(measures)
         if m == 0:
             return
+        if self.n == 0:
+            self.level = np.full(measures.shape[1], np.nan)
+            self.spread = np.ones(measures.shape[1])
+        self.n += m
         columns = np.ascontiguousarray(measures.T)
         level = np.partition(columns, m // 2)[:, m // 2]
         distance = np.abs(columns - level[:, None])
-        if self.n == 0:
-            self.level, self.spread = level, np.ones(len(level))
-            farthest = FIRST_FARTHEST * np.quantile(distance, 0.9, axis=1)
-            farthest[farthest == 0] = np.inf
-        else:
-            farthest = FARTHEST * self.spread
+        farthest, fresh = FARTHEST * self.spread, np.isnan(self.level)
+        if fresh.any():
+            usual = np.quantile(distance[fresh], 0.9, axis=1)
+            farthest[fresh] = np.where(usual > 0, FIRST_FARTHEST * usual, np.inf)
         spread = np.minimum(distance, farthest[:, None]).sum(axis=1) / m
-        self.n += m
-        share = min(1.0, max(2.0 * m / self.n, m / MEMORY))
-        self.level = self.level + share * (level - self.level)
+        share = np.where(fresh, 1.0, min(1.0, max(2.0 * m / self.n, m / MEMORY)))
+        self.level = np.where(fresh, level, self.level + share * (level - self.level))
         spread = np.where(spread > 0, spread, self.spread)
         self.spread = self.spread + share * (spread - self.spread)

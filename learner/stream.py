@@ -16,6 +16,7 @@ from .drift import Drift
 from .errors import InvalidInputError, InvalidParameterError, StateError, StateVersionError
 from .guard import FEWEST_SCORES, Guard, fence
 from .missing import Missing
+from .neighbours import Neighbours
 from .oslrau import OSLRAU
 from .protocol import Learner, Measured
 from .ranking import Ranking
@@ -30,7 +31,7 @@ FIRST_BATCH = 16
 WARM_UP = 240
 """Records after which scores are no longer flagged: the first four batches, 16 to 128."""
 
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 """Of the scorer's own state; another one is refused, and the log has to be learned again."""
 
 
@@ -107,6 +108,7 @@ class StreamScorer:
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
+        self._neighbours = Neighbours()
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -147,6 +149,7 @@ class StreamScorer:
             "boundary": self._missing.boundary,
             "losses_left": self._missing.left,
             "ranked": self._ranking.n,
+            "neighbours_taken": self._neighbours.n,
         }
         arrays: dict[str, NDArray[Any]] = {
             "learner": np.frombuffer(self.learner.to_bytes(), np.uint8),
@@ -164,6 +167,8 @@ class StreamScorer:
             "losses": self._missing.losses,
             "born": self._missing.born,
             "worth": self._missing.worth,
+            "neighbours": self._neighbours.rows,
+            "variance": self._neighbours.variance,
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
@@ -225,7 +230,10 @@ class StreamScorer:
             arrays["complete"], arrays["masks"], arrays["losses"], arrays["born"],
             arrays["worth"], record_count(values["losses_left"]), record_count(values["boundary"]),
         )  # fmt: skip
-        records = (pending, self._guard.held, self._missing.rows)
+        self._neighbours.restore(
+            arrays["neighbours"], arrays["variance"], record_count(values["neighbours_taken"])
+        )
+        records = (pending, self._guard.held, self._missing.rows, self._neighbours.rows)
         widths = {rows.shape[1] for rows in records if len(rows) > 0}
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
@@ -258,7 +266,7 @@ class StreamScorer:
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self.learner.n_records_ > 0:
             evaluation = self.learner.evaluate(rows)
-            measures = self._in_units(rows, evaluation.measures)
+            measures = self._all_measures(rows, evaluation)
             block.log_likelihood[at] = measures[:, 0]
             measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
             p_value = self._calibration.p_value(self._ranking.score(measures))
@@ -271,10 +279,14 @@ class StreamScorer:
         return measures, evaluation
 
     def _measures(self, rows: FloatArray) -> FloatArray:
-        return self._in_units(rows, self.learner.evaluate(rows).measures)
+        return self._all_measures(rows, self.learner.evaluate(rows))
 
-    def _in_units(self, rows: FloatArray, measures: FloatArray) -> FloatArray:
-        """Put the log-densities of transformed rows (m, d) into the fields' own units."""
+    def _all_measures(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
+        """Return the learner's measures of transformed rows, and nearness to recent ones last.
+
+        Log-densities are in the fields' own units.
+        """
+        measures = np.column_stack([evaluation.measures, -self._neighbours.distance(rows)])
         if self._transforms.names:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
@@ -311,6 +323,8 @@ class StreamScorer:
         self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
             known &= self._learn_usual(rows, measures[:, 0], block, latest)
+        else:
+            self._neighbours.update(rows)
         if not known.all():
             scores, measures = scores[known], measures[known]
         self._calibrate(scores, measures[:, 0])
@@ -345,8 +359,11 @@ class StreamScorer:
         parted = self._guard.part(rows, densities, ascending, self.n_records, room)
         before = self.learner.n_records_
         self.learner.partial_fit(rows.compress(parted.usual, axis=0), evaluation=latest)
+        self._neighbours.update(rows.compress(parted.usual, axis=0))
         for start in range(0, len(parted.regime), self.batch_size):
-            self.learner.partial_fit(parted.regime[start : start + self.batch_size])
+            late = parted.regime[start : start + self.batch_size]
+            self.learner.partial_fit(late)
+            self._neighbours.update(late)
         block.learned += self.learner.n_records_ - before
         block.held_back += int(np.count_nonzero(~parted.usual))
         return parted.counted

@@ -6,7 +6,7 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.ranking import FARTHEST, MARGIN, Ranking
+from faust_oslrau.learner.ranking import FARTHEST, LEAD, Ranking
 
 D = 5
 ROWS = clusters(71, 3000, D, missing=0.1)
@@ -64,7 +64,7 @@ def test_the_score_is_the_lowest_measure_in_units_of_its_own():
     found = ranking(USUAL)
     spread = np.sqrt(2 / np.pi) * np.array([1.0, 100.0, 0.01])
     rows = [[5.0, 0.0, -1.0], [1.0, 0.0, -1.0], [5.0, -400.0, -0.9], [9.0, 0.0, -1.04]]
-    expected = [0.0, -4.0 / spread[0], MARGIN - 400.0 / spread[1], MARGIN - 0.04 / spread[2]]
+    expected = [-LEAD, -4.0 / spread[0], -400.0 / spread[1], -LEAD - 0.04 / spread[2]]
     assert found.score(np.array(rows)) == pytest.approx(expected, rel=0.15, abs=0.3)
 
 
@@ -91,7 +91,7 @@ def test_levels_follow_a_stream_that_moves():
 
 def test_a_measure_that_never_varies_is_left_in_its_own_units():
     found = ranking(np.zeros((50, 1)))
-    assert found.score(np.array([[-3.0], [0.0]])).tolist() == [-3.0, 0.0]
+    assert found.score(np.array([[-3.0], [0.0]])).tolist() == [-3.0 - LEAD, -LEAD]
 
 
 def test_a_ranking_cannot_have_a_spread_of_zero():

@@ -69,7 +69,7 @@ def test_p_values_count_the_recent_scores_that_were_no_higher():
     scorer, _ = run([], rows=rows[:1264])
     recent = scorer._calibration.recent
     assert len(recent) == 1264 - 16
-    scores = scorer._ranking.score(scorer.learner.evaluate(rows[1264:]).measures)
+    scores = scorer._ranking.score(scorer._measures(rows[1264:]))
     expected = np.array([(1 + (recent <= score).sum()) / (len(recent) + 1) for score in scores])
     usual = expected > 6 / 1249
     p_value = scorer.process(rows[1264:]).p_value

@@ -1,0 +1,67 @@
+"""Generated streams with anomalies among them."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from benchmarks import contamination, families
+from benchmarks.contamination import DEVELOPMENT_KINDS, HELD_OUT_KINDS, SHAPES
+
+N = 2_000
+FAMILIES = {
+    name: f for group in (*families.DEVELOPMENT, families.HELD_OUT) for name, f in group.items()
+}
+KINDS = (*chain(*DEVELOPMENT_KINDS), *HELD_OUT_KINDS)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("d", [3, 10, 100])
+def test_a_family_gives_finite_fields_that_vary_and_the_same_each_time(name, d):
+    rows = FAMILIES[name](np.random.default_rng(0), N, d)
+    assert rows.shape == (N, d) and rows.dtype == np.float64
+    assert np.isfinite(rows).all() and (rows.std(axis=0) > 0).all()
+    assert np.array_equal(rows, FAMILIES[name](np.random.default_rng(0), N, d))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d", [3, 30])
+def test_anomalies_are_finite_and_unlike_the_records_they_are_made_of(kind, d):
+    pool = families.loads(np.random.default_rng(0), N, d)
+    rows = pool[:100].copy()
+    made = kind(np.random.default_rng(1), rows, pool)
+    assert made.shape == rows.shape and np.isfinite(made).all()
+    assert (made != rows).any(axis=1).all() and np.array_equal(rows, pool[:100])
+
+
+@pytest.mark.parametrize("part", [contamination.development, contamination.held_out])
+def test_streams_have_as_many_anomalies_as_they_say(part):
+    streams = list(part(N, 1))
+    assert len({stream.name for stream in streams}) == len(streams)
+    for stream, (d, share) in zip(streams, SHAPES * (len(streams) // len(SHAPES)), strict=True):
+        assert stream.x.shape == (N, d) and np.isfinite(stream.x).all()
+        assert np.count_nonzero(stream.label) == max(4, round(share * N))
+        assert stream.name.endswith(f"{d} fields, {share:.1%}")
+
+
+def test_held_out_streams_share_no_family_kind_or_seed_with_the_others():
+    groups = (*families.DEVELOPMENT, families.HELD_OUT)
+    assert len(FAMILIES) == len(set(FAMILIES.values())) == sum(map(len, groups))
+    assert len(KINDS) == len(set(KINDS))
+    others = {tuple(np.flatnonzero(stream.label)) for stream in contamination.development(N, 1)}
+    assert not any(
+        tuple(np.flatnonzero(stream.label)) in others for stream in contamination.held_out(N, 1)
+    )
+
+
+def test_shares_sum_to_one_and_walks_resemble_the_record_before():
+    shares = families.shares(np.random.default_rng(0), N, 10)
+    assert np.allclose(shares.sum(axis=1), 1.0)
+    walks = families.walks(np.random.default_rng(0), N, 3)
+    assert all(np.corrcoef(walk[1:], walk[:-1])[0, 1] > 0.7 for walk in walks.T)
+
+
+def test_two_parities_tell_the_third_but_one_does_not():
+    on = families.parities(np.random.default_rng(0), N, 3) > 0.5
+    assert abs(np.mean(on[:, 2] == on[:, 1]) - 0.5) < 0.1
+    assert np.mean(on[:, 2] == (on[:, 0] ^ on[:, 1])) > 0.85

@@ -1,0 +1,117 @@
+"""How far records are from recent ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.neighbours import FARTHEST, ROWS, SAMPLE, Neighbours
+
+D = 5
+PAST = clusters(81, 2000, D, missing=0.1)
+ROWS_NOW = clusters(82, 100, D, missing=0.1)
+
+
+def neighbours(*batches):
+    result = Neighbours()
+    for batch in batches:
+        result.update(batch)
+    return result
+
+
+@pytest.mark.parametrize("n", [1, 15, 40, 1000])
+def test_the_distance_is_the_mean_of_those_to_the_nearest_of_each_sample(n):
+    found = neighbours(PAST[:n])
+    deviation = np.nanstd(PAST[:n], axis=0)
+    scale = np.divide(1.0, deviation, out=np.zeros(D), where=deviation > 0)
+    recent = PAST[:n][-ROWS:]
+    samples = max(1, len(recent) // SAMPLE)
+    for row, distance in zip(ROWS_NOW, found.distance(ROWS_NOW), strict=True):
+        gaps = np.abs(row - recent) * scale
+        gaps = np.where(np.isnan(gaps), 1.0, gaps).sum(axis=1)
+        nearest = [gaps[first::samples].min() for first in range(samples)]
+        assert distance == pytest.approx(np.mean(nearest))
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=60))
+def test_the_bits_of_a_row_do_not_depend_on_its_company(chosen):
+    found = neighbours(PAST)
+    whole = found.distance(ROWS_NOW)
+    assert found.distance(ROWS_NOW[chosen]).tobytes() == whole[chosen].tobytes()
+
+
+def test_the_bits_are_the_same_whether_another_row_lacks_a_value():
+    found, rows = neighbours(clusters(83, 500, D)), clusters(84, 40, D)
+    alone = found.distance(rows[1:])
+    rows[0, 0] = np.nan
+    assert found.distance(rows)[1:].tobytes() == alone.tobytes()
+
+
+def test_units_do_not_matter():
+    units = np.array([1e-9, 1e9, 1.0, 1e-3, 1e6])
+    found, in_units = neighbours(*np.split(PAST, 8)), neighbours(*np.split(PAST * units, 8))
+    np.testing.assert_allclose(in_units.distance(ROWS_NOW * units), found.distance(ROWS_NOW))
+
+
+def test_a_field_that_never_varied_counts_nothing_until_it_does():
+    past = np.column_stack([PAST[:, 0], np.full(len(PAST), 7.0)])
+    found = neighbours(past[:1000], past[1000:])
+    assert found.distance([[0.0, 7.0]] * np.ones((1, 2))) == found.distance(np.array([[0.0, 9.0]]))
+    past[1500:, 1] = 9.0
+    found.update(past[1400:1600])
+    assert found.distance(np.array([[0.0, 9.0]])) < found.distance(np.array([[0.0, 7.5]]))
+
+
+def test_spreads_follow_a_stream_that_moves():
+    found = neighbours(*np.split(PAST, 8))
+    for batch in np.split(100.0 * np.tile(PAST, (20, 1)), 160):
+        found.update(batch)
+    np.testing.assert_allclose(np.sqrt(found.variance), 100 * np.nanstd(PAST, axis=0), rtol=0.15)
+
+
+@pytest.mark.parametrize("wild", [1e300, -1e300, 1.7e308, 5e-324])
+def test_wild_values_give_finite_distances(wild):
+    past = PAST[:300].copy()
+    past[250, 1] = wild
+    for found in (neighbours(PAST[:300]), neighbours(past), neighbours(past, past)):
+        distance = found.distance(np.vstack([np.full((1, D), wild), ROWS_NOW, past]))
+        assert ((distance >= 0) & (distance <= FARTHEST)).all()
+
+
+def test_nothing_is_learned_of_no_rows():
+    found = neighbours(PAST[:0], PAST[:100], PAST[:0])
+    assert found.n == 100
+    assert found.distance(ROWS_NOW).tobytes() == neighbours(PAST[:100]).distance(ROWS_NOW).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "variance", "n"),
+    [
+        (np.zeros(3), np.ones(3), 1),
+        (np.zeros((2, 3)), np.ones(2), 2),
+        (np.zeros((2, 3)), np.ones(3), 1),
+        (np.zeros((ROWS + 1, 3)), np.ones(3), 1000),
+        (np.full((2, 3), np.inf), np.ones(3), 2),
+        (np.zeros((2, 3)), np.array([1.0, -1.0, 1.0]), 2),
+        (np.zeros((2, 3)), np.array([1.0, np.nan, 1.0]), 2),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(rows, variance, n):
+    with pytest.raises(StateError, match="neighbours"):
+        Neighbours().restore(rows, variance, n)
+
+
+def test_records_in_a_gap_between_usual_ones_are_found():
+    # Within the range of each field, and where one Gaussian would be densest.
+    rng = np.random.default_rng(85)
+    angle = rng.uniform(0, 2 * np.pi, 3000)
+    rows = np.column_stack([np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)])
+    rows += 0.1 * rng.normal(size=rows.shape)
+    odd = rng.random(3000) < 0.01
+    rows[odd] = 0.1 * rng.normal(size=(odd.sum(), 4))
+    late = np.arange(3000) > 600
+    p_value = StreamScorer(OSLRAU()).process(rows).p_value
+    assert np.median(p_value[late & odd]) < 0.03
