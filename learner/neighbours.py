@@ -2,8 +2,8 @@
 
 A record among others like it is near one of any few of them, however the usual records are
 spread: in clusters, along curves, around gaps. The mean distance to the nearest record of small
-samples is that of Pang, Ting and Albrecht (LeSiNN, 2015), here with the last records dealt out to
-samples by turns.
+samples is that of Pang, Ting and Albrecht (LeSiNN, 2015), here with a few of the last records
+dealt out to samples by turns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from .errors import StateError
 FloatArray = NDArray[np.float64]
 
 ROWS = 128
-"""Records that others are held against, the last ones."""
+"""Records that others are held against at the most."""
+
+STRIDE = 64
+"""Of so many records one is kept in the long run, so that they stand for the last 8,192: the last
+ones alone would know nothing but what goes on at the moment."""
+
+_TOP_BITS = np.uint64(65 - STRIDE.bit_length())
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 over the golden ratio. Its multiples fall evenly into the range of 64 bits, also those of
+every third or every hundredth number: so no record that comes by turns is always left out."""
 
 SAMPLE = 16
 """Records of a sample. With fewer, a group of anomalies is less often its own neighbour; with
@@ -32,7 +42,7 @@ FARTHEST = 1e9
 
 
 class Neighbours:
-    """The last records of a stream, and how far others are from the nearest of some of them.
+    """A few of a stream's last records, and how far others are from the nearest of some of them.
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries. A row's distance
     has the same bits whatever rows it is measured with.
@@ -40,7 +50,8 @@ class Neighbours:
     Attributes
     ----------
     rows
-        The last records (k, d), k <= ROWS, oldest first.
+        Records (k, d), k <= ROWS, of all so far or, in the long run, of the last ROWS * STRIDE;
+        oldest first.
     variance
         Of each field (d,), within batches, averaged over recent ones; 0 where nothing varied.
     n
@@ -54,6 +65,10 @@ class Neighbours:
         """Take up a state; StateError where it cannot be one."""
         if rows.ndim != 2 or len(rows) > min(n, ROWS) or variance.shape != rows.shape[1:]:
             raise StateError(f"state: expected at most {ROWS} neighbours, and their variances")
+        if stride(n) < STRIDE and len(rows) != min(
+            ROWS, np.count_nonzero(is_kept(0, n, stride(n)))
+        ):
+            raise StateError(f"state: expected as many neighbours as {n} records leave")
         if np.isinf(rows).any() or not (np.isfinite(variance) & (variance >= 0)).all():
             raise StateError("state: expected finite neighbours, and variances of at least 0")
         self._set(rows, variance, n)
@@ -86,14 +101,33 @@ class Neighbours:
         m = len(rows)
         if m == 0:
             return
-        n, latest = self.n + m, variances(rows)
+        latest, earlier, n = variances(rows), self.variance, self.n + m
         if self.n == 0:
-            self._set(rows[-ROWS:], latest, n)
-            return
-        share, earlier = min(1.0, max(2.0 * m / n, m / MEMORY)), self.variance
+            self._set(rows[:0], latest, 0)
+            earlier = latest
+        share = min(1.0, max(2.0 * m / n, m / MEMORY))
         moved = np.where(latest > 0, earlier + share * (latest - earlier), earlier)
-        recent = np.concatenate([self.rows, rows])[-ROWS:]
-        self._set(recent, np.where(earlier > 0, moved, latest), n)
+        recent = np.concatenate([self._thinned(n), rows[is_kept(self.n, n, stride(n))]])
+        self._set(recent[-ROWS:], np.where(earlier > 0, moved, latest), n)
+
+    def _thinned(self, n: int) -> FloatArray:
+        """Return the rows that are still kept after so many records."""
+        before = stride(self.n)
+        if stride(n) == before:
+            return self.rows
+        kept = is_kept(0, self.n, stride(n))[is_kept(0, self.n, before)]
+        return self.rows[kept[-len(self.rows) :]]
+
+
+def stride(n: int) -> int:
+    """Tell of how many records one is kept after ``n``."""
+    return min(STRIDE, 1 << max(0, (n - 1) // ROWS).bit_length())
+
+
+def is_kept(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
+    """Tell which records of a stream, from number ``start`` on, are kept."""
+    turn = np.arange(start, stop, dtype=np.uint64) * GOLDEN >> _TOP_BITS
+    return turn < STRIDE // stride
 
 
 def variances(rows: FloatArray) -> FloatArray:

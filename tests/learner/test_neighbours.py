@@ -8,7 +8,7 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.neighbours import FARTHEST, ROWS, SAMPLE, Neighbours
+from faust_oslrau.learner.neighbours import FARTHEST, ROWS, SAMPLE, STRIDE, Neighbours
 
 D = 5
 PAST = clusters(81, 2000, D, missing=0.1)
@@ -25,15 +25,29 @@ def neighbours(*batches):
 @pytest.mark.parametrize("n", [1, 15, 40, 1000])
 def test_the_distance_is_the_mean_of_those_to_the_nearest_of_each_sample(n):
     found = neighbours(PAST[:n])
-    deviation = np.nanstd(PAST[:n], axis=0)
+    deviation, recent = np.nanstd(PAST[:n], axis=0), found.rows
     scale = np.divide(1.0, deviation, out=np.zeros(D), where=deviation > 0)
-    recent = PAST[:n][-ROWS:]
     samples = max(1, len(recent) // SAMPLE)
     for row, distance in zip(ROWS_NOW, found.distance(ROWS_NOW), strict=True):
         gaps = np.abs(row - recent) * scale
         gaps = np.where(np.isnan(gaps), 1.0, gaps).sum(axis=1)
         nearest = [gaps[first::samples].min() for first in range(samples)]
         assert distance == pytest.approx(np.mean(nearest))
+
+
+@pytest.mark.parametrize("batch", [1, 100, 256, 5000])
+def test_others_are_taken_evenly_from_all_records_then_from_the_last_8192(batch):
+    found = Neighbours()
+    for end in range(batch, 30_001, batch):
+        found.update(np.arange(end - batch, end, dtype=float)[:, None])
+        kept = found.rows[:, 0]
+        span = min(end, ROWS * STRIDE)
+        assert min(end, ROWS // 2 - 2) <= len(kept) <= ROWS
+        assert end - kept[0] == pytest.approx(span, rel=0.05)
+        assert np.diff([*kept, end]).max() <= 2.7 * span / len(kept)
+    for period in range(2, 12):
+        turns = np.bincount(kept.astype(int) % period, minlength=period)
+        assert turns.min() > 0.7 * len(kept) / period
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=60))
@@ -60,9 +74,9 @@ def test_a_field_that_never_varied_counts_nothing_until_it_does():
     past = np.column_stack([PAST[:, 0], np.full(len(PAST), 7.0)])
     found = neighbours(past[:1000], past[1000:])
     assert found.distance([[0.0, 7.0]] * np.ones((1, 2))) == found.distance(np.array([[0.0, 9.0]]))
-    past[1500:, 1] = 9.0
-    found.update(past[1400:1600])
-    assert found.distance(np.array([[0.0, 9.0]])) < found.distance(np.array([[0.0, 7.5]]))
+    past[::2, 1] = 9.0
+    found.update(past)
+    assert found.distance(np.array([[0.0, 9.0]])) < found.distance(np.array([[0.0, 8.0]]))
 
 
 def test_spreads_follow_a_stream_that_moves():
@@ -94,6 +108,7 @@ def test_nothing_is_learned_of_no_rows():
         (np.zeros((2, 3)), np.ones(2), 2),
         (np.zeros((2, 3)), np.ones(3), 1),
         (np.zeros((ROWS + 1, 3)), np.ones(3), 1000),
+        (np.zeros((ROWS // 4, 3)), np.ones(3), 1000),
         (np.full((2, 3), np.inf), np.ones(3), 2),
         (np.zeros((2, 3)), np.array([1.0, -1.0, 1.0]), 2),
         (np.zeros((2, 3)), np.array([1.0, np.nan, 1.0]), 2),
