@@ -33,6 +33,7 @@ _WARM_UP_SECONDS = 300.0
 _DRAIN_SECONDS = 60.0
 _TICK_SECONDS = 0.005
 _BATCH_BYTES = 2**19
+_BATCH_ROWS = 1_000
 _PER_TICK = 2  # partitions that get records at a tick: few and full batches, as producers make
 # Scores that come later than this say that the reader does not keep up.
 _SATURATED_MS = 2000.0
@@ -154,14 +155,14 @@ class Load:
         await self._producer.flush()
 
     async def _send_some(self, count: int) -> None:
-        if count == 0:
-            return
-        batch, now = self._producer.create_batch(), round(1000 * time.time())
-        for row in itertools.islice(self._rows, count):
-            if not batch.append(key=None, value=row, timestamp=now):
-                raise RuntimeError(f"expected {count} rows to fit {_BATCH_BYTES} bytes")
-        partition = next(self._partitions)
-        await self._producer.send_batch(batch, self._source, partition=partition)
+        # more than fit a batch where a busy machine has let the sender sleep too long
+        for sent in range(0, count, _BATCH_ROWS):
+            batch, now = self._producer.create_batch(), round(1000 * time.time())
+            for row in itertools.islice(self._rows, min(_BATCH_ROWS, count - sent)):
+                if not batch.append(key=None, value=row, timestamp=now):
+                    raise RuntimeError(f"expected {_BATCH_ROWS} rows to fit {_BATCH_BYTES} bytes")
+            partition = next(self._partitions)
+            await self._producer.send_batch(batch, self._source, partition=partition)
 
     async def _latencies(
         self, before: dict[TopicPartition, int], settled: float
