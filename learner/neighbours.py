@@ -63,12 +63,13 @@ class Neighbours:
 
     def restore(self, rows: FloatArray, variance: FloatArray, n: int) -> None:
         """Take up a state; StateError where it cannot be one."""
-        if rows.ndim != 2 or len(rows) > min(n, ROWS) or variance.shape != rows.shape[1:]:
-            raise StateError(f"state: expected at most {ROWS} neighbours, and their variances")
-        if stride(n) < STRIDE and len(rows) != min(
-            ROWS, np.count_nonzero(is_kept(0, n, stride(n)))
-        ):
-            raise StateError(f"state: expected as many neighbours as {n} records leave")
+        most = ROWS
+        if stride(n) < STRIDE:  # else there are more records than could be gone through
+            most = min(ROWS, int(np.count_nonzero(is_kept(0, n, stride(n)))))
+        if rows.ndim != 2 or not min(n, 1) <= len(rows) <= most:
+            raise StateError(f"state: expected at most {most} neighbours of {n} records")
+        if variance.shape != rows.shape[1:]:
+            raise StateError("state: expected a variance for each field of the neighbours")
         if np.isinf(rows).any() or not (np.isfinite(variance) & (variance >= 0)).all():
             raise StateError("state: expected finite neighbours, and variances of at least 0")
         self._set(rows, variance, n)

@@ -238,6 +238,15 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
+
+    def _check_measures(self, *taken_up: NDArray[Any]) -> None:
+        """Refuse a state whose arrays are not of as many measures as there are of a record."""
+        if self._n_fields is None or self.learner.n_records_ == 0:
+            return
+        k = self._measures(np.full((1, self._n_fields), np.nan)).shape[1]
+        if any(array.size > 0 and array.shape[-1] != k for array in taken_up):
+            raise StateError(f"state: expected {k} measures of each record")
 
     def _check(self, rows: FloatArray) -> None:
         """Refuse what could not be learned later, before anything is scored."""

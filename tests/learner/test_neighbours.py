@@ -108,7 +108,10 @@ def test_nothing_is_learned_of_no_rows():
         (np.zeros((2, 3)), np.ones(2), 2),
         (np.zeros((2, 3)), np.ones(3), 1),
         (np.zeros((ROWS + 1, 3)), np.ones(3), 1000),
-        (np.zeros((ROWS // 4, 3)), np.ones(3), 1000),
+        (np.zeros((ROWS, 3)), np.ones(3), ROWS + 1),
+        (np.zeros((0, 3)), np.ones(3), 1),
+        (np.zeros((0, 3)), np.ones(3), 10_000),
+        (np.zeros((1, 3)), np.ones(3), 0),
         (np.full((2, 3), np.inf), np.ones(3), 2),
         (np.zeros((2, 3)), np.array([1.0, -1.0, 1.0]), 2),
         (np.zeros((2, 3)), np.array([1.0, np.nan, 1.0]), 2),
@@ -117,6 +120,18 @@ def test_nothing_is_learned_of_no_rows():
 def test_a_state_that_cannot_be_is_refused(rows, variance, n):
     with pytest.raises(StateError, match="neighbours"):
         Neighbours().restore(rows, variance, n)
+
+
+def test_every_state_can_be_taken_up_and_gone_on_from():
+    # One record at a time, as what was held back leaves any number of them at a boundary.
+    going_on, row = Neighbours(), np.array([[1.0, 2.0]])
+    for n in range(2200):
+        taken_up = Neighbours()
+        taken_up.restore(going_on.rows, going_on.variance, going_on.n)
+        for found in (going_on, taken_up):
+            found.update(np.array([[n, np.sin(n)]]))
+        assert taken_up.rows.tobytes() == going_on.rows.tobytes()
+        assert taken_up.distance(row).tobytes() == going_on.distance(row).tobytes()
 
 
 def test_records_in_a_gap_between_usual_ones_are_found():

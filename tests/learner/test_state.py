@@ -150,6 +150,9 @@ def test_a_scorer_of_another_format_is_refused_by_name():
         {"complete": np.zeros((4, 3))},
         {"recent_densities": np.zeros(3)},
         {"drift_numbers": np.full(6, np.inf)},
+        {"neighbours": np.zeros((4, 3)), "variance": np.ones(3)},
+        {"variance": np.ones(2)},
+        {"level": np.zeros(2), "spread": np.ones(2)},
     ],
     ids=lambda changes: next(iter(changes)),
 )
