@@ -277,6 +277,7 @@ def evaluate_sum(
         else:
             # a total is never below the least weight
             limit = NOTHING + log_positive(least / weight) if some_nothing else -np.inf
+            # not a kernel of its own: arrays passed to it would be counted in and out each time
             for r in range(0, m, WIDTH):
                 log_value, reference = load(values, child, r), load(values, i, r)
                 ahead = log_value - reference

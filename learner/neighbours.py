@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ._lanes import padded
 from ._neighbours import mean_nearest
 from .errors import StateError
+from .ranking import share_of_batch
 
 FloatArray = NDArray[np.float64]
 
@@ -34,8 +35,8 @@ SAMPLE = 16
 """Records of a sample. With fewer, a group of anomalies is less often its own neighbour; with
 more, gaps between usual records are seen better."""
 
-MEMORY = 4096
-"""Records that the fields' variances are averaged over."""
+ROUNDING = 1e-12
+"""Deviation, as a share of the largest value, below which a field does not vary."""
 
 FARTHEST = 1e9
 """Largest distance, so that it stays a number whatever the fields hold."""
@@ -106,7 +107,7 @@ class Neighbours:
         if self.n == 0:
             self._set(rows[:0], latest, 0)
             earlier = latest
-        share = min(1.0, max(2.0 * m / n, m / MEMORY))
+        share = share_of_batch(m, n)
         moved = np.where(latest > 0, earlier + share * (latest - earlier), earlier)
         recent = np.concatenate([self._thinned(n), rows[is_kept(self.n, n, stride(n))]])
         self._set(recent[-ROWS:], np.where(earlier > 0, moved, latest), n)
@@ -136,7 +137,12 @@ def variances(rows: FloatArray) -> FloatArray:
     observed = ~np.isnan(rows)
     n = np.maximum(np.count_nonzero(observed, axis=0), 1)
     values = np.where(observed, rows, 0.0)
+    # in units of the largest value no square overflows or underflows
+    largest = np.abs(values).max(axis=0)
+    scaled = values / np.where(largest > 0, largest, 1.0)
+    gaps = np.where(observed, scaled - scaled.sum(axis=0) / n, 0.0)
+    variance = (gaps * gaps).sum(axis=0) / n
+    variance[variance < ROUNDING**2] = 0.0
     with np.errstate(over="ignore"):
-        gaps = np.where(observed, rows - values.sum(axis=0) / n, 0.0)
-        variance = (gaps * gaps).sum(axis=0) / n
+        variance = variance * largest * largest
     return np.asarray(np.minimum(variance, np.finfo(np.float64).max), np.float64)

@@ -21,8 +21,8 @@ MEMORY = 4096
 own yardstick, few enough to follow the stream."""
 
 LEAD = 0.5
-"""Spreads that the last measure, the distance to neighbours, need not be off to count instead of
-another: of all it is wrong least often."""
+"""Spreads by which the last measure, the distance to neighbours, may be less off than another and
+still count instead of it: of all it ranks real anomalies best."""
 
 FARTHEST = 50.0
 """Spreads beyond which a measure's distance from its level counts as much as there: one wild
@@ -30,6 +30,15 @@ value must not blind a measure for long."""
 
 FIRST_FARTHEST = 8.0
 """The same in the first batch, in units of the distance that a tenth of the records exceed."""
+
+
+def share_of_batch(m: int, n: int) -> float:
+    """Tell what the last ``m`` of ``n`` records count in an average.
+
+    Later batches weigh more than earlier ones, in proportion to the records before them, as a
+    model that is still learning moves its measures.
+    """
+    return min(1.0, max(2.0 * m / n, m / MEMORY))
 
 
 class Ranking:
@@ -77,11 +86,7 @@ class Ranking:
         return np.asarray((measure - self.level[k]) / self.spread[k], np.float64)
 
     def update(self, measures: FloatArray) -> None:
-        """Take in the measures (m, k) of a learning batch's usual records.
-
-        Later batches weigh more than earlier ones, in proportion to the records before them, as
-        a model that is still learning moves its measures.
-        """
+        """Take in the measures (m, k) of a learning batch's usual records."""
         m = len(measures)
         if m == 0:
             return
@@ -97,7 +102,7 @@ class Ranking:
             usual = np.quantile(distance[fresh], 0.9, axis=1)
             farthest[fresh] = np.where(usual > 0, FIRST_FARTHEST * usual, np.inf)
         spread = np.minimum(distance, farthest[:, None]).sum(axis=1) / m
-        share = np.where(fresh, 1.0, min(1.0, max(2.0 * m / self.n, m / MEMORY)))
+        share = np.where(fresh, 1.0, share_of_batch(m, self.n))
         self.level = np.where(fresh, level, self.level + share * (level - self.level))
         spread = np.where(spread > 0, spread, self.spread)
         self.spread = self.spread + share * (spread - self.spread)

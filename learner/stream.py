@@ -367,8 +367,9 @@ class StreamScorer:
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
         parted = self._guard.part(rows, densities, ascending, self.n_records, room)
         before = self.learner.n_records_
-        self.learner.partial_fit(rows.compress(parted.usual, axis=0), evaluation=latest)
-        self._neighbours.update(rows.compress(parted.usual, axis=0))
+        usual = rows.compress(parted.usual, axis=0)
+        self.learner.partial_fit(usual, evaluation=latest)
+        self._neighbours.update(usual)
         for start in range(0, len(parted.regime), self.batch_size):
             late = parted.regime[start : start + self.batch_size]
             self.learner.partial_fit(late)

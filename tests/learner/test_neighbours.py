@@ -79,6 +79,13 @@ def test_a_field_that_never_varied_counts_nothing_until_it_does():
     assert found.distance(np.array([[0.0, 9.0]])) < found.distance(np.array([[0.0, 8.0]]))
 
 
+def test_rounding_is_no_variation():
+    constant = np.full((300, 1), 0.1)
+    assert np.mean(constant) != 0.1  # else this would test nothing
+    assert neighbours(constant).variance.tolist() == [0.0]
+    assert neighbours(1e300 * constant).variance.tolist() == [0.0]
+
+
 def test_spreads_follow_a_stream_that_moves():
     found = neighbours(*np.split(PAST, 8))
     for batch in np.split(100.0 * np.tile(PAST, (20, 1)), 160):
