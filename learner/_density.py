@@ -20,6 +20,7 @@ from ._jit import kernel
 from ._lanes import WIDTH, Value, aligned_stack, all_below, choose, fma, load, padded, spread, store
 from ._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Array
 from ._math import exp_bounded, log_positive
+from ._structure import deepest
 
 FAR_AHEAD = 30.0
 """Nats above the reference from which on a term becomes the reference: far from overflow, and so
@@ -81,19 +82,24 @@ def log_densities(
     stats: Array,
     Z: Array,
     values: Array,
+    keep: bool,
     result: Array,
 ) -> None:
     """Fill ``result`` (n,) with the root's log-density of the columns of ``Z`` (d, n).
 
-    Goes block by block, as many columns at a time as ``values`` (nodes, block) has.
+    Goes block by block, as many columns at a time as ``values`` has, which is that of
+    ``evaluate``.
     """
     block = new_block(Z.shape[0], values.shape[1])
+    top = header[ROOT] if keep else 0
     for start in range(0, Z.shape[1], values.shape[1]):
         m = min(values.shape[1], Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        evaluate(header, nodes, edges, scopes, stats, block, m, values, NIL)
+        # one column that is left over takes another one along
+        wide = max(m, min(2, values.shape[1]))
+        evaluate(header, nodes, edges, scopes, stats, block, wide, values, keep, NIL)
         for r in range(m):
-            result[start + r] = values[header[ROOT], r]
+            result[start + r] = values[top, r]
 
 
 @kernel
@@ -106,88 +112,221 @@ def evaluate(
     Z: Array,
     m: int,
     values: Array,
+    keep: bool,
     end: int,
 ) -> None:
     """Fill ``values[node, r]`` with each node's log-density of column r of ``Z``, for r < m.
 
     ``Z`` (d, >= padded(m)) and ``values`` (nodes, >= padded(m)) have columns for whole lanes; what
-    is in the last ones means nothing. Goes up to node ``end``, which is left out; NIL for all.
-    Missing values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows of
+    is in the last ones means nothing. The sum node ``end`` is left out; NIL for none. Missing
+    values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows of
     ``values`` that belong to univariate leaves under products are left alone.
+
+    Unless the nodes are to ``keep`` their values, ``values`` needs no more than ``deepest(d)``
+    rows, the first of which is the root's in the end: what the nearest cache has room for. There
+    must be more than one column then.
     """
+    if m == 1:
+        evaluate_row(header, nodes, edges, scopes, stats, Z, values, end)
+    else:
+        evaluate_rows(header, nodes, edges, scopes, stats, Z, m, values, keep, end)
+
+
+@kernel
+def evaluate_row(
+    header: Array,
+    nodes: Array,
+    edges: Array,
+    scopes: Array,
+    stats: Array,
+    Z: Array,
+    values: Array,
+    end: int,
+) -> None:
+    """Evaluate one row, node by node as they are listed."""
     d = Z.shape[0]
-    scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
-    members, numbers = np.empty(d, np.int64), np.empty(3 * d)
-    ends = ends_of_runs(Z, m)
+    scratch, vectors = np.empty((2 * d + 2, 1)), np.empty((d + 1, d))
+    ends = ends_of_runs(Z, 1)
     i = header[FIRST]
-    while i != end:
+    while i != end and i != NIL:
         kind = nodes[i]["kind"]
-        if kind == MULTIVARIATE_LEAF and len(ends) > 0:
-            evaluate_incomplete(i, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
-        elif kind == MULTIVARIATE_LEAF and m == 1:
-            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, scratch)
-        elif kind == MULTIVARIATE_LEAF:
-            evaluate_multivariate(i, nodes, scopes, stats, Z, m, values, scratch)
-        elif kind == PRODUCT and m == 1:
+        if kind == PRODUCT:
             evaluate_product_of_row(i, nodes, edges, Z, values)
-        elif kind == PRODUCT:
-            n = list_factors(i, nodes, edges, members, numbers)
-            n_children = nodes[i]["n_children"]
-            multiply(i, Z, m, values, n, n_children, members, numbers, len(ends) == 0)
-        elif kind == SUM and m == 1:
-            values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
-            evaluate_sum(i, nodes, edges, Z, m, values, scratch)
+            values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
+        elif len(ends) > 0:
+            evaluate_incomplete(i, i, nodes, scopes, stats, Z, 1, values, scratch, vectors, ends)
+        else:
+            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, scratch)
         i = nodes[i]["next"]
 
 
 @kernel
-def evaluate_leaf(i: int, nodes: Array, Z: Array, m: int, values: Array) -> None:
+def evaluate_rows(
+    header: Array,
+    nodes: Array,
+    edges: Array,
+    scopes: Array,
+    stats: Array,
+    Z: Array,
+    m: int,
+    values: Array,
+    keep: bool,
+    end: int,
+) -> None:
+    """Evaluate rows side by side: down to what has no inner children, and up again.
+
+    What a child comes to is taken into its parent at once, while it is in the nearest cache. A
+    sum's row of ``values`` is the log-density that it is measured by so far; that of ``totals``
+    for its level is the weighted sum of the densities as multiples of that one.
+    """
+    d, depth = Z.shape[0], deepest(Z.shape[0])
+    scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
+    variables, forms, ends = np.empty(d, np.int64), np.empty(3 * d), ends_of_runs(Z, m)
+    path, totals = np.empty((depth, 2), np.int64), np.empty((depth, padded(m)))
+    weights, least = np.empty(depth), np.empty(depth)
+    i, level = header[ROOT], 0
+    while True:
+        row, edge, kind = i if keep else level, nodes[i]["first_edge"], nodes[i]["kind"]
+        if kind == LEAF:
+            evaluate_leaf(i, row, nodes, Z, m, values)
+        elif kind == PRODUCT:
+            n = list_leaves(i, nodes, edges, variables, forms)
+            multiply_leaves(row, Z, m, values, n, variables, forms, len(ends) == 0)
+            edge = inner_edge(edge, nodes, edges)
+        elif kind == MULTIVARIATE_LEAF and len(ends) > 0:
+            evaluate_incomplete(i, row, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
+        elif kind == MULTIVARIATE_LEAF:
+            evaluate_multivariate(i, row, nodes, scopes, stats, Z, m, values, scratch)
+        path[level, 0], path[level, 1] = i, edge
+        while edge == NIL:
+            if level == 0:
+                return
+            level -= 1
+            i, edge, child_row = path[level, 0], path[level, 1], row
+            row = i if keep else level
+            weight, following = edges[edge]["weight"], edges[edge]["next"]
+            if nodes[i]["kind"] == PRODUCT:
+                add_row(child_row, row, m, values)
+                following = inner_edge(following, nodes, edges)
+            elif edge == nodes[i]["first_edge"]:
+                weights[level], least[level] = weight, weight
+                begin_sum(child_row, row, level, m, weight, values, totals)
+            elif i != end:
+                limit = -np.inf
+                if nodes[i]["n_children"] > MANY and nodes[i]["n_scope"] <= FEW:
+                    # a total is never below the least weight
+                    limit = NOTHING + log_positive(least[level] / weight)
+                add_term(child_row, row, level, m, weight, limit, values, totals)
+                weights[level], least[level] = weights[level] + weight, min(least[level], weight)
+            if following == NIL and nodes[i]["kind"] == SUM:
+                end_sum(row, level, m, 1.0 / weights[level], values, totals)
+            path[level, 1] = edge = following
+        i = edges[edge]["child"]
+        level += 1
+
+
+@kernel
+def add_row(child_row: int, row: int, m: int, values: Array) -> None:
+    """Multiply a product by one of its children."""
+    for r in range(0, m, WIDTH):
+        store(values, row, r, load(values, row, r) + load(values, child_row, r))
+
+
+@kernel
+def begin_sum(
+    child_row: int, row: int, level: int, m: int, weight: float, values: Array, totals: Array
+) -> None:
+    """Measure a sum by its first child."""
+    for r in range(0, m, WIDTH):
+        store(values, row, r, load(values, child_row, r))
+        store(totals, level, r, spread(weight))
+
+
+@kernel
+def add_term(
+    child_row: int,
+    row: int,
+    level: int,
+    m: int,
+    weight: float,
+    limit: float,
+    values: Array,
+    totals: Array,
+) -> None:
+    """Add a weighted child to a sum, but where it is less than ``limit`` nats beside it."""
+    aligned_stack()
+    for r in range(0, m, WIDTH):
+        log_value, reference = load(values, child_row, r), load(values, row, r)
+        ahead, total = log_value - reference, load(totals, level, r)
+        if all_below(ahead, limit):
+            continue
+        if not all_below(ahead, FAR_AHEAD):
+            reference, total = moved(reference, total, log_value)
+            store(values, row, r, reference)
+            ahead = log_value - reference
+        store(totals, level, r, fma(exp_bounded(ahead), weight, total))
+
+
+@kernel
+def end_sum(row: int, level: int, m: int, share: float, values: Array, totals: Array) -> None:
+    """Turn totals into a log-density, where weights count as multiples of 1 / ``share``."""
+    for r in range(0, m, WIDTH):
+        log_total = log_positive(load(totals, level, r) * share)
+        store(values, row, r, load(values, row, r) + log_total)
+
+
+@kernel
+def evaluate_leaf(i: int, row: int, nodes: Array, Z: Array, m: int, values: Array) -> None:
     """Univariate Gaussian leaf."""
     variable = nodes[i]["scope"]
     mean, precision, log_norm = nodes[i]["mean"], nodes[i]["precision"], nodes[i]["log_norm"]
     if m == 1:
-        values[i, 0] = gaussian(Z[variable, 0], mean, precision, log_norm)
+        values[row, 0] = gaussian(Z[variable, 0], mean, precision, log_norm)
         return
     for r in range(0, m, WIDTH):
-        store(values, i, r, gaussian(load(Z, variable, r), mean, precision, log_norm))
+        store(values, row, r, gaussian(load(Z, variable, r), mean, precision, log_norm))
 
 
 @kernel
-def list_factors(i: int, nodes: Array, edges: Array, factors: Array, forms: Array) -> int:
-    """List a product's children: variables of univariate leaves first, the other nodes behind.
+def inner_edge(edge: int, nodes: Array, edges: Array) -> int:
+    """Find the next edge, from this one on, to a child that is no univariate leaf, or NIL."""
+    while edge != NIL and nodes[edges[edge]["child"]]["kind"] == LEAF:
+        edge = edges[edge]["next"]
+    return edge
+
+
+@kernel
+def list_leaves(i: int, nodes: Array, edges: Array, variables: Array, forms: Array) -> int:
+    """List the variables of a product's univariate leaves; return how many there are.
 
     ``forms`` (>= 3 n) takes mean, factor and constant of each leaf's log-density
-    factor * (x - mean)**2 + constant. Returns the number n of leaves.
+    factor * (x - mean)**2 + constant.
     """
-    n, last, edge = 0, nodes[i]["n_children"] - 1, nodes[i]["first_edge"]
+    n, edge = 0, nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
         if nodes[child]["kind"] == LEAF:
-            factors[n] = nodes[child]["scope"]
+            variables[n] = nodes[child]["scope"]
             forms[3 * n], forms[3 * n + 1] = nodes[child]["mean"], -0.5 * nodes[child]["precision"]
             forms[3 * n + 2] = nodes[child]["log_norm"]
             n += 1
-        else:
-            factors[last] = child
-            last -= 1
         edge = edges[edge]["next"]
     return n
 
 
 @kernel
-def multiply(
-    i: int,
+def multiply_leaves(
+    row: int,
     Z: Array,
     m: int,
     values: Array,
     n: int,
-    n_children: int,
-    factors: Array,
+    variables: Array,
     forms: Array,
     complete: bool,
 ) -> None:
-    """Sum of the log-densities of a product's children, ``n`` of them leaves, as listed.
+    """Sum of the log-densities of a product's ``n`` univariate leaves, as listed.
 
     The bits are the same whether some rows lack values or none does, which ``complete`` says.
     """
@@ -195,38 +334,35 @@ def multiply(
     constant = 0.0
     for c in range(n):
         constant += forms[3 * c + 2]
-    # two lanes at a time, where that is simple, as one alone waits for its own operations
-    pairs = m // (2 * WIDTH) if complete and n == n_children else 0
+    # two lanes at a time, as one alone waits for its own operations
+    pairs = m // (2 * WIDTH) if complete else 0
     for r in range(0, pairs * 2 * WIDTH, 2 * WIDTH):
         first, second = spread(0.0), spread(0.0)
         for c in range(n):
-            v, mean, factor = factors[c], forms[3 * c], forms[3 * c + 1]
+            v, mean, factor = variables[c], forms[3 * c], forms[3 * c + 1]
             dx, dy = mean - load(Z, v, r), mean - load(Z, v, r + WIDTH)
             first, second = fma(factor * dx, dx, first), fma(factor * dy, dy, second)
-        store(values, i, r, first + constant)
-        store(values, i, r + WIDTH, second + constant)
+        store(values, row, r, first + constant)
+        store(values, row, r + WIDTH, second + constant)
     for r in range(pairs * 2 * WIDTH, m, WIDTH):
         total, log_norm = spread(0.0), spread(constant)
         if complete:
             for c in range(n):
-                dx = forms[3 * c] - load(Z, factors[c], r)
+                dx = forms[3 * c] - load(Z, variables[c], r)
                 total = fma(forms[3 * c + 1] * dx, dx, total)
         else:
             log_norm = spread(0.0)
             for c in range(n):
-                dx = forms[3 * c] - load(Z, factors[c], r)
+                dx = forms[3 * c] - load(Z, variables[c], r)
                 observed = dx == dx
                 total = choose(observed, fma(forms[3 * c + 1] * dx, dx, total), total)
                 log_norm = log_norm + choose(observed, forms[3 * c + 2], spread(0.0))
-        total = total + log_norm
-        for c in range(n_children - 1, n - 1, -1):
-            total = total + load(values, factors[c], r)
-        store(values, i, r, total)
+        store(values, row, r, total + log_norm)
 
 
 @kernel
 def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> None:
-    """Do the same for one row, without lists and loops of one round."""
+    """Sum of the log-densities of a product's children for one row."""
     total, log_norm, n_leaves = 0.0, 0.0, 0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
@@ -240,11 +376,11 @@ def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values
         edge = edges[edge]["next"]
     values[i, 0] = total + log_norm
     if n_leaves < nodes[i]["n_children"]:
-        multiply_others_of_row(i, nodes, edges, values)
+        multiply_inner_of_row(i, nodes, edges, values)
 
 
 @kernel
-def multiply_others_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
+def multiply_inner_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
     """Add the log-densities of a product's children that are no univariate leaves."""
     edge = nodes[i]["first_edge"]
     while edge != NIL:
@@ -255,58 +391,14 @@ def multiply_others_of_row(i: int, nodes: Array, edges: Array, values: Array) ->
 
 
 @kernel
-def evaluate_sum(
-    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, totals: Array
-) -> None:
-    """Log of the weighted mean of the children's densities.
-
-    The node's row of ``values`` is the log-density that the sum is measured by so far; the first
-    row of ``totals`` is the weighted sum of the densities as multiples of that one.
-    """
-    aligned_stack()
-    some_nothing = nodes[i]["n_children"] > MANY and nodes[i]["n_scope"] <= FEW
-    edge, weights, least = nodes[i]["first_edge"], 0.0, np.inf
-    while edge != NIL:
-        child, weight = edges[edge]["child"], edges[edge]["weight"]
-        if nodes[child]["kind"] == LEAF:
-            evaluate_leaf(child, nodes, Z, m, values)
-        if edge == nodes[i]["first_edge"]:
-            for r in range(0, m, WIDTH):
-                store(values, i, r, load(values, child, r))
-                store(totals, 0, r, spread(weight))
-        else:
-            # a total is never below the least weight
-            limit = NOTHING + log_positive(least / weight) if some_nothing else -np.inf
-            # not a kernel of its own: arrays passed to it would be counted in and out each time
-            for r in range(0, m, WIDTH):
-                log_value, reference = load(values, child, r), load(values, i, r)
-                ahead = log_value - reference
-                if all_below(ahead, limit):
-                    continue
-                if not all_below(ahead, FAR_AHEAD):
-                    top, total = moved(reference, load(totals, 0, r), log_value)
-                    store(values, i, r, top)
-                    store(totals, 0, r, total)
-                    ahead = log_value - top
-                store(totals, 0, r, fma(exp_bounded(ahead), weight, load(totals, 0, r)))
-        weights, least = weights + weight, min(least, weight)
-        edge = edges[edge]["next"]
-    share = 1.0 / weights
-    # a loop of its own, so that no logarithm waits for the exponentials before it
-    for r in range(0, m, WIDTH):
-        log_total = log_positive(load(totals, 0, r) * share)
-        store(values, i, r, load(values, i, r) + log_total)
-
-
-@kernel
 def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
-    """Do the same as ``evaluate_sum`` for one row, without loops of one round."""
+    """Log of the weighted mean of the densities of a sum's children for one row."""
     reference, total, weights = -np.inf, 0.0, 0.0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child, weight = edges[edge]["child"], edges[edge]["weight"]
         if nodes[child]["kind"] == LEAF:
-            evaluate_leaf(child, nodes, Z, 1, values)
+            evaluate_leaf(child, child, nodes, Z, 1, values)
         weights += weight
         reference, total = add_term_of_row(reference, total, weight, values[child, 0])
         edge = edges[edge]["next"]

@@ -31,6 +31,7 @@ def gaussian(x: Value, mean: float, precision: float, log_norm: float) -> Value:
 @kernel
 def evaluate_multivariate(
     i: int,
+    row: int,
     nodes: Array,
     scopes: Array,
     stats: Array,
@@ -53,7 +54,7 @@ def evaluate_multivariate(
         for a in range(k):
             y = whitened(stats, whitening + a * k, a + 1, scratch, 0, r)
             total = fma(-0.5 * y, y, total)
-        store(values, i, r, total)
+        store(values, row, r, total)
 
 
 @kernel
@@ -88,6 +89,7 @@ def multivariate_of_row(
 @kernel
 def evaluate_incomplete(
     i: int,
+    row: int,
     nodes: Array,
     scopes: Array,
     stats: Array,
@@ -106,7 +108,7 @@ def evaluate_incomplete(
     k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     whitening, lacks = block + k * (k + 2), 2 * k + 1
     for r in range(m):
-        values[i, r], scratch[lacks, r] = nodes[i]["log_norm"], 0.0
+        values[row, r], scratch[lacks, r] = nodes[i]["log_norm"], 0.0
     for a in range(k):
         variable, mean = scopes[scope + a], stats[block + a]
         for r in range(m):
@@ -116,14 +118,14 @@ def evaluate_incomplete(
     for a in range(k):
         whiten(stats[whitening + a * k : whitening + a * k + a + 1], scratch, m)
         for r in range(m):
-            values[i, r] = fma(-0.5 * scratch[0, r], scratch[0, r], values[i, r])
+            values[row, r] = fma(-0.5 * scratch[0, r], scratch[0, r], values[row, r])
             scratch[k + 1 + a, r] = scratch[0, r]
     y, lo = scratch[k + 1 : 2 * k + 2], 0
     while lo < m:
         hi = lo + 1
         if scratch[lacks, lo] > 0.0:
             hi = end_of_run(i, nodes, scopes, Z, lo, ends)
-            observed_densities(i, NONE, nodes, scopes, stats, Z, lo, hi, y, vectors, values[i])
+            observed_densities(i, NONE, nodes, scopes, stats, Z, lo, hi, y, vectors, values[row])
         lo = hi
 
 

@@ -93,7 +93,7 @@ def learn(
         # that are univariate leaves get theirs with the sum's
         end = header[ROOT] if Z.shape[0] > 1 else NIL
         if not evaluated:
-            evaluate(header, nodes, edges, scopes, stats, block, m, values, end)
+            evaluate(header, nodes, edges, scopes, stats, block, m, values, True, end)
         update(header, nodes, edges, scopes, stats, block, values, tasks, m, complete, rule)
         start += m
     return start

@@ -283,7 +283,7 @@ def split_rows(
     """
     for child in (a, b):
         if nodes[child]["kind"] == LEAF:
-            evaluate_leaf(child, nodes, Z, values.shape[1], values)
+            evaluate_leaf(child, child, nodes, Z, values.shape[1], values)
     share, rest = 0, top + hi - lo
     for t in range(lo, hi):
         r = rows[t]

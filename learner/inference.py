@@ -58,7 +58,7 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
         m = min(rows, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
         arrays = (network.nodes, network.edges, network.scopes, network.stats, block, m, values)
-        evaluate(network.header, *arrays, NIL)
+        evaluate(network.header, *arrays, True, NIL)
         leave_one_out(live, *arrays, downs, mixtures.reshape(-1, block.shape[1]))
         mixtures[REFERENCE, :, :m] -= values[network.root, :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
@@ -157,7 +157,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
     evaluate(
         network.header, network.nodes, network.edges, network.scopes,
-        network.stats, block, 1, values, NIL,
+        network.stats, block, 1, values, True, NIL,
     )  # fmt: skip
     return values[:, 0]
 

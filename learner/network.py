@@ -40,6 +40,7 @@ from ._structure import (
     add_edge,
     add_factored_model,
     copy_nodes,
+    deepest,
     link_in_order,
     move_scopes,
     move_statistics,
@@ -51,12 +52,13 @@ MOST_ROWS, LEAST_ROWS = 256, 64
 """Rows evaluated at a time: more are no quicker, fewer lose time at the ends of loops."""
 
 VALUES_PER_BLOCK = 4_000_000
-"""Values of nodes, over all rows, from which on fewer rows are evaluated at a time: malloc keeps
-arrays below 32 MB for the next call, while larger ones are fresh pages each time."""
+"""Values of nodes, over all rows, from which on fewer rows are evaluated at a time where they are
+kept: malloc keeps arrays below 32 MB for the next call, while larger ones are fresh pages each
+time."""
 
 
 def rows_per_block(n_nodes: int) -> int:
-    """Rows to evaluate at a time in a network of so many nodes."""
+    """Rows to evaluate at a time where so many nodes keep their values."""
     return max(LEAST_ROWS, min(MOST_ROWS, VALUES_PER_BLOCK // n_nodes))
 
 
@@ -209,7 +211,13 @@ class Network:
 
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
-        return self._evaluate(Z, neighbours_together(Z))[0]
+        if Z.shape[1] == 1:
+            return self._evaluate(Z, int(self.header[NODES_TOP]), keep=True)[0]
+        order = neighbours_together(Z)
+        found = self._evaluate(Z[:, order], deepest(self.n_variables), keep=False)[0]
+        result = np.empty_like(found)
+        result[order] = found
+        return result
 
     def evaluate(
         self, Z: NDArray[np.float64]
@@ -218,23 +226,22 @@ class Network:
 
         The latter only where all columns fit into one block and none lacks a value.
         """
-        return self._evaluate(Z, alike_together(Z))
+        n_nodes = int(self.header[NODES_TOP])
+        if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():
+            return self._evaluate(Z, n_nodes, keep=True)
+        return self.log_density(Z), None
 
     def _evaluate(
-        self, Z: NDArray[np.float64], order: NDArray[np.intp] | slice
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Do so in another order of the columns; what is returned keeps theirs."""
-        result, n_nodes = np.empty(Z.shape[1]), int(self.header[NODES_TOP])
-        rows = max(1, min(Z.shape[1], rows_per_block(n_nodes)))
-        values = np.empty((n_nodes, padded(rows)))
+        self, Z: NDArray[np.float64], n_values: int, *, keep: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return log-densities, and the last block's of all nodes if they ``keep`` theirs."""
+        result = np.empty(Z.shape[1])
+        values = np.empty((n_values, padded(max(1, min(Z.shape[1], MOST_ROWS)))))
         log_densities(
             self.header, self.nodes, self.edges, self.scopes, self.stats,
-            np.ascontiguousarray(Z[:, order]), values, result,
+            np.ascontiguousarray(Z), values, keep, result,
         )  # fmt: skip
-        if isinstance(order, slice):
-            return result, values if Z.shape[1] == rows else None
-        result[order] = result.copy()
-        return result, None
+        return result, values
 
     def with_variance_floor(self, variance_floor: float) -> Network:
         """Copy the network with no leaf variance below ``variance_floor``.
