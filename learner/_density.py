@@ -81,25 +81,29 @@ def log_densities(
     scopes: Array,
     stats: Array,
     Z: Array,
-    values: Array,
-    keep: bool,
+    m: int,
+    n_values: int,
+    kept: Array,
     result: Array,
-) -> None:
+) -> Array:
     """Fill ``result`` (n,) with the root's log-density of the columns of ``Z`` (d, n).
 
-    Goes block by block, as many columns at a time as ``values`` has, which is that of
-    ``evaluate``.
+    Goes by blocks of ``m`` columns and returns the last one's ``values`` (n_values, .), which like
+    ``kept`` are those of ``evaluate``.
     """
-    block = new_block(Z.shape[0], values.shape[1])
-    top = header[ROOT] if keep else 0
-    for start in range(0, Z.shape[1], values.shape[1]):
-        m = min(values.shape[1], Z.shape[1] - start)
-        copy_columns(Z, start, m, block)
+    # made here, as a kernel's arrays do not lie across lines of the cache
+    block, values = new_block(Z.shape[0], m), np.empty((n_values, padded(m)))
+    root = header[ROOT]
+    top = root if m == 1 else row_of(root, 0, kept)
+    for start in range(0, Z.shape[1], m):
+        n = min(m, Z.shape[1] - start)
+        copy_columns(Z, start, n, block)
         # one column that is left over takes another one along
-        wide = max(m, min(2, values.shape[1]))
-        evaluate(header, nodes, edges, scopes, stats, block, wide, values, keep, NIL)
-        for r in range(m):
+        wide = max(n, min(2, m))
+        evaluate(header, nodes, edges, scopes, stats, block, wide, values, kept, NIL)
+        for r in range(n):
             result[start + r] = values[top, r]
+    return values
 
 
 @kernel
@@ -112,24 +116,33 @@ def evaluate(
     Z: Array,
     m: int,
     values: Array,
-    keep: bool,
+    kept: Array,
     end: int,
 ) -> None:
-    """Fill ``values[node, r]`` with each node's log-density of column r of ``Z``, for r < m.
+    """Compute log-densities of nodes for the first ``m`` columns of ``Z`` and their rows in values.
 
-    ``Z`` (d, >= padded(m)) and ``values`` (nodes, >= padded(m)) have columns for whole lanes; what
-    is in the last ones means nothing. The sum node ``end`` is left out; NIL for none. Missing
-    values (NaN) are marginalised: a leaf without an observed variable counts as 1. Rows of
-    ``values`` that belong to univariate leaves under products are left alone.
+    ``Z`` (d, >= padded(m)) and ``values`` have columns for whole lanes; what is in the last ones
+    means nothing. A node's row of ``values`` is what ``kept`` (nodes,) says. Those that keep none
+    (NIL, or all if ``kept`` is empty) share the row of their level, one of the first
+    ``deepest(d)``, of which the first is the root's in the end: what the nearest cache has room
+    for. One column alone gives each node the row of its index. Rows of univariate leaves under
+    products are left alone.
 
-    Unless the nodes are to ``keep`` their values, ``values`` needs no more than ``deepest(d)``
-    rows, the first of which is the root's in the end: what the nearest cache has room for. There
-    must be more than one column then.
+    The sum node ``end`` is left out; NIL for none. Missing values (NaN) are marginalised: a leaf
+    without an observed variable counts as 1.
     """
     if m == 1:
         evaluate_row(header, nodes, edges, scopes, stats, Z, values, end)
     else:
-        evaluate_rows(header, nodes, edges, scopes, stats, Z, m, values, keep, end)
+        evaluate_rows(header, nodes, edges, scopes, stats, Z, m, values, kept, end)
+
+
+@kernel
+def row_of(i: int, level: int, kept: Array) -> int:
+    """Row of the values of node ``i``."""
+    if len(kept) == 0 or kept[i] == NIL:
+        return level
+    return int(kept[i])
 
 
 @kernel
@@ -171,7 +184,7 @@ def evaluate_rows(
     Z: Array,
     m: int,
     values: Array,
-    keep: bool,
+    kept: Array,
     end: int,
 ) -> None:
     """Evaluate rows side by side: down to what has no inner children, and up again.
@@ -187,7 +200,7 @@ def evaluate_rows(
     weights, least = np.empty(depth), np.empty(depth)
     i, level = header[ROOT], 0
     while True:
-        row, edge, kind = i if keep else level, nodes[i]["first_edge"], nodes[i]["kind"]
+        row, edge, kind = row_of(i, level, kept), nodes[i]["first_edge"], nodes[i]["kind"]
         if kind == LEAF:
             evaluate_leaf(i, row, nodes, Z, m, values)
         elif kind == PRODUCT:
@@ -204,7 +217,7 @@ def evaluate_rows(
                 return
             level -= 1
             i, edge, child_row = path[level, 0], path[level, 1], row
-            row = i if keep else level
+            row = row_of(i, level, kept)
             weight, following = edges[edge]["weight"], edges[edge]["next"]
             if nodes[i]["kind"] == PRODUCT:
                 add_row(child_row, row, m, values)

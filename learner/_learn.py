@@ -81,6 +81,7 @@ def learn(
     of the one mini-batch that there is.
     """
     block = new_block(Z.shape[0], batch_size)
+    kept = np.arange(len(values) if batch_size > 1 else 0)
     while start < Z.shape[1]:
         if rule.grow and not has_room(header, nodes, edges, scopes, stats):
             return start
@@ -93,7 +94,7 @@ def learn(
         # that are univariate leaves get theirs with the sum's
         end = header[ROOT] if Z.shape[0] > 1 else NIL
         if not evaluated:
-            evaluate(header, nodes, edges, scopes, stats, block, m, values, True, end)
+            evaluate(header, nodes, edges, scopes, stats, block, m, values, kept, end)
         update(header, nodes, edges, scopes, stats, block, values, tasks, m, complete, rule)
         start += m
     return start

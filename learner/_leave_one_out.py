@@ -20,8 +20,29 @@ from ._mixtures import TOTAL, add_component, clear
 
 
 @kernel
+def keep_siblings(live: Array, nodes: Array, edges: Array, n: int, kept: Array) -> int:
+    """Give rows from ``n`` on to the nodes whose values the way down asks for; return the end.
+
+    ``kept`` (nodes,) takes them. These are the root and all children of products but univariate
+    leaves.
+    """
+    kept[:] = NIL
+    for i in live:
+        edge = nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
+        while edge != NIL:
+            child = edges[edge]["child"]
+            if nodes[child]["kind"] != LEAF:
+                kept[child] = n
+                n += 1
+            edge = edges[edge]["next"]
+    kept[live[-1]] = n
+    return n + 1
+
+
+@kernel
 def leave_one_out(
     live: Array,
+    kept: Array,
     nodes: Array,
     edges: Array,
     scopes: Array,
@@ -34,23 +55,22 @@ def leave_one_out(
 ) -> None:
     """Fill ``mixtures`` with each variable given the others, for ``m`` columns of ``Z``.
 
-    ``Z`` (d, .), ``values`` (nodes, .), which are those of the upward pass, ``downs``, of the same
-    shape, and ``mixtures`` (fields d, .) have columns for whole lanes, even if m is 1. ``downs``
-    is scratch for the log-derivatives of the root with respect to children of products. Those of
-    children of sums differ from the sum's own by a weight: they are kept as another node's row and
-    a number. ``live`` lists all nodes, children before parents, in an order that comes of the
-    structure alone: sums over leaves are rounded by it, and must not change with where nodes lie.
-    The network must be a tree.
+    ``Z`` (d, .), ``values``, which are those of the upward pass with rows as in ``kept``,
+    ``downs``, of the same shape, and ``mixtures`` (fields d, .) have columns for whole lanes, even
+    if m is 1. ``downs`` is scratch for the log-derivatives of the root with respect to children of
+    products. Those of children of sums differ from the sum's own by a weight: they are kept as
+    another node's row and a number. ``live`` lists all nodes, children before parents, in an order
+    that comes of the structure alone: sums over leaves are rounded by it, and must not change with
+    where nodes lie. The network must be a tree.
     """
     d, width, root = Z.shape[0], Z.shape[1], live[-1]
     children, forms = np.empty(2 * d, np.int64), np.empty(3 * d)
     factors = np.empty((2 * d, WIDTH))
     scratch, vectors = np.empty((2 * d + SCRATCH, width)), np.empty((d + 1, d))
     ends = ends_of_runs(Z, m)
-    row, log_weight = np.empty(len(values), np.int64), np.zeros(len(values))
+    row, log_weight = kept.copy(), np.zeros(len(kept))
     clear(mixtures, d)
-    downs[root] = 0.0
-    row[root] = root
+    downs[row[root]] = 0.0
     for i in live[::-1]:
         kind = nodes[i]["kind"]
         if kind == SUM:
@@ -125,9 +145,7 @@ def descend_product(
     """
     aligned_stack()
     d = Z.shape[0]
-    n = list_children(i, nodes, edges, children, forms)
-    for c in range(n):
-        row[children[c]] = children[c]
+    n = list_children(i, nodes, edges, row, children, forms)
     for r in range(0, m, WIDTH):
         before, after = load(downs, row[i], r) + log_weight, spread(0.0)
         for c in range(n):
@@ -150,8 +168,10 @@ def descend_product(
 
 
 @kernel
-def list_children(i: int, nodes: Array, edges: Array, children: Array, forms: Array) -> int:
-    """List a product's children, each with its variable, NIL if it is no univariate leaf.
+def list_children(
+    i: int, nodes: Array, edges: Array, row: Array, children: Array, forms: Array
+) -> int:
+    """List the rows of a product's children, each with its variable, or NIL if it is no such leaf.
 
     Variables stand in the second half of ``children`` (2 d,). ``forms`` (3 d,) takes mean,
     precision and constant of leaves. Returns the number of children.
@@ -159,7 +179,7 @@ def list_children(i: int, nodes: Array, edges: Array, children: Array, forms: Ar
     n, edge = 0, nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
-        children[n], children[len(children) // 2 + n] = child, NIL
+        children[n], children[len(children) // 2 + n] = row[child], NIL
         if nodes[child]["kind"] == LEAF:
             children[len(children) // 2 + n] = nodes[child]["scope"]
             forms[3 * n], forms[3 * n + 1] = nodes[child]["mean"], nodes[child]["precision"]

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ._density import copy_columns, evaluate, new_block
 from ._deviations import sum_deviations, sum_residuals
 from ._layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
-from ._leave_one_out import leave_one_out
+from ._leave_one_out import keep_siblings, leave_one_out
 from ._mixtures import REFERENCE, TOTAL, VARIANCE
+from ._structure import deepest
 from .network import Network, neighbours_together, rows_per_block
 
 FloatArray = NDArray[np.float64]
@@ -47,20 +48,21 @@ def contributions(network: Network, Z: FloatArray) -> FloatArray:
 def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
     result = np.empty((fields, *Z.shape))
-    order, n_nodes = neighbours_together(Z), int(network.header[NODES_TOP])
+    order, live, kept = neighbours_together(Z), network.live, np.empty(len(network.nodes), np.int64)
     Z = np.ascontiguousarray(Z[:, order])
-    rows, live = max(1, min(Z.shape[1], rows_per_block(n_nodes))), network.live
-    # the way down takes lanes, even for one row
+    n_values = keep_siblings(live, network.nodes, network.edges, deepest(len(Z)), kept)
+    rows = max(1, min(Z.shape[1], rows_per_block(n_values)))
+    # lanes are taken up and down, even for one row
     block = new_block(len(Z), max(rows, 2))
-    values, downs = np.empty((n_nodes, block.shape[1])), np.empty((n_nodes, block.shape[1]))
+    values, downs = np.empty((n_values, block.shape[1])), np.empty((n_values, block.shape[1]))
     mixtures = np.empty((fields, *block.shape))
     for start in range(0, Z.shape[1], rows):
         m = min(rows, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        arrays = (network.nodes, network.edges, network.scopes, network.stats, block, m, values)
-        evaluate(network.header, *arrays, True, NIL)
-        leave_one_out(live, *arrays, downs, mixtures.reshape(-1, block.shape[1]))
-        mixtures[REFERENCE, :, :m] -= values[network.root, :m]
+        arrays = (network.nodes, network.edges, network.scopes, network.stats, block)
+        evaluate(network.header, *arrays, max(m, 2), values, kept, NIL)
+        leave_one_out(live, kept, *arrays, m, values, downs, mixtures.reshape(-1, block.shape[1]))
+        mixtures[REFERENCE, :, :m] -= values[kept[network.root], :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order] = result.copy()
     return result
@@ -157,7 +159,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
     evaluate(
         network.header, network.nodes, network.edges, network.scopes,
-        network.stats, block, 1, values, True, NIL,
+        network.stats, block, 1, values, np.empty(0, np.int64), NIL,
     )  # fmt: skip
     return values[:, 0]
 

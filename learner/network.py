@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._density import FEW, list_nodes, log_densities
-from ._lanes import padded
 from ._layout import (
     BACKGROUND,
     EDGE,
@@ -211,10 +210,10 @@ class Network:
 
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
-        if Z.shape[1] == 1:
-            return self._evaluate(Z, int(self.header[NODES_TOP]), keep=True)[0]
         order = neighbours_together(Z)
-        found = self._evaluate(Z[:, order], deepest(self.n_variables), keep=False)[0]
+        one = Z.shape[1] == 1
+        n_values = int(self.header[NODES_TOP]) if one else deepest(self.n_variables)
+        found = self._evaluate(Z[:, order], n_values, np.empty(0, np.int64))[0]
         result = np.empty_like(found)
         result[order] = found
         return result
@@ -228,18 +227,17 @@ class Network:
         """
         n_nodes = int(self.header[NODES_TOP])
         if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():
-            return self._evaluate(Z, n_nodes, keep=True)
+            return self._evaluate(Z, n_nodes, np.arange(n_nodes))
         return self.log_density(Z), None
 
     def _evaluate(
-        self, Z: NDArray[np.float64], n_values: int, *, keep: bool
+        self, Z: NDArray[np.float64], n_values: int, kept: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-densities, and the last block's of all nodes if they ``keep`` theirs."""
-        result = np.empty(Z.shape[1])
-        values = np.empty((n_values, padded(max(1, min(Z.shape[1], MOST_ROWS)))))
-        log_densities(
+        """Return log-densities, and the last block's of the nodes that are ``kept``, row by row."""
+        result, rows = np.empty(Z.shape[1]), max(1, min(Z.shape[1], MOST_ROWS))
+        values = log_densities(
             self.header, self.nodes, self.edges, self.scopes, self.stats,
-            np.ascontiguousarray(Z), values, keep, result,
+            np.ascontiguousarray(Z), rows, n_values, kept, result,
         )  # fmt: skip
         return result, values
 

@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal, norm
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
+from faust_oslrau.learner.network import MOST_ROWS
 
 
 def grown(d=3, n=2000, **parameters):
@@ -93,6 +94,14 @@ def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(cuts, order):
         whole.tobytes()
     )
     assert model.score_samples(X[7:8])[0] == whole[7]
+
+
+@pytest.mark.parametrize("query", [OSLRAU.score_samples, OSLRAU.contributions])
+def test_a_row_that_a_block_leaves_over_has_its_own_bits(query):
+    model, X = grown(d=5, n=2 * MOST_ROWS + 1)
+    whole = query(model, X)
+    assert query(model, X[: MOST_ROWS + 1]).tobytes() == whole[: MOST_ROWS + 1].tobytes()
+    assert query(model, X[-1:]).tobytes() == whole[-1:].tobytes()
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
