@@ -36,6 +36,12 @@ BATCHES = (1, 4, 16, 64, 256)
 MIDDLE_LEAVES, MIDDLE_VARIABLES = 4_000, 8
 """What is held where another quantity varies."""
 
+FEW_VARIABLES = (2, 4)
+"""Variables for which the smallest and the largest network are scored too."""
+
+ROWS = 1_024
+"""How many are scored, at the most in one call."""
+
 DEFAULT_VARIABLES = (2, 4, 8, 16)
 DEFAULT_RECORDS = 30_000
 """What `OSLRAU()` learns before it is measured: its budget of nodes is full by then."""
@@ -93,8 +99,10 @@ def run(plan: Plan) -> None:
     compile_kernels()
     by_leaves = measure([(n, MIDDLE_VARIABLES) for n in LEAVES], [256], [1, 256], "leaves")
     by_variables = measure([(MIDDLE_LEAVES, d) for d in VARIABLES], [256], [1, 256], "variables")
-    by_rows = measure([(MIDDLE_LEAVES, MIDDLE_VARIABLES)], BATCHES, BATCHES, "rows")
-    costs = [*by_leaves, *by_variables, *by_rows, *default_costs(), *paper_runs(plan)]
+    by_rows = measure([(MIDDLE_LEAVES, MIDDLE_VARIABLES)], [*BATCHES, ROWS], BATCHES, "rows")
+    corners = [(n, d) for d in FEW_VARIABLES for n in (LEAVES[0], LEAVES[-1])]
+    by_both = measure(corners, [256, ROWS], [], "leaves and variables")
+    costs = [*by_leaves, *by_variables, *by_rows, *by_both, *default_costs(), *paper_runs(plan)]
     plot_costs(
         plan.out / "speed.png",
         {
@@ -129,7 +137,7 @@ def measure(
 
 def costs_of(leaves: int, d: int, scored: Sequence[int], learned: Sequence[int]) -> Iterator[Cost]:
     model = grown(leaves, d)
-    X = clusters(d, 1_024, seed=1)
+    X = clusters(d, ROWS, seed=1)
     for rows in scored:
         cost = scoring_cost("score", model.score_samples, X, rows, n_leaves(model))
         yield cost._replace(least_ns=least_ns(model))
@@ -142,7 +150,7 @@ def default_costs() -> Iterator[Cost]:
     """Score with the network that a stream gets, records complete and not."""
     for d in track(DEFAULT_VARIABLES, "default networks", console=Console(stderr=True)):
         model = OSLRAU().partial_fit(clusters(d, DEFAULT_RECORDS, seed=2), batch_size=256)
-        X = clusters(d, 1_024, seed=1)
+        X = clusters(d, ROWS, seed=1)
         lacking = X.copy()
         lacking[np.arange(len(X)), np.arange(len(X)) % d] = np.nan
         yield scoring_cost("default: score", model.score_samples, X, len(X), n_leaves(model))

@@ -77,7 +77,7 @@ def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatc
     monkeypatch.setattr(speed, "DEFAULT_RECORDS", 500)
     result = run("speed", "--datasets", tmp_path, "--out", tmp_path)
     figures = json.loads(result.stdout.splitlines()[-1])["figures"]
-    assert len(figures) == 4 * 2 + 4 * 2 + 5 + 3
+    assert len(figures) == 4 * 2 + 4 * 2 + 6 + 3 * 4 + 3
     scorings = [figure for figure in figures if figure["scorings"] is not None]
     assert {figure["operation"].removeprefix("default: ") for figure in scorings} == {
         "contributions", "score, a field missing",
