@@ -31,7 +31,7 @@ FIRST_BATCH = 16
 WARM_UP = 240
 """Records after which scores are no longer flagged: the first four batches, 16 to 128."""
 
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 """Of the scorer's own state; another one is refused, and the log has to be learned again."""
 
 

@@ -8,7 +8,14 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.neighbours import FARTHEST, ROWS, SAMPLE, STRIDE, Neighbours
+from faust_oslrau.learner.neighbours import (
+    FARTHEST,
+    POOL,
+    SAMPLE,
+    STRIDE,
+    Neighbours,
+    in_turn,
+)
 
 D = 5
 PAST = clusters(81, 2000, D, missing=0.1)
@@ -25,7 +32,7 @@ def neighbours(*batches):
 @pytest.mark.parametrize("n", [1, 15, 40, 1000])
 def test_the_distance_is_the_mean_of_those_to_the_nearest_of_each_sample(n):
     found = neighbours(PAST[:n])
-    deviation, recent = np.nanstd(PAST[:n], axis=0), found.rows
+    deviation, recent = np.nanstd(PAST[:n], axis=0), in_turn(found.rows, n)
     scale = np.divide(1.0, deviation, out=np.zeros(D), where=deviation > 0)
     samples = max(1, len(recent) // SAMPLE)
     for row, distance in zip(ROWS_NOW, found.distance(ROWS_NOW), strict=True):
@@ -41,8 +48,8 @@ def test_others_are_taken_evenly_from_all_records_then_from_the_last_8192(batch)
     for end in range(batch, 30_001, batch):
         found.update(np.arange(end - batch, end, dtype=float)[:, None])
         kept = found.rows[:, 0]
-        span = min(end, ROWS * STRIDE)
-        assert min(end, ROWS // 2 - 2) <= len(kept) <= ROWS
+        span = min(end, POOL * STRIDE)
+        assert min(end, POOL // 2 - 2) <= len(kept) <= POOL
         assert end - kept[0] == pytest.approx(span, rel=0.05)
         assert np.diff([*kept, end]).max() <= 2.7 * span / len(kept)
     for period in range(2, 12):
@@ -114,8 +121,8 @@ def test_nothing_is_learned_of_no_rows():
         (np.zeros(3), np.ones(3), 1),
         (np.zeros((2, 3)), np.ones(2), 2),
         (np.zeros((2, 3)), np.ones(3), 1),
-        (np.zeros((ROWS + 1, 3)), np.ones(3), 1000),
-        (np.zeros((ROWS, 3)), np.ones(3), ROWS + 1),
+        (np.zeros((POOL + 1, 3)), np.ones(3), 10_000),
+        (np.zeros((POOL, 3)), np.ones(3), POOL + 1),
         (np.zeros((0, 3)), np.ones(3), 1),
         (np.zeros((0, 3)), np.ones(3), 10_000),
         (np.zeros((1, 3)), np.ones(3), 0),
@@ -132,7 +139,7 @@ def test_a_state_that_cannot_be_is_refused(rows, variance, n):
 def test_every_state_can_be_taken_up_and_gone_on_from():
     # One record at a time, as what was held back leaves any number of them at a boundary.
     going_on, row = Neighbours(), np.array([[1.0, 2.0]])
-    for n in range(2200):
+    for n in range(4200):
         taken_up = Neighbours()
         taken_up.restore(going_on.rows, going_on.variance, going_on.n)
         for found in (going_on, taken_up):
@@ -152,3 +159,17 @@ def test_records_in_a_gap_between_usual_ones_are_found():
     late = np.arange(3000) > 600
     p_value = StreamScorer(OSLRAU()).process(rows).p_value
     assert np.median(p_value[late & odd]) < 0.03
+
+
+def test_a_rare_group_is_flagged_no_more_often_than_asked_for():
+    # In a gap, so that only the distance sees it, whose level depends on how many of the group
+    # are among the others.
+    flagged = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        angle, rare = rng.uniform(0, 2 * np.pi, 60_000), rng.random(60_000) < 0.007
+        ring = 3.0 * np.column_stack([np.cos(angle), np.sin(angle)])
+        rows = np.where(rare[:, None], 0.0, ring) + 0.2 * rng.normal(size=ring.shape)
+        p_value = StreamScorer(OSLRAU(max_nodes=200)).process(rows).p_value[20_000:]
+        flagged.append(np.mean(p_value <= 0.001))
+    assert np.mean(flagged) == pytest.approx(0.001, rel=0.25)
