@@ -9,7 +9,24 @@ import numpy as np
 from ._gaussian import whiten
 from ._jit import kernel
 from ._lanes import fma
-from ._layout import Array
+from ._layout import LEAF, Array
+
+
+@kernel
+def component_moments(
+    nodes: Array, stats: Array, components: Array, means: Array, variances: Array
+) -> None:
+    """Fill ``means`` (n, d) and ``variances`` (n, d) with those of nodes over all variables."""
+    d = means.shape[1]
+    for c in range(len(components)):
+        i = components[c]
+        block = nodes[i]["stats"]
+        if nodes[i]["kind"] == LEAF:
+            means[c, 0], variances[c, 0] = nodes[i]["mean"], nodes[i]["variance"]
+        else:
+            for v in range(d):
+                means[c, v] = stats[block + v]
+                variances[c, v] = stats[block + 2 * d + v * (d + 1)]
 
 
 @kernel

@@ -168,6 +168,15 @@ def remove_edge(header: Array, nodes: Array, edges: Array, parent: int, child: i
 
 
 @kernel
+def list_children(i: int, nodes: Array, edges: Array, children: Array, weights: Array) -> None:
+    """Fill ``children`` (n,) and ``weights`` (n,) with those of a node, in order."""
+    edge = nodes[i]["first_edge"]
+    for c in range(len(children)):
+        children[c], weights[c] = edges[edge]["child"], edges[edge]["weight"]
+        edge = edges[edge]["next"]
+
+
+@kernel
 def deepest(n_variables: int) -> int:
     """Most nodes on a path: kinds alternate, and each product splits what it was given."""
     return 2 * n_variables + 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._density import copy_columns, evaluate, new_block
-from ._deviations import sum_deviations, sum_residuals
+from ._deviations import component_moments, sum_deviations, sum_residuals
 from ._layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ._leave_one_out import keep_siblings, leave_one_out
 from ._mixtures import REFERENCE, TOTAL, VARIANCE
@@ -78,7 +78,8 @@ def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:
     if network.background is None:
         sum_deviations(Z, *mixture_moments(network), alone)
         return [alone]
-    mean, variance = _component_moments(network, network.background)
+    background = np.array([network.background])
+    mean, variance = (moment[0] for moment in _component_moments(network, background))
     sum_deviations(Z, mean, np.sqrt(variance + LEAST_VARIANCE), alone)
     sum_residuals(Z, mean, network.whitening(network.background), given)
     return [alone, given]
@@ -88,20 +89,21 @@ def mixture_moments(network: Network) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (d,) of each variable, from the root's components."""
     is_sum = network.nodes[network.root]["kind"] == SUM
     weighted = [*network.children(network.root)] if is_sum else [(network.root, 1.0)]
-    share = np.array([weight for _, weight in weighted])
-    share /= share.sum()
-    parts = [_component_moments(network, part) for part, _ in weighted]
-    means, variances = (np.array(moment) for moment in zip(*parts, strict=True))
+    components, weights = (np.array(each) for each in zip(*weighted, strict=True))
+    share = weights / weights.sum()
+    means, variances = _component_moments(network, components)
     mean = share @ means
     variance = share @ (variances + (means - mean) ** 2)
     return mean, np.sqrt(variance + LEAST_VARIANCE)
 
 
-def _component_moments(network: Network, i: int) -> tuple[FloatArray, FloatArray]:
-    if network.nodes[i]["kind"] == LEAF:
-        return np.array([network.nodes[i]["mean"]]), np.array([network.nodes[i]["variance"]])
-    k, block = int(network.nodes[i]["n_scope"]), network.statistics(i)
-    return block[:k], block[2 * k :: k + 1][:k]
+def _component_moments(
+    network: Network, components: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """Means and variances (n, d) of nodes (n,) over all variables."""
+    means, variances = np.empty((2, len(components), network.n_variables))
+    component_moments(network.nodes, network.stats, components, means, variances)
+    return means, variances
 
 
 def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray) -> FloatArray:

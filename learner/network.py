@@ -41,6 +41,7 @@ from ._structure import (
     copy_nodes,
     deepest,
     link_in_order,
+    list_children,
     move_scopes,
     move_statistics,
     new_block,
@@ -175,10 +176,10 @@ class Network:
 
     def children(self, node: int) -> Iterator[tuple[int, float]]:
         """Yield each child of a node with its unnormalised weight, in order."""
-        edge = self.nodes[node]["first_edge"]
-        while edge != NIL:
-            yield int(self.edges[edge]["child"]), float(self.edges[edge]["weight"])
-            edge = self.edges[edge]["next"]
+        n = int(self.nodes[node]["n_children"])
+        children, weights = np.empty(n, np.int64), np.empty(n)
+        list_children(node, self.nodes, self.edges, children, weights)
+        yield from zip(children.tolist(), weights.tolist(), strict=True)
 
     def scope(self, node: int) -> NDArray[np.int64]:
         """Variables of a node, ascending."""
