@@ -52,7 +52,7 @@ def assert_sound_numbers(network, forgetting):
         node = network.nodes[i]
         weights = np.array([weight for _, weight in network.children(i)])
         if node["kind"] == SUM:
-            assert (weights >= 1.0).all()
+            assert (weights > 1.0 - 1e-9).all()
             counted, whole = (weights - 1.0).sum(), approx(node["count"], 1e-9)
             assert counted == whole or (forgetting and counted < node["count"])
         if node["kind"] == LEAF:
