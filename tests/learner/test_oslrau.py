@@ -5,16 +5,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
+from faust_oslrau.learner._layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
 from faust_oslrau.learner.network import MOST_ROWS
 
 
 def grown(d=3, n=2000, **parameters):
     X = clusters(5, n, d)
     return OSLRAU(min_count=20, **parameters).partial_fit(X, batch_size=50), X
+
+
+def log_density(network, i, Z):
+    """Log-density of a node for the columns of ``Z``, by the library's functions."""
+    if network.nodes[i]["kind"] == LEAF:
+        node = network.nodes[i]
+        return norm(node["mean"], node["precision"] ** -0.5).logpdf(Z[node["scope"]])
+    if network.nodes[i]["kind"] == MULTIVARIATE_LEAF:
+        return multivariate_normal(*network.gaussian(i)).logpdf(Z[network.scope(i)].T)
+    children, weights = zip(*network.children(i), strict=True)
+    values = np.array([log_density(network, child, Z) for child in children])
+    if network.nodes[i]["kind"] == PRODUCT:
+        return values.sum(axis=0)
+    return logsumexp(values, axis=0, b=np.array(weights)[:, None] / sum(weights))
+
+
+@pytest.mark.parametrize(("d", "max_leaf_vars"), [(2, 0), (4, 0), (8, 0), (8, 3)])
+def test_a_score_is_within_a_billionth_of_the_exact_one(d, max_leaf_vars):
+    X = clusters(8, 2500, d)
+    model = OSLRAU.paper(min_count=10, max_leaf_vars=max_leaf_vars).partial_fit(X, batch_size=10)
+    assert model.n_nodes_ > 250 and (d == 2 or model.depth_ > 4)
+    rows = np.concatenate([X[:200], 3.0 * X[200:250], 100.0 * X[250:260]])
+    exact = log_density(model.network_, model.network_.root, rows.T)
+    np.testing.assert_allclose(model.score_samples(rows), exact, rtol=1e-9)
 
 
 def test_one_component_without_structure_is_a_product_of_gaussians():
