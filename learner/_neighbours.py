@@ -12,6 +12,11 @@ from ._math import smaller
 UNKNOWN = 1.0
 """What a field counts whose value is missing on either side."""
 
+ROUNDING = 1e-12
+"""Deviation, as a share of the largest value, below which a field does not vary."""
+
+LARGEST = float(np.finfo(np.float64).max)
+
 
 @kernel
 def mean_nearest(Z: Array, others: Array, n_blocks: int, complete: bool, result: Array) -> None:
@@ -38,3 +43,28 @@ def mean_nearest(Z: Array, others: Array, n_blocks: int, complete: bool, result:
                 nearest = smaller(distance, nearest)
             total = total + nearest
         store(result, 0, r, total / float(n_blocks))
+
+
+@kernel
+def fill_variances(rows: Array, result: Array) -> None:
+    """Fill ``result`` (d,) with the variance of the observed values of each column (m, d)."""
+    for v in range(rows.shape[1]):
+        n, largest = 0, 0.0
+        for r in range(len(rows)):
+            if rows[r, v] == rows[r, v]:
+                n += 1
+                largest = max(largest, abs(rows[r, v]))
+        result[v] = 0.0
+        if largest == 0.0:
+            continue
+        # in units of the largest value no square overflows or underflows
+        total, squares = 0.0, 0.0
+        for r in range(len(rows)):
+            if rows[r, v] == rows[r, v]:
+                total += rows[r, v] / largest
+        for r in range(len(rows)):
+            if rows[r, v] == rows[r, v]:
+                gap = rows[r, v] / largest - total / n
+                squares += gap * gap
+        if squares >= n * ROUNDING**2:
+            result[v] = min(squares / n * largest * largest, LARGEST)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._lanes import padded
-from ._neighbours import mean_nearest
+from ._neighbours import fill_variances, mean_nearest
 from .errors import StateError
 from .ranking import share_of_batch
 
@@ -41,9 +41,6 @@ every third or every hundredth number: so no record that comes by turns is alway
 SAMPLE = 16
 """Records of a sample. With fewer, a group of anomalies is less often its own neighbour; with
 more, gaps between usual records are seen better."""
-
-ROUNDING = 1e-12
-"""Deviation, as a share of the largest value, below which a field does not vary."""
 
 FARTHEST = 1e9
 """Largest distance, so that it stays a number whatever the fields hold."""
@@ -110,7 +107,8 @@ class Neighbours:
         m = len(rows)
         if m == 0:
             return
-        latest, earlier, n = variances(rows), self.variance, self.n + m
+        latest, earlier, n = np.empty(rows.shape[1]), self.variance, self.n + m
+        fill_variances(rows, latest)
         if self.n == 0:
             self._set(rows[:0], latest, 0)
             earlier = latest
@@ -146,19 +144,3 @@ def in_turn(rows: FloatArray, n: int) -> FloatArray:
     """
     turns = max(1, math.ceil(len(rows) / ROWS))
     return rows[((n * GOLDEN) % 2**64 * turns >> 64) :: turns]
-
-
-def variances(rows: FloatArray) -> FloatArray:
-    """Variance (d,) of the observed values of each column."""
-    observed = ~np.isnan(rows)
-    n = np.maximum(np.count_nonzero(observed, axis=0), 1)
-    values = np.where(observed, rows, 0.0)
-    # in units of the largest value no square overflows or underflows
-    largest = np.abs(values).max(axis=0)
-    scaled = values / np.where(largest > 0, largest, 1.0)
-    gaps = np.where(observed, scaled - scaled.sum(axis=0) / n, 0.0)
-    variance = (gaps * gaps).sum(axis=0) / n
-    variance[variance < ROUNDING**2] = 0.0
-    with np.errstate(over="ignore"):
-        variance = variance * largest * largest
-    return np.asarray(np.minimum(variance, np.finfo(np.float64).max), np.float64)
