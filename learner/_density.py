@@ -284,6 +284,7 @@ def add_term(
 @kernel
 def end_sum(row: int, level: int, m: int, share: float, values: Array, totals: Array) -> None:
     """Turn totals into a log-density, where weights count as multiples of 1 / ``share``."""
+    # a loop of its own, so that no logarithm waits for the exponentials before it
     for r in range(0, m, WIDTH):
         log_total = log_positive(load(totals, level, r) * share)
         store(values, row, r, load(values, row, r) + log_total)

@@ -62,9 +62,10 @@ def fill_variances(rows: Array, result: Array) -> None:
         for r in range(len(rows)):
             if rows[r, v] == rows[r, v]:
                 total += rows[r, v] / largest
+        mean = total / n
         for r in range(len(rows)):
             if rows[r, v] == rows[r, v]:
-                gap = rows[r, v] / largest - total / n
+                gap = rows[r, v] / largest - mean
                 squares += gap * gap
         if squares >= n * ROUNDING**2:
             result[v] = min(squares / n * largest * largest, LARGEST)

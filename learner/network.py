@@ -62,20 +62,15 @@ def rows_per_block(n_nodes: int) -> int:
     return max(LEAST_ROWS, min(MOST_ROWS, VALUES_PER_BLOCK // n_nodes))
 
 
-def alike_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
-    """Order of the columns of ``Z`` (d, m) in which those that lack the same variables meet."""
+def neighbours_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
+    """Order of the columns of ``Z`` (d, m) in which those side by side are more or less alike.
+
+    Those that lack the same variables meet, and, of few variables, those near each other.
+    """
     missing = np.isnan(Z)
     if Z.shape[1] > 1 and missing.any():
         return np.lexsort(np.packbits(missing, axis=0))
-    return slice(None)
-
-
-def neighbours_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
-    """Order of the columns of ``Z`` (d, m) in which those side by side are more or less alike."""
-    order = alike_together(Z)
-    if isinstance(order, slice) and len(Z) <= FEW:
-        return np.argsort(Z[0])
-    return order
+    return np.argsort(Z[0]) if len(Z) <= FEW else slice(None)
 
 
 class Network:
