@@ -1,14 +1,17 @@
 """docs/settings.md against the settings."""
 
+import re
 from dataclasses import fields, is_dataclass
 
 import pytest
 from doc_pages import code, read, rows
 
 from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.partition import PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
 
-ROWS = rows(read("docs/settings.md"), 5)
+PAGE = read("docs/settings.md")
+ROWS = rows(PAGE, 5)
 # No setting takes all of these.
 _WRONG_VALUES = ("", "=\n")
 
@@ -73,3 +76,24 @@ def test_the_examples_go_together_and_change_every_setting():
         name for name in names_of(found) if value_of(found, name) == value_of(Settings(), name)
     ]
     assert unchanged == []
+
+
+def is_of_the_model(row):
+    """Say whether the page counts a setting among those that a model is made with."""
+    (sentence,) = re.findall(r"^Some settings are part of the model: (.*?)\.", PAGE, re.MULTILINE)
+    table, _, _ = cell(row[0]).partition(".")
+    return {table, f"[{table}]"} & set(code(sentence)) != set()
+
+
+@pytest.mark.parametrize("row", [*filter(is_of_the_model, ROWS)], ids=lambda row: cell(row[0]))
+def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_of_it(row):
+    snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
+    changed = load_settings(None, dict([variable(row)]))
+    with pytest.raises(SettingsError, match=f"was made with {re.escape(cell(row[0]))} = "):
+        PartitionPipeline.restored(snapshot, changed)
+
+
+def test_a_model_is_continued_with_other_values_of_all_other_settings():
+    snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
+    others = [variable(row) for row in ROWS if not is_of_the_model(row)]
+    assert PartitionPipeline.restored(snapshot, load_settings(None, dict(others)))
