@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.app.batching import pack
+from faust_oslrau.app.kafka.batches import pack
 from faust_oslrau.topics import Record
 
 

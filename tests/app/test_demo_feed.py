@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.demo.faults import FAULTS, MALFORMATIONS, STUCK_READINGS
 from faust_oslrau.app.demo.feed import WARM_UP, Message, file_messages, sensor_messages
 from faust_oslrau.app.demo.sensors import FIELDS, SPANS, Plant
-from faust_oslrau.app.sources import SourceError
+from faust_oslrau.app.offline.input_files import InputFileError
 from faust_oslrau.topics import FeatureDecoder
 
 PARTITIONS = 3
@@ -136,7 +136,7 @@ def test_kinds_of_anomalies_occur_about_equally_often(many: list[Message]) -> No
 def test_a_file_of_another_kind_is_refused_before_anything_starts(tmp_path: Path) -> None:
     path = tmp_path / "rows.xls"
     path.touch()
-    with pytest.raises(SourceError, match=r"rows\.xls: expected a name that ends in \.csv"):
+    with pytest.raises(InputFileError, match=r"rows\.xls: expected a name that ends in \.csv"):
         file_messages(path, 2)
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from faust_oslrau.app.emitter import Emitter
+from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.topics import OutMessage
 
 pytestmark = pytest.mark.real_kafka

@@ -7,14 +7,14 @@ import pytest
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 
-from faust_oslrau.app.batching import RecordBatch
-from faust_oslrau.app.held_partition import HeldPartition, OutOfPlaceError
-from faust_oslrau.app.keeper import Keeper
+from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.metrics import Metrics
-from faust_oslrau.app.partition import PartitionPipeline
-from faust_oslrau.app.resume import Resume
+from faust_oslrau.app.partitions.held_partition import HeldPartition, OutOfPlaceError
+from faust_oslrau.app.partitions.resume import Resume
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.snapshots import FolderStore, Snapshot
+from faust_oslrau.app.snapshots import FolderStore
+from faust_oslrau.app.snapshots.schedule import SnapshotSchedule
 from faust_oslrau.topics import Record
 
 
@@ -53,7 +53,7 @@ def hold(outbox, store):
     def hold(resume):
         metrics = Metrics(CollectorRegistry()).of_partition(*_TP)
         pipeline = PartitionPipeline(*_TP, Settings())
-        keeper = Keeper(_TP, resume.start, store, Settings(), metrics)
+        keeper = SnapshotSchedule(_TP, resume.start, store, Settings(), metrics)
         return HeldPartition(_TP, pipeline, resume, executor, outbox, metrics, keeper)
 
     with ThreadPoolExecutor(1) as executor:
@@ -128,18 +128,18 @@ async def _stored(store):
 def test_a_snapshot_holds_what_is_acknowledged_and_nothing_else(hold, outbox, store):
     partition = hold(Resume(0, 0))
     asyncio.run(partition.process(_batch(0, 1)))
-    asyncio.run(partition.keep(now=True))
+    asyncio.run(partition.save_snapshot(now=True))
     outbox.broken = True
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(partition.process(_batch(2, 3)))
-    asyncio.run(partition.keep(now=True))
+    asyncio.run(partition.save_snapshot(now=True))
     (snapshot,) = asyncio.run(_stored(store))
     assert (snapshot.start, snapshot.next_offset, snapshot.records) == (0, 2, 2)
 
 
 def test_nothing_new_makes_no_snapshot(hold, store):
     partition = hold(Resume(5, 5))
-    asyncio.run(partition.keep(now=True))
+    asyncio.run(partition.save_snapshot(now=True))
     assert asyncio.run(_stored(store)) == []
 
 

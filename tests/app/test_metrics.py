@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from faust_oslrau.app.contact import Contact
 from faust_oslrau.app.metrics import Metrics, NetworkSize
+from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.metrics.distribution import Distribution
 from faust_oslrau.app.metrics.partition import BlamedFields
-from faust_oslrau.app.partition import PartitionPipeline, ProcessedBlock
+from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.topics import OutMessage, Record
 
@@ -148,7 +148,7 @@ def test_the_settings_that_alerts_are_relative_to_are_shown(registry):
 
 
 def test_a_broker_that_was_never_asked_is_not_silent(registry):
-    contact = Contact()
+    contact = BrokerContact()
     Metrics(registry, contact=contact)
     assert math.isnan(registry.get_sample_value("oslrau_broker_silent_seconds"))
     contact.note()

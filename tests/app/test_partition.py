@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faust_oslrau.app.partition import STAGES, PartitionPipeline
+from faust_oslrau.app.pipeline import STAGES, IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.snapshots.snapshot import IncompatibleSnapshotError
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from faust_oslrau.app import progress as module
-from faust_oslrau.app.progress import progress
+from faust_oslrau.app.offline import progress as module
+from faust_oslrau.app.offline.progress import progress
 
 WORK = """
-from faust_oslrau.app.progress import progress
+from faust_oslrau.app.offline.progress import progress
 with progress("scored") as report:
     report(12345, 0.5)
     report(23456, 1.0)

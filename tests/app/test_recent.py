@@ -9,9 +9,9 @@ import numpy as np
 import orjson
 import pytest
 
-from faust_oslrau.app import recent
-from faust_oslrau.app.partition import PartitionPipeline
-from faust_oslrau.app.recent import ANOMALIES, SECONDS, Recent, merged
+from faust_oslrau.app.metrics import history
+from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, merged
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
@@ -20,7 +20,7 @@ from faust_oslrau.topics import Record
 def clock(monkeypatch):
     """Seconds since 1970 that the test lets pass."""
     times = [5000.0]
-    monkeypatch.setattr(recent.time, "time", lambda: times[0])
+    monkeypatch.setattr(history.time, "time", lambda: times[0])
     return times
 
 
@@ -37,7 +37,7 @@ def _numbers(number):
 
 def test_a_second_counts_all_and_samples_some(clock):
     block = _processed([*_numbers(3000), b"broken"])
-    part = Recent()
+    part = History()
     part.note_emitted(block)
     part.note_emitted(block)
     (second,) = merged([part], 5000, 5001)
@@ -51,7 +51,7 @@ def test_a_second_counts_all_and_samples_some(clock):
 
 
 def test_partitions_are_added_up_second_by_second(clock):
-    parts = [Recent(), Recent()]
+    parts = [History(), History()]
     block = _processed(_numbers(100))
     parts[0].note_emitted(block)
     clock[0] = 5002.5
@@ -65,7 +65,7 @@ def test_partitions_are_added_up_second_by_second(clock):
 
 
 def test_memory_is_bounded(clock):
-    part = Recent()
+    part = History()
     block = _processed(_numbers(2000), Settings(alarm_rate=0.9))
     assert len(block.anomalies) > ANOMALIES
     for _ in range(2 * SECONDS):
@@ -78,7 +78,7 @@ def test_memory_is_bounded(clock):
 
 
 def test_the_lag_of_a_moment_is_the_last_one_known(clock):
-    part = Recent()
+    part = History()
     part.note_lag(10)
     clock[0] += 3
     part.note_lag(20)
@@ -90,7 +90,7 @@ def test_a_large_record_is_not_kept(clock):
     usual = _numbers(1000)
     odd = orjson.dumps({"a": 1e6, "b": 1e6, "note": "x" * 100_000})
     block = _processed([*usual, odd])
-    part = Recent()
+    part = History()
     part.note_emitted(block)
     kept = orjson.loads(part.anomalies[-1].message.value)
     assert kept["offset"] == 1000 and "record" not in kept
@@ -98,7 +98,7 @@ def test_a_large_record_is_not_kept(clock):
 
 
 def test_blocks_without_scores_are_counted(clock):
-    part = Recent()
+    part = History()
     block = _processed([b"broken"] * 5)
     assert block.reasons == Counter(not_json=5)
     part.note_emitted(block)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from faust_oslrau.app import rejection_log
-from faust_oslrau.app.partition import PartitionPipeline
-from faust_oslrau.app.rejection_log import RejectionLog
+from faust_oslrau.app.partitions import rejection_log
+from faust_oslrau.app.partitions.rejection_log import RejectionLog
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 

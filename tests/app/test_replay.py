@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.sources import open_source
 from faust_oslrau.topics import Record
 
 ROWS = 1500
@@ -46,7 +46,7 @@ def expected_scores(file, partitions):
     """Scores of the file from pipelines that see one record at a time."""
     pipelines = [PartitionPipeline("features", p, Settings()) for p in range(partitions)]
     scores = []
-    for row, (key, value) in enumerate(open_source(file)):
+    for row, (key, value) in enumerate(open_input(file)):
         place = ("features", row % partitions, row // partitions)
         block = pipelines[row % partitions].process([Record(*place, None, key, value)])
         scores += [message.value for message in block.scores]
@@ -167,7 +167,7 @@ def scores_by_partition(out):
 
 
 def test_a_topic_gives_the_scores_of_its_records(file, tmp_path, topic_name):
-    values = [message.value for message in open_source(file)]
+    values = [message.value for message in open_input(file)]
     with EmbeddedBroker() as broker:
         broker.create_topic(topic_name, 2)
         produce(broker.bootstrap_servers, topic_name, values, 2)

@@ -3,15 +3,8 @@ from __future__ import annotations
 import pytest
 from faust.types import TP
 
-from faust_oslrau.app.resume import (
-    LostHistoryError,
-    PartitionLog,
-    Resume,
-    recorded_start,
-    resume,
-    resume_from,
-    start_metadata,
-)
+from faust_oslrau.app.kafka.positions import PartitionLog, recorded_start, start_metadata
+from faust_oslrau.app.partitions.resume import LostHistoryError, Resume, resume, resume_from
 from faust_oslrau.app.settings import Settings
 
 

@@ -6,7 +6,7 @@ import faust
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.security import client_arguments, faust_credentials
+from faust_oslrau.app.kafka.security import client_arguments, faust_credentials
 from faust_oslrau.app.settings import SecuritySettings, Settings
 
 SCRAM = SecuritySettings(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.kinds import TRANSFORM_NAMES
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
+from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
 from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.transforms import LOWER_BOUNDS
 

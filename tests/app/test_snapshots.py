@@ -11,14 +11,9 @@ import orjson
 import pytest
 from faust.types import TP
 
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import LearnerSettings, Settings
-from faust_oslrau.app.snapshots import (
-    FolderStore,
-    IncompatibleSnapshotError,
-    Snapshot,
-    SnapshotError,
-)
+from faust_oslrau.app.snapshots import FolderStore, SnapshotError
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.topics import Record
 

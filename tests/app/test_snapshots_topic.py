@@ -10,10 +10,9 @@ import pytest
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
-from faust_oslrau.app.snapshots import LostPartitionError
+from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.snapshots.tail import TailReader
 from faust_oslrau.app.snapshots.topic import TopicStore
-from faust_oslrau.app.transactions import Producers
 
 pytestmark = pytest.mark.real_kafka
 

@@ -11,10 +11,10 @@ import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
 from faust.types import TP
 
-from faust_oslrau.app.security import client_arguments
-from faust_oslrau.app.snapshots import Snapshot
-from faust_oslrau.app.stores import snapshot_store
-from faust_oslrau.app.transactions import Producers
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.pipeline import Snapshot
+from faust_oslrau.app.snapshots.configured import snapshot_store
 
 pytestmark = pytest.mark.real_kafka
 

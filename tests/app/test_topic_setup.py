@@ -6,8 +6,8 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from faust_oslrau.app.security import client_arguments
-from faust_oslrau.app.topic_setup import set_up_topics
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.topics import set_up_topics
 
 pytestmark = pytest.mark.real_kafka
 

@@ -10,7 +10,7 @@ from itertools import count
 import orjson
 import pytest
 
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline
 
 pytestmark = pytest.mark.real_kafka
 
