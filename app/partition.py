@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
-from faust_oslrau.learner.transforms import LOWER_BOUNDS
+from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     DecodedBlock,
     FeatureDecoder,
