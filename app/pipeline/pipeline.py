@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
-from faust_oslrau.learner.transforms import LOWER_BOUNDS
+from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     DecodedBlock,
     FeatureDecoder,

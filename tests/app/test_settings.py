@@ -11,7 +11,7 @@ from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
 from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.transforms import LOWER_BOUNDS
+from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 
 SASL = {
     "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
