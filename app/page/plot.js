@@ -38,8 +38,9 @@ export class Plot {
     return this.left + (this.span * (place + 0.5)) / this.rows.length;
   }
 
+  /** The height of a value; one below the axis lies on it. */
   y(value) {
-    const share = (value - this.low) / (this.high - this.low);
+    const share = Math.max(0, (value - this.low) / (this.high - this.low));
     return this.bottom - share * (this.bottom - this.top);
   }
 
