@@ -43,6 +43,7 @@ screenshots: $(READY) ## make the pictures of the page in docs/images; needs Chr
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/oxlint app
 	@mkdir -p .typing && ln -sfn .. .typing/faust_oslrau
 	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana
 	@$(BIN)/lint-imports

@@ -1,10 +1,14 @@
 // The last anomalies as cards: when, how unlikely, and which fields are to blame.
 
 import { element } from "./dom.js";
-import { nats, number, time } from "./format.js";
+import { nats, number, partitionName, time } from "./format.js";
 
 const CARDS = 6;
 const FIELDS = 5;
+const P_DIGITS = 2;
+const SPREAD_DIGITS = 2;
+// The scale of the bars where no field is to blame.
+const LEAST_NATS = 1e-9;
 
 export class Anomalies {
   constructor(place) {
@@ -13,28 +17,29 @@ export class Anomalies {
   }
 
   clear() {
-    this.known = new Set();
+    this.shown = [];
     this.place.replaceChildren(element("p", { class: "quiet" }, "None in the last minutes."));
   }
 
   /** Add anomalies, oldest first; each becomes a card at the top. */
   add(anomalies) {
-    const fresh = anomalies.filter((anomaly) => !this.known.has(identity(anomaly)));
+    // Answers may overlap, as one is asked for while another is under way.
+    const fresh = anomalies.slice(-CARDS).filter((anomaly) => !this.shown.includes(identity(anomaly)));
     if (!fresh.length) return;
-    if (!this.known.size) this.place.replaceChildren();
-    for (const anomaly of fresh) this.known.add(identity(anomaly));
-    for (const anomaly of fresh.slice(-CARDS)) this.place.prepend(card(anomaly));
+    if (!this.shown.length) this.place.replaceChildren();
+    for (const anomaly of fresh) this.place.prepend(card(anomaly));
     while (this.place.children.length > CARDS) this.place.lastChild.remove();
+    this.shown = [...this.shown, ...fresh.map(identity)].slice(-CARDS);
   }
 }
 
-const identity = ({ topic, partition, offset }) => `${topic}/${partition}/${offset}`;
+const identity = (anomaly) => `${partitionName(anomaly)}/${anomaly.offset}`;
 
 function card(anomaly) {
   const blamed = contributions(anomaly);
-  const where = `${anomaly.topic}/${anomaly.partition} offset ${anomaly.offset}`;
+  const where = `${partitionName(anomaly)} offset ${anomaly.offset}`;
   const key = anomaly.key === null ? "" : ` · key ${anomaly.key}`;
-  const score = `p = ${number(anomaly.p_value, 2)} · log-likelihood ${nats(anomaly.log_likelihood)} nats`;
+  const score = `p = ${number(anomaly.p_value, P_DIGITS)} · log-likelihood ${nats(anomaly.log_likelihood)} nats`;
   const made = element("article", { class: "anomaly" },
     element("h3", {}, where + key),
     element("p", { class: "quiet" }, `${time(when(anomaly))} · ${score}`),
@@ -54,7 +59,7 @@ function contributions({ contributions: given, record }) {
     return given.map((entry) => ({ ...entry, name: entry.field, nats: entry.nats - (entry.usual ?? 0) }));
   }
   const named = Object.entries(given ?? {}).filter(([, size]) => size !== null);
-  return named.map(([name, size]) => ({ name, nats: size, value: valueAt(record, name) })).sort((a, b) => b.nats - a.nats);
+  return named.map(([name, size]) => ({ name, nats: size, value: valueAt(record, name) })).toSorted((a, b) => b.nats - a.nats);
 }
 
 /** The value at a dotted path; a field's own name may hold dots. */
@@ -70,7 +75,7 @@ function valueAt(record, path) {
 }
 
 function bars(blamed) {
-  const high = Math.max(1e-9, ...blamed.map((entry) => entry.nats));
+  const high = Math.max(LEAST_NATS, ...blamed.map((entry) => entry.nats));
   const low = Math.min(0, ...blamed.map((entry) => entry.nats));
   return element("ol", { "aria-label": "Fields to blame, in nats" }, ...blamed.map((entry) => row(entry, low, high)));
 }
@@ -93,7 +98,7 @@ function sentence({ value, expected, deviation }) {
   if (typeof value === "boolean") return `is ${value}`;
   if (typeof value !== "number") return "";
   if (typeof expected !== "number") return `is ${number(value)}`;
-  const spread = typeof deviation === "number" ? ` ± ${number(deviation, 2)}` : "";
+  const spread = typeof deviation === "number" ? ` ± ${number(deviation, SPREAD_DIGITS)}` : "";
   return `is ${number(value)}, the other fields suggest ${number(expected)}${spread}`;
 }
 

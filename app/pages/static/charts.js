@@ -4,8 +4,14 @@ import { TimeChart } from "./chart.js";
 import { byId } from "./dom.js";
 import { count, nats, short } from "./format.js";
 
-// At least a few, so that an idle worker's axis counts whole records.
-const most = (rows, of) => Math.max(5, ...rows.map(of).filter((value) => value !== null));
+// So that an idle worker's axis counts whole records.
+const LEAST_TOP = 5;
+// The share of seconds whose low scores may lie below the axis.
+const OUTLIERS = 0.02;
+// Room below and above the usual scores, as shares of their span.
+const ROOM = { below: 0.6, above: 0.1 };
+
+const most = (rows, of) => Math.max(LEAST_TOP, ...rows.map(of).filter((value) => value !== null));
 
 export function throughputChart() {
   const [scored, rejected, replayed] = ["scored", "rejected", "replayed"].map((name) => (row) => row[name]);
@@ -25,8 +31,9 @@ export function throughputChart() {
   });
 }
 
+const lag = (row) => row.lag;
+
 export function lagChart() {
-  const lag = (row) => row.lag;
   return new TimeChart(byId("waiting"), {
     legend: [],
     range: (rows) => [0, most(rows, lag)],
@@ -42,7 +49,7 @@ export function lagChart() {
 export function likelihoodChart() {
   const [low, median, high] = ["low", "median", "high"].map((name) => (row) => row[name]);
   return new TimeChart(byId("likelihood"), {
-    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "least of a second with anomalies"], ["mark", "drift"]],
+    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "lowest of a second with anomalies"], ["mark", "drift"]],
     range: usualRange,
     tick: short,
     draw(plot) {
@@ -53,7 +60,7 @@ export function likelihoodChart() {
     },
     tip: (row) => [
       ["95 %", nats(row.high)], ["median", nats(row.median)], ["5 %", nats(row.low)],
-      ["least", nats(row.lowest)], ["anomalies", count(row.anomalies)],
+      ["lowest", nats(row.lowest)], ["anomalies", count(row.anomalies)],
     ],
   });
 }
@@ -62,9 +69,9 @@ export function likelihoodChart() {
 function usualRange(rows) {
   const known = rows.filter((row) => row.low !== null);
   if (!known.length) return [-1, 0];
-  const lows = known.map((row) => row.low).sort((a, b) => a - b);
-  const low = lows[Math.floor(lows.length / 50)];
+  const lows = known.map((row) => row.low).toSorted((a, b) => a - b);
+  const low = lows[Math.floor(OUTLIERS * lows.length)];
   const high = Math.max(...known.map((row) => row.high));
   const span = high - low || Math.abs(high) || 1;
-  return [low - 0.6 * span, high + 0.1 * span];
+  return [low - ROOM.below * span, high + ROOM.above * span];
 }

@@ -12,6 +12,9 @@ const KINDS = {
   multivariate_leaf: ["Multivariate leaf", "A Gaussian of several fields with their correlations."],
 };
 const MOST_ROWS = 60;
+const DEVIATION_DIGITS = 3;
+const MATRIX_PIXELS = 200;
+const PERCENT = 100; // correlations come as whole percents
 
 /** Describe a node in `place`; without one, say how to get there. */
 export function describe(place, node) {
@@ -30,21 +33,21 @@ function* parts(node) {
 function facts(node) {
   const list = element("dl");
   const add = (name, text) => list.append(element("dt", {}, name), element("dd", {}, text));
-  if (node.weight != null) add("weight", percent(node.weight));
+  if (node.weight !== null) add("weight", percent(node.weight));
   if (node.share < 1) add("share of all records", percent(node.share));
   if (node.count !== undefined) add("records seen", count(node.count));
   if (node.fields.length > 1) add("fields", count(node.fields.length));
-  if (node.size > 1) add("nodes with all below", count(node.size));
+  if (node.size > 1) add("nodes, with all below it", count(node.size));
   return list;
 }
 
 function* gaussian(node) {
-  const rows = node.fields.slice(0, MOST_ROWS).map((field, i) => [field, number(node.mean[i]), number(node.deviation[i], 3)]);
+  const rows = node.fields.slice(0, MOST_ROWS).map((field, i) => [field, number(node.mean[i]), number(node.deviation[i], DEVIATION_DIGITS)]);
   yield table(["field", "mean", "± sd"], rows);
   if (node.fields.length <= 1) return;
   yield element("h4", {}, "Correlations");
   yield matrix(node);
-  yield element("p", { class: "quiet" }, "rows and columns as listed; blue positive, red negative, faint weak");
+  yield element("p", { class: "quiet" }, "Rows and columns in the order of the table. Blue is positive, red negative, and pale weak.");
 }
 
 function* children(node) {
@@ -59,14 +62,16 @@ function* children(node) {
 const name = (child) => (child.title || child.mean ? label(child) : `${label(child)} of ${count(child.size)} nodes`);
 
 function table(heads, rows) {
-  const line = (cell, texts) => element("tr", {}, ...texts.map((text) => element(cell, {}, text)));
-  return element("table", {}, element("thead", {}, line("th", heads)), element("tbody", {}, ...rows.map((texts) => line("td", texts))));
+  const head = element("thead", {}, line("th", heads, { scope: "col" }));
+  return element("table", {}, head, element("tbody", {}, ...rows.map((texts) => line("td", texts))));
 }
+
+const line = (cell, texts, attributes) => element("tr", {}, ...texts.map((text) => element(cell, attributes, text)));
 
 /** The correlation matrix as squares. */
 function matrix({ fields, correlation }) {
   const size = fields.length;
-  const cell = Math.max(1, Math.floor(200 / size));
+  const cell = Math.max(1, Math.floor(MATRIX_PIXELS / size));
   const canvas = element("canvas", { class: "matrix", width: cell * size, height: cell * size, role: "img", "aria-label": "correlation matrix" });
   const [context, theme] = [canvas.getContext("2d"), colours()];
   const paint = (row, column, value) => {
@@ -78,8 +83,8 @@ function matrix({ fields, correlation }) {
   for (let row = 0; row < size; row++) {
     paint(row, row, 1);
     for (let column = row + 1; column < size; column++, place++) {
-      paint(row, column, correlation[place] / 100);
-      paint(column, row, correlation[place] / 100);
+      paint(row, column, correlation[place] / PERCENT);
+      paint(column, row, correlation[place] / PERCENT);
     }
   }
   return canvas;

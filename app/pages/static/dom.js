@@ -1,4 +1,4 @@
-// Elements and colours. Whatever comes from Kafka goes in as text, never as markup.
+// Elements, their texts and colours. Whatever comes from Kafka goes in as text, never as markup.
 
 /** The element with this id. */
 export const byId = (id) => document.getElementById(id);
@@ -25,29 +25,4 @@ export function colours() {
 /** Call back whenever the theme changes between light and dark. */
 export function onThemeChange(call) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", call);
-}
-
-/** Make a canvas as fine as the screen, and return its context and size in CSS pixels. */
-export function sharp(canvas) {
-  const { clientWidth: width, clientHeight: height } = canvas;
-  const ratio = window.devicePixelRatio || 1;
-  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
-  const context = canvas.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  return { context, width, height };
-}
-
-/** A function that calls `draw` before the next frame, once however often it is called. */
-export function beforeNextFrame(draw) {
-  let asked = false;
-  return () => {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => {
-      asked = false;
-      draw();
-    });
-  };
 }

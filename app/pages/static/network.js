@@ -1,14 +1,25 @@
 // The learned network on a canvas: open and close, move, zoom, choose. Only what is in view is drawn.
 
-import { beforeNextFrame, colours, onThemeChange, sharp } from "./dom.js";
-import { Drawing, label } from "./drawing.js";
+import { beforeNextFrame, sharp } from "./canvas.js";
+import { colours, onThemeChange } from "./dom.js";
+import { Drawing, label, TEXT_WIDTH } from "./drawing.js";
 import { follow, layout, openAlike, openAll, openFirst, replace, ROW, wayTo } from "./tree.js";
 
 const COLUMN = { least: 90, most: 170 };
-// Room for the text of the last column.
-const TEXT = 200;
+const MARGIN = 24;
+// A pointer that moves less while it is down clicks, it does not drag.
+const DRAG_PIXELS = 4;
+// The zoom changes by a factor of e.
+const WHEEL_PIXELS = 400;
+// How far from a node a click may be: above and below, left, and before the next column.
+const REACH = { row: 8, left: 20, column: 40 };
+// Distances from the canvas's edges of a node that keys have chosen; its text is on the right.
+const REVEAL = { left: 30, right: 140 };
 const ZOOM = { least: 0.002, readable: 0.54, usual: 1, most: 2 };
 const KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", " "];
+
+/** By how much a value must move to lie between two others. */
+const inside = (value, low, high) => Math.min(Math.max(value, low), high) - value;
 
 /** Where nodes are on the canvas, in CSS pixels. */
 class Camera {
@@ -81,9 +92,9 @@ export class NetworkView {
     const whole = (canvas.clientHeight - 2 * ROW) / (ROW * Math.max(1, size.rows - 1));
     camera.zoom = Math.min(ZOOM.usual, Math.max(least, whole));
     const isReadable = camera.zoom >= ZOOM.readable;
-    const column = (canvas.clientWidth - 24 - (isReadable ? TEXT : 24)) / size.depth;
+    const column = (canvas.clientWidth - MARGIN - (isReadable ? TEXT_WIDTH : MARGIN)) / size.depth;
     camera.column = Math.min(COLUMN.most, Math.max(isReadable ? COLUMN.least : 0, column));
-    camera.left = 24;
+    camera.left = MARGIN;
     camera.top = whole < least ? ROW : (canvas.clientHeight - (size.rows - 1) * ROW * camera.zoom) / 2;
     this.draw();
   }
@@ -142,7 +153,7 @@ export class NetworkView {
     canvas.addEventListener("pointermove", (event) => {
       if (!grip || !this.root) return;
       const [dx, dy] = [event.offsetX - grip.x, event.offsetY - grip.y];
-      if (!grip.moved && Math.hypot(dx, dy) < 4) return;
+      if (!grip.moved && Math.hypot(dx, dy) < DRAG_PIXELS) return;
       grip = { x: event.offsetX, y: event.offsetY, moved: true };
       this.#move(dx, dy);
     });
@@ -150,7 +161,9 @@ export class NetworkView {
       if (grip && !grip.moved) this.#click(event.offsetX, event.offsetY);
       grip = null;
     });
-    canvas.addEventListener("pointercancel", () => (grip = null));
+    canvas.addEventListener("pointercancel", () => {
+      grip = null;
+    });
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -158,7 +171,7 @@ export class NetworkView {
   #wheel(event) {
     if (document.activeElement !== this.canvas && !event.ctrlKey) return; // the page scrolls
     event.preventDefault();
-    this.zoomBy(Math.exp(-event.deltaY / 400), event.offsetY);
+    this.zoomBy(Math.exp(-event.deltaY / WHEEL_PIXELS), event.offsetY);
   }
 
   #move(dx, dy) {
@@ -179,10 +192,10 @@ export class NetworkView {
   /** The shown node next to a point of the canvas, with its text. */
   nodeAt(x, y) {
     const { camera } = this;
-    const reach = Math.max(8, (ROW * camera.zoom) / 2);
+    const reach = Math.max(REACH.row, (ROW * camera.zoom) / 2);
     const away = (node) => Math.abs(camera.y(node) - y);
-    const isNear = (node) => away(node) <= reach && x > camera.x(node) - 20 && x < camera.x(node) + camera.column - 40;
-    return this.root ? this.size.shown.filter(isNear).sort((a, b) => away(a) - away(b))[0] : undefined;
+    const isNear = (node) => away(node) <= reach && x > camera.x(node) - REACH.left && x < camera.x(node) + camera.column - REACH.column;
+    return this.root ? this.size.shown.filter(isNear).toSorted((a, b) => away(a) - away(b))[0] : undefined;
   }
 
   #key(event) {
@@ -210,8 +223,7 @@ export class NetworkView {
 
   #reveal(node) {
     const { camera, canvas } = this;
-    const inside = (value, low, high) => Math.min(Math.max(value, low), high) - value;
-    const dx = inside(camera.x(node), 30, canvas.clientWidth - 140);
+    const dx = inside(camera.x(node), REVEAL.left, canvas.clientWidth - REVEAL.right);
     const dy = inside(camera.y(node), ROW, canvas.clientHeight - ROW);
     if (dx || dy) this.#move(dx, dy);
   }

@@ -6,27 +6,17 @@ export const ROW = 26;
 const MOST_CHILDREN = 24;
 const FIRST_NODES = 40;
 
+/** A closed node without parent and children, but for what is `known` of it. */
+const newNode = (known) => ({ fields: [], children: [], parent: null, weight: null, share: 1, size: 1, isOpen: false, showsAll: false, ...known });
+
 /** Nodes of a partition from the worker's columns, parents before children. */
 export function readNetwork(columns) {
-  const nodes = columns.kind.map((kind, i) => ({
-    kind,
-    weight: columns.weight[i],
-    count: columns.count[i],
-    fields: columns.scope[i].map((field) => columns.fields[field]),
-    mean: columns.mean[i],
-    deviation: columns.deviation[i],
-    correlation: columns.correlation[i],
-    children: [],
-    parent: null,
-    size: 1,
-    isOpen: false,
-    showsAll: false,
-  }));
-  columns.parent.forEach((parent, i) => {
-    if (parent < 0) return;
+  const nodes = columns.kind.map((_, i) => readNode(columns, i));
+  for (const [i, parent] of columns.parent.entries()) {
+    if (parent < 0) continue;
     nodes[i].parent = nodes[parent];
     nodes[parent].children.push(nodes[i]);
-  });
+  }
   for (const node of nodes.toReversed()) {
     if (node.parent) node.parent.size += node.size;
     if (node.kind === "sum") node.children.sort((a, b) => b.weight - a.weight);
@@ -35,10 +25,20 @@ export function readNetwork(columns) {
   return nodes[0];
 }
 
-/** A network of `size` nodes that `load` reads. */
-export function unread(title, size, load) {
-  return { kind: "sum", title, size, load, fields: [], children: [], parent: null, weight: null, share: 1, isOpen: false, showsAll: false };
+function readNode(columns, i) {
+  return newNode({
+    kind: columns.kind[i],
+    weight: columns.weight[i],
+    count: columns.count[i],
+    fields: columns.scope[i].map((field) => columns.fields[field]),
+    mean: columns.mean[i],
+    deviation: columns.deviation[i],
+    correlation: columns.correlation[i],
+  });
 }
+
+/** A network of `size` nodes that `load` reads. */
+export const unread = (title, size, load) => newNode({ kind: "sum", title, size, load });
 
 /** Put what was read in the place of a node. */
 export function replace(node, read) {
@@ -48,9 +48,9 @@ export function replace(node, read) {
 
 /** Join partitions below one node. */
 export function forest(roots, title) {
-  const top = { kind: "worker", title, fields: [], children: roots, parent: null, weight: null, share: 1, isOpen: true, showsAll: true };
+  const size = 1 + roots.reduce((sum, root) => sum + root.size, 0);
+  const top = newNode({ kind: "worker", title, size, children: roots, isOpen: true, showsAll: true });
   for (const root of roots) root.parent = top;
-  top.size = 1 + roots.reduce((sum, root) => sum + root.size, 0);
   return top;
 }
 
@@ -73,7 +73,7 @@ export function openFirst(root) {
     if (!node.isOpen && (!more || shown + more > FIRST_NODES)) continue;
     if (!node.isOpen) shown += more;
     node.isOpen = true;
-    waiting.push(...shownChildren(node).filter((child) => child.children?.length));
+    waiting.push(...shownChildren(node).filter((child) => child.children.length));
   }
 }
 
@@ -93,7 +93,7 @@ function theOthers(parent) {
   const hidden = parent.children.slice(MOST_CHILDREN);
   const sum = (of) => hidden.reduce((total, child) => total + of(child), 0);
   const weight = parent.kind === "sum" ? sum((child) => child.weight) : null;
-  return { kind: "others", parent, children: [], hidden: hidden.length, size: sum((child) => child.size), weight, fields: [] };
+  return newNode({ kind: "others", parent, hidden: hidden.length, size: sum((child) => child.size), weight });
 }
 
 /** The way to a node by positions among children, to find it again in a newer network. */
@@ -109,7 +109,8 @@ export const follow = (root, way) => way.reduce((node, place) => node.children[p
 /** Open in a newer network what was open in an older one. */
 export function openAlike(older, newer) {
   Object.assign(newer, { isOpen: older.isOpen, showsAll: older.showsAll });
-  if (older.isOpen) older.children.forEach((child, i) => newer.children[i] && openAlike(child, newer.children[i]));
+  if (!older.isOpen) return;
+  for (const [i, child] of older.children.entries()) if (newer.children[i]) openAlike(child, newer.children[i]);
 }
 
 /** Place what is shown: a column for each depth, a parent in the middle of its children's rows. */
