@@ -43,8 +43,10 @@ screenshots: $(READY) ## make the pictures of the page in docs/images; needs Chr
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/oxlint app
 	@mkdir -p .typing && ln -sfn .. .typing/faust_oslrau
 	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana
+	@$(BIN)/lint-imports
 
 # Apart from .venv: what it needs is no part of what is audited.
 audit: ## look for known vulnerabilities in the versions of constraints.txt; asks PyPI, make audit ARGS="-s osv" the OSV
@@ -54,7 +56,7 @@ audit: ## look for known vulnerabilities in the versions of constraints.txt; ask
 		echo "NOT AUDITED, or vulnerable: what stands above says which."; exit 1; }
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) build dist *.egg-info .typing .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .typing .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

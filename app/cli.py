@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
-from faust_oslrau.app import commands
-from faust_oslrau.app.errors import OslrauError
+from . import commands
+from .errors import OslrauError
 
 
 class Commands(click.Group):

@@ -15,15 +15,15 @@ import faust
 from faust.app.base import BootStrategy
 from prometheus_client import CollectorRegistry, disable_created_metrics
 
-from .batching import BatchSchema
 from .errors import SettingsError
+from .kafka.batches import BatchSchema
+from .kafka.rebalances import RebalanceSensor
+from .kafka.security import faust_credentials
+from .kafka.transport import Transport
 from .logs import set_up_logging
-from .runtime import Runtime
-from .security import faust_credentials
-from .sensor import RebalanceSensor
+from .pages.web import add_pages
+from .partitions.runtime import Runtime
 from .settings import Settings, secrets
-from .transport import Transport
-from .web import add_pages
 
 logger = logging.getLogger(__name__)
 

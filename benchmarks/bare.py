@@ -10,8 +10,8 @@ from time import process_time
 import numba
 import numpy as np
 
-from faust_oslrau.learner._lanes import WIDTH, Value, fma, load, store
-from faust_oslrau.learner._math import exp_bounded, log_positive
+from faust_oslrau.learner.vector.lanes import WIDTH, Value, fma, load, store
+from faust_oslrau.learner.vector.math import exp_bounded, log_positive
 
 from .datasets import Array
 

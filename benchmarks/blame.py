@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.blame import blame
+from faust_oslrau.learner.scoring.blame import blame
 
 from .datasets import Array
 from .report import write_report

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from faust_oslrau.learner import Network
-from faust_oslrau.learner._layout import LEAF, SUM
+from faust_oslrau.learner.network.layout import LEAF, SUM
 
 
 class Component(NamedTuple):

@@ -14,9 +14,9 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from prometheus_client import CollectorRegistry, generate_latest
 
-from faust_oslrau.app.held_partition import network_size
 from faust_oslrau.app.metrics import Metrics
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.partitions.held_partition import network_size
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
 from faust_oslrau.topics.readers import record_reader

@@ -9,8 +9,8 @@ from unittest.mock import patch
 from prometheus_client import Gauge
 
 from faust_oslrau.app.cli import main
-from faust_oslrau.app.runtime import Runtime
-from faust_oslrau.app.transport import Consumer
+from faust_oslrau.app.kafka.transport import Consumer
+from faust_oslrau.app.partitions.runtime import Runtime
 
 _STEP_SECONDS = 0.005
 _start = Runtime.start

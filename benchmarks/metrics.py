@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from faust_oslrau.app.held_partition import ages, network_size
 from faust_oslrau.app.metrics import Metrics, metrics_page
-from faust_oslrau.app.partition import PartitionPipeline, ProcessedBlock
+from faust_oslrau.app.partitions.held_partition import ages, network_size
+from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 

@@ -17,7 +17,7 @@ from typing import Any
 import faust
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.learner import compile_kernels
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from unittest.mock import patch
 
-from faust_oslrau.app import partition
 from faust_oslrau.app.cli import main
+from faust_oslrau.app.pipeline import pipeline as partition
 from faust_oslrau.learner import stream
 
 if __name__ == "__main__":

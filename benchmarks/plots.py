@@ -17,7 +17,7 @@ from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
 
 from faust_oslrau.learner import Network
-from faust_oslrau.learner._layout import LEAF, SUM
+from faust_oslrau.learner.network.layout import LEAF, SUM
 
 from .components import components_of
 from .crossval import Summary

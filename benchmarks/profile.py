@@ -30,9 +30,9 @@ PARTS = {
     "scoring: other measures, p-values": ("StreamScorer._score (learner/stream.py",),
     "learning: the network": ("OSLRAU.partial_fit (learner/oslrau.py",),
     "learning: calibration, guard, drift": ("StreamScorer._learn (learner/stream.py",),
-    "writing scores as JSON": ("PartitionPipeline._encode (app/partition.py",),
+    "writing scores as JSON": ("PartitionPipeline._encode (app/pipeline/pipeline.py",),
     "filling batches of messages": (
-        "Connection.fill (app/connection.py",
+        "Connection.fill (app/kafka/connection.py",
         "BatchBuilder.append (aiokafka/producer/message_accumulator.py",
         "BatchBuilder._serialize (aiokafka/producer/message_accumulator.py",
     ),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner._layout import LEAF, PRODUCT, SUM, product_block
+from faust_oslrau.learner.network.layout import LEAF, PRODUCT, SUM, product_block
 from faust_oslrau.learner.state import pack, unpack
 
 from .crossval import Fit, learn

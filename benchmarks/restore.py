@@ -20,11 +20,10 @@ from faust.types import TP
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import LearnerSettings, Settings
-from faust_oslrau.app.snapshots import Snapshot
 from faust_oslrau.app.snapshots.topic import TopicStore
-from faust_oslrau.app.transactions import Producers
 from faust_oslrau.topics import Record
 
 from .pipeline import environment

@@ -21,10 +21,10 @@ import numpy as np
 import orjson
 from aiokafka import AIOKafkaConsumer
 
-from faust_oslrau.app import partition
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.pipeline import pipeline as partition
 from faust_oslrau.app.settings import load_settings
 from faust_oslrau.learner import stream
 from faust_oslrau.topics import Record

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import track
 
 from faust_oslrau.learner import OSLRAU, compile_kernels
-from faust_oslrau.learner._layout import SUM
+from faust_oslrau.learner.network.layout import SUM
 
 from .bare import (
     LIBRARY_LOOP,

@@ -10,9 +10,9 @@ from itertools import islice
 
 from aiokafka import AIOKafkaProducer
 
-from faust_oslrau.app.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.demo.feed import sensor_messages
-from faust_oslrau.app.security import client_arguments
+from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings, load_settings
 
 _TICKS_PER_SECOND = 10

@@ -1,9 +1,6 @@
 """The learner: a sum-product network that grows online, and everything that scores depend on."""
 
-from .blame import Blame
-from .block import ScoredBlock
 from .compile import compile_kernels
-from .drift import Change
 from .errors import (
     InvalidInputError,
     InvalidParameterError,
@@ -11,9 +8,12 @@ from .errors import (
     NotFittedError,
     StateError,
 )
-from .network import Network
+from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner
+from .scoring.blame import Blame
+from .scoring.block import ScoredBlock
+from .scoring.drift import Change
 from .stream import StreamScorer
 
 __all__ = [

@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._lanes import padded
-from ._layout import LearningRule
-from ._learn import learn
-from ._merge import structure_bound
-from ._packing import pack_network, unpack_network
-from ._scaling import Scaling
-from .density import Evaluation, NetworkDensity
+from .algorithm.mini_batches import learn, structure_bound
+from .algorithm.rule import LearningRule
+from .algorithm.start import initial_network
 from .errors import InvalidParameterError, StateError
-from .network import Network
+from .network.packing import pack_network, unpack_network
+from .network.structure import Network
+from .queries.density import Evaluation, NetworkDensity
+from .queries.scaling import Scaling
 from .state import MOST_RECORDS, pack, record_count, unpack
+from .vector.lanes import padded
 
 FloatArray = NDArray[np.float64]
 
@@ -294,7 +294,7 @@ class OSLRAU(NetworkDensity):
                     f"max_nodes = {self.max_nodes}: expected at least {d + 3} for {d} variables"
                 )
             components = min(self.n_init_components, (self._budget() - 2) // (d + 1))
-            self._network = Network.mixture_of_independents(
+            self._network = initial_network(
                 d,
                 max(components, 1),
                 self.variance_floor,

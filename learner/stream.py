@@ -9,19 +9,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blame import Blame, blame
-from .block import BlockMaker, ScoredBlock
-from .calibration import Calibration, Recent
-from .drift import Drift
 from .errors import InvalidInputError, InvalidParameterError, StateError, StateVersionError
-from .guard import FEWEST_SCORES, Guard, fence
-from .missing import Missing
-from .neighbours import Neighbours
 from .oslrau import OSLRAU
 from .protocol import Learner, Measured
-from .ranking import Ranking
+from .scoring.blame import Blame, blame
+from .scoring.block import BlockMaker, ScoredBlock
+from .scoring.calibration import Calibration, Recent
+from .scoring.drift import Drift
+from .scoring.guard import FEWEST_SCORES, Guard, fence
+from .scoring.missing import Missing
+from .scoring.neighbours import Neighbours
+from .scoring.ranking import Ranking
+from .scoring.transforms import Transforms
 from .state import pack, record_count, unpack
-from .transforms import Transforms
 
 FloatArray = NDArray[np.float64]
 

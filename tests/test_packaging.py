@@ -101,7 +101,9 @@ def test_the_wheel_holds_every_module_the_type_marks_and_the_licence(wheel: Path
     }
     marks = {f"faust_oslrau/{package}/py.typed" for package in PACKAGES}
     data = {f"faust_oslrau/app/brokers/{name}" for name in ("pom.xml", "log4j2.properties")}
-    page = {f"faust_oslrau/{file.relative_to(ROOT)}" for file in (ROOT / "app/page").iterdir()}
+    page = {
+        f"faust_oslrau/{file.relative_to(ROOT)}" for file in (ROOT / "app/pages/static").iterdir()
+    }
     assert code | marks | data | page <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import orjson
 
-from faust_oslrau.app import inspection
-from faust_oslrau.app.inspection import Change, Found, InspectionError
-from faust_oslrau.app.options import chosen_settings, settings_options
+from faust_oslrau.app.offline import inspection
+from faust_oslrau.app.offline.inspection import Change, Found, InspectionError
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
 class _Start(click.ParamType):

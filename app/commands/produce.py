@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import orjson
 
-from faust_oslrau.app.options import chosen_settings, settings_options
-from faust_oslrau.app.produce import produce as send
-from faust_oslrau.app.progress import progress
-from faust_oslrau.app.sources import open_source
+from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.offline.produce import produce as send
+from faust_oslrau.app.offline.progress import progress
+from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
 @click.command(short_help="Send a file (CSV, NDJSON, Parquet, npz) to a topic.")
@@ -46,7 +46,7 @@ def produce(
         raise click.UsageError("--create-topic and --partitions belong together")
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker)
-    source = open_source(file, key)
+    source = open_input(file, key)
     with progress("produced") as report:
         produced = asyncio.run(
             send(

@@ -11,11 +11,11 @@ from time import monotonic
 import click
 import orjson
 
-from faust_oslrau.app.options import chosen_settings, settings_options
-from faust_oslrau.app.progress import progress
-from faust_oslrau.app.replay import Replay, Replayed, Sink, replay_file, replay_topic
-from faust_oslrau.app.score_files import DeadLetterFile, Discard, open_scores
-from faust_oslrau.app.sources import open_source
+from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, open_scores
+from faust_oslrau.app.offline.progress import progress
+from faust_oslrau.app.offline.replay import Replay, Replayed, Sink, replay_file, replay_topic
+from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
 class _End(click.ParamType):
@@ -68,7 +68,7 @@ def replay(
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker, features=features)
     topic = topic or settings.source_topics[0]
-    source = None if file is None else open_source(file, key)
+    source = None if file is None else open_input(file, key)
     began = monotonic()
     with ExitStack() as files, progress("scored") as report:
         scores = files.enter_context(open_scores(out))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from faust_oslrau.app.errors import OslrauError
-from faust_oslrau.app.options import chosen_settings, settings_options
+from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def worker(
         log_level=log_level,
         log_format=log_format,
     )
-    from faust_oslrau.app.worker import run_worker  # Faust takes a second to import
+    from faust_oslrau.app.worker import run_worker
 
     try:
         raise SystemExit(run_worker(settings))

@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from faust_oslrau.app.placement import partition_of
-from faust_oslrau.app.sources import open_source
+from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.offline.placement import partition_of
 
 from .faults import FAULTS, MALFORMATIONS, Change, Surroundings, fault_readings
 from .sensors import FIELDS, Plant
@@ -43,10 +43,10 @@ def file_messages(path: Path, partitions: int) -> Iterator[Message]:
 
     Raises
     ------
-    SourceError
+    InputFileError
         Here or while reading: the file is missing, broken or of another kind.
     """
-    source = open_source(path)
+    source = open_input(path)
     return (
         Message(partition_of(key, row, partitions), key, value)
         for row, (key, value) in enumerate(source)

@@ -15,9 +15,9 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from faust_oslrau.app.brokers import EmbeddedBroker
-from faust_oslrau.app.clients import connected
 from faust_oslrau.app.errors import OslrauError
-from faust_oslrau.app.security import client_arguments
+from faust_oslrau.app.kafka.clients import connected
+from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings, load_settings
 
 from .accounting import Account

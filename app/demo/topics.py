@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.clients import connected_admin
-from faust_oslrau.app.produce import create_topic
+from faust_oslrau.app.kafka.clients import connected_admin
+from faust_oslrau.app.offline.produce import create_topic
 from faust_oslrau.app.settings import Settings
 
 from .sensors import FIELDS

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.process_collector import ProcessCollector
 
-from faust_oslrau.app.contact import Contact
 from faust_oslrau.app.settings import Settings
 
+from .broker_contact import BrokerContact
 from .families import PREFIX, PartitionCollector
 from .page import metrics_page
 from .partition import BlamedFields, NetworkSize, PartitionMetrics
@@ -38,10 +38,10 @@ class Metrics:
         self,
         registry: CollectorRegistry,
         settings: Settings | None = None,
-        contact: Contact | None = None,
+        contact: BrokerContact | None = None,
     ) -> None:
         self.registry = registry
-        self.worker = WorkerMetrics(registry, settings or Settings(), contact or Contact())
+        self.worker = WorkerMetrics(registry, settings or Settings(), contact or BrokerContact())
         self._blamed = BlamedFields()
         self._collector = PartitionCollector()
         ProcessCollector(registry=registry)

@@ -121,12 +121,12 @@ _GAUGES = (
     _Numbers(
         "log_likelihood_mean",
         "Mean log-likelihood in nats of the last 2048 scored records.",
-        lambda of: of.recent.mean(),
+        lambda of: of.window.mean(),
     ),
     _Numbers(
         "log_likelihood_quantile",
         "Quantiles of the log-likelihood in nats of the last 2048 scored records.",
-        lambda of: of.recent.quantiles(_QUANTILES),
+        lambda of: of.window.quantiles(_QUANTILES),
         "quantile",
     ),
     _Numbers(

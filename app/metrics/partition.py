@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.app.partition import STAGES, ProcessedBlock, Skipped
+from faust_oslrau.app.pipeline import STAGES, ProcessedBlock, Skipped
 from faust_oslrau.topics import Reason
 
 from .distribution import Distribution
-from .recent import Recent
+from .history import History
+from .window import Window
 
 # From a row's share of a fast batch to the restore of a large network.
 _STAGE_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
@@ -27,7 +28,7 @@ _LOG_LIKELIHOOD_NATS = (*(-bound for bound in reversed(_NATS)), 0, *_NATS[:-1])
 # Tenths, for the eye: a calibrated stream fills them evenly. Below, where alarms are.
 _P_VALUES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 11)))
 # Enough for a quantile of 1 %, few enough to follow the stream.
-_RECENT_RECORDS = 2048
+_WINDOW_RECORDS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,14 @@ class PartitionMetrics:
     Parameters
     ----------
     blamed
-        Where fields are counted that anomalies are due to, all partitions together.
+        Counts the fields to blame for anomalies, of all partitions together.
+
+    Attributes
+    ----------
+    window
+        The last log-likelihoods, for exact quantiles.
+    history
+        The last minutes, for the page.
     """
 
     def __init__(self, blamed: BlamedFields, topic: str) -> None:
@@ -69,7 +77,8 @@ class PartitionMetrics:
         self.snapshot_age: float | None = None
         self.snapshot_bytes: int | None = None
         self.snapshot_offset: int | None = None
-        self.recent = Recent(_RECENT_RECORDS)
+        self.window = Window(_WINDOW_RECORDS)
+        self.history = History()
         self.log_likelihood = Distribution(_LOG_LIKELIHOOD_NATS)
         self.p_value = Distribution(_P_VALUES)
         self.end_to_end = Distribution(_END_TO_END_SECONDS)
@@ -79,7 +88,9 @@ class PartitionMetrics:
 
     def count_replayed(self, block: ProcessedBlock) -> None:
         """Count records that were learned again but whose outputs exist."""
-        self.records["replayed"] += len(block.scores) + len(block.dead_letters)
+        records = len(block.scores) + len(block.dead_letters)
+        self.records["replayed"] += records
+        self.history.note_replayed(records)
         self._count_work(block)
 
     def count_emitted(self, block: ProcessedBlock, seconds: NDArray[np.float64]) -> None:
@@ -89,12 +100,18 @@ class PartitionMetrics:
         self.anomalies += len(block.anomalies)
         self.dead_letters.update(block.reasons)
         self.drift_events += len(block.events)
-        self.recent.add(block.log_likelihood)
+        self.window.add(block.log_likelihood)
         self.log_likelihood.observe(block.log_likelihood)
         self.p_value.observe(block.p_value)
         self.end_to_end.observe(seconds)
         self._blamed.count(self._topic, block.blamed)
+        self.history.note_emitted(block)
         self._count_work(block)
+
+    def set_lag(self, records: int) -> None:
+        """Record how many records wait in the log."""
+        self.lag = records
+        self.history.note_lag(records)
 
     def count_missing(self, offsets: int) -> None:
         """Count offsets that the log lacks."""

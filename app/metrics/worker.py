@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from faust_oslrau.app.contact import Contact
 from faust_oslrau.app.settings import Settings
 
+from .broker_contact import BrokerContact
 from .families import PREFIX
 from .partition import BlamedFields
 
@@ -31,7 +31,9 @@ class WorkerMetrics:
         How many assigned partitions lack a place for their outputs.
     """
 
-    def __init__(self, registry: CollectorRegistry, settings: Settings, contact: Contact) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, settings: Settings, contact: BrokerContact
+    ) -> None:
         self.rebalances = Counter(
             PREFIX + "rebalances",
             "Rebalances of the consumer group that this worker took part in.",

@@ -1,31 +1,16 @@
-"""Snapshots: a partition's whole state and the offset to go on from, as one atomic write."""
+"""Where the snapshots of partitions are stored, and when they are due."""
 
+from .configured import snapshot_store
 from .folder import FolderStore
-from .snapshot import (
-    IncompatibleSnapshotError,
-    Snapshot,
-    check_settings,
-    installed_version,
-    scoring_settings,
-)
-from .store import (
-    LostPartitionError,
-    NoStore,
-    SnapshotError,
-    SnapshotStore,
-    StoredSnapshot,
-)
+from .schedule import SnapshotSchedule
+from .store import NoStore, SnapshotError, SnapshotStore, StoredSnapshot
 
 __all__ = [
     "FolderStore",
-    "IncompatibleSnapshotError",
-    "LostPartitionError",
     "NoStore",
-    "Snapshot",
     "SnapshotError",
+    "SnapshotSchedule",
     "SnapshotStore",
     "StoredSnapshot",
-    "check_settings",
-    "installed_version",
-    "scoring_settings",
+    "snapshot_store",
 ]

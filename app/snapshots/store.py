@@ -66,10 +66,6 @@ class SnapshotError(Exception):
     """A snapshot could not be written or read."""
 
 
-class LostPartitionError(Exception):
-    """Another worker has taken the partition: whatever this one still does there is void."""
-
-
 class NoStore:
     """Keeps nothing: a restart learns from the start."""
 

@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError
 
-from faust_oslrau.app.transactions import Producers, TooLargeError, Transaction
+from faust_oslrau.app.kafka.transactions import (
+    LostPartitionError,
+    Producers,
+    TooLargeError,
+    Transaction,
+)
 from faust_oslrau.topics import OutMessage
 
 from .manifest import Manifest, Slots, chunk_keys, manifest_key, manifest_value, split
-from .store import LostPartitionError, SnapshotError, StoredSnapshot
+from .store import SnapshotError, StoredSnapshot
 from .tail import TailReader
 
 if TYPE_CHECKING:

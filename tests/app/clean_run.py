@@ -11,11 +11,11 @@ import orjson
 from aiokafka import AIOKafkaProducer
 from faust.types import TP
 
-from faust_oslrau.app.partition import PartitionPipeline
-from faust_oslrau.app.security import client_arguments
-from faust_oslrau.app.stores import snapshot_store
-from faust_oslrau.app.topic_ids import topic_ids
-from faust_oslrau.app.transactions import Producers
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.topic_ids import topic_ids
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.snapshots.configured import snapshot_store
 
 # Kafka deletes what is older than a week, so that the rows must look fresh.
 _NOW = int(time.time() * 1000)

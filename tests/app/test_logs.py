@@ -29,7 +29,7 @@ def test_a_librarys_message_passes_once():
 
 def test_our_own_messages_always_pass():
     repeats = FewRepeats()
-    assert all(_passes(repeats, "faust_oslrau.app.emitter", "waiting") for _ in range(3))
+    assert all(_passes(repeats, "faust_oslrau.app.kafka.emitter", "waiting") for _ in range(3))
 
 
 def test_a_fact_is_one_json_object_with_its_place():

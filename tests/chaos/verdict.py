@@ -11,12 +11,11 @@ import orjson
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from faust.types import TP
 
-from faust_oslrau.app.partition import PartitionPipeline
-from faust_oslrau.app.security import client_arguments
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.snapshots import Snapshot
-from faust_oslrau.app.stores import snapshot_store
-from faust_oslrau.app.transactions import Producers
+from faust_oslrau.app.snapshots.configured import snapshot_store
 
 
 @dataclass(slots=True)

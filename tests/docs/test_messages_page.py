@@ -8,7 +8,7 @@ import orjson
 import pytest
 from doc_pages import blocks, code, read, rows, section
 
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import FeatureDecoder, Reason, Record
 

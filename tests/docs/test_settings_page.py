@@ -7,7 +7,7 @@ import pytest
 from doc_pages import code, read, rows
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.partition import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
 
 PAGE = read("docs/settings.md")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.blame import blame
+from faust_oslrau.learner.scoring.blame import blame
 
 D = 6
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis.strategies import floats, lists, sampled_from
 from scipy.stats import genpareto
 
-from faust_oslrau.learner._ordered import replace_ordered
-from faust_oslrau.learner.calibration import RECENT, Calibration, Recent, fit_tail
+from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, Recent, fit_tail
+from faust_oslrau.learner.scoring.ordered import replace_ordered
 
 
 def calibrated(scores):

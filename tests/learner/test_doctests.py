@@ -8,7 +8,10 @@ import pytest
 
 import faust_oslrau.learner
 
-MODULES = [module.name for module in pkgutil.iter_modules(faust_oslrau.learner.__path__)]
+MODULES = [
+    module.name.removeprefix("faust_oslrau.learner.")
+    for module in pkgutil.walk_packages(faust_oslrau.learner.__path__, "faust_oslrau.learner.")
+]
 WITH_EXAMPLES = {"oslrau", "stream", "sklearn", "river"}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import StateError
-from faust_oslrau.learner.drift import REFERENCE, Drift
+from faust_oslrau.learner.scoring.drift import REFERENCE, Drift
 
 BATCH = 256
 

@@ -5,7 +5,7 @@ import pytest
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.guard import REGIME, Guard, fence
+from faust_oslrau.learner.scoring.guard import REGIME, Guard, fence
 
 D = 4
 CLEAN = clusters(41, 16_000, D)

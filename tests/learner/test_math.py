@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.learner._jit import kernel
-from faust_oslrau.learner._lanes import (
+from faust_oslrau.learner.vector.compiler import kernel
+from faust_oslrau.learner.vector.lanes import (
     WIDTH,
     aligned_stack,
     all_below,
@@ -21,7 +21,7 @@ from faust_oslrau.learner._lanes import (
     spread,
     store,
 )
-from faust_oslrau.learner._math import LEAST_EXPONENT, exp_bounded, log_positive
+from faust_oslrau.learner.vector.math import LEAST_EXPONENT, exp_bounded, log_positive
 
 
 @given(st.floats(LEAST_EXPONENT, 700))

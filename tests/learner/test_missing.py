@@ -5,7 +5,7 @@ import pytest
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.missing import BUDGET, ROWS, Missing, most_complete
+from faust_oslrau.learner.scoring.missing import BUDGET, ROWS, Missing, most_complete
 
 N, D = 24_000, 6
 COMPLETE = clusters(51, N, D)

@@ -8,7 +8,7 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.neighbours import (
+from faust_oslrau.learner.scoring.neighbours import (
     FARTHEST,
     POOL,
     SAMPLE,

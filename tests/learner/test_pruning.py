@@ -5,7 +5,7 @@ import pytest
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner._prune import FADED, prune
+from faust_oslrau.learner.algorithm.pruning import FADED, prune
 
 D, N, BUDGET = 4, 4096, 160
 

@@ -6,7 +6,7 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.ranking import FARTHEST, LEAD, Ranking
+from faust_oslrau.learner.scoring.ranking import FARTHEST, LEAD, Ranking
 
 D = 5
 ROWS = clusters(71, 3000, D, missing=0.1)

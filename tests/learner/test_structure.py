@@ -7,8 +7,8 @@ from pytest import approx
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner._layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM
-from faust_oslrau.learner._structure import deepest
+from faust_oslrau.learner.network.layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM
+from faust_oslrau.learner.network.traversal import deepest
 
 INNER = (SUM, PRODUCT)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StreamScorer
-from faust_oslrau.learner.transforms import Transforms
+from faust_oslrau.learner.scoring.transforms import Transforms
 
 FUNCTIONS = {"log": np.log, "log1p": np.log1p, "asinh": np.arcsinh}
 RNG = np.random.default_rng(61)

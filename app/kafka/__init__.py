@@ -1,0 +1,1 @@
+"""How a worker talks to Kafka: reading, writing, transactions, topics, access."""

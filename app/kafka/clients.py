@@ -1,0 +1,85 @@
+"""Kafka clients of commands that end, unlike a worker, where the broker is away."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol, TypeVar
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from faust_oslrau.app.errors import BrokerError, TopicError
+from faust_oslrau.app.settings import Settings
+
+from .access import check_access
+from .security import client_arguments
+
+
+class Client(Protocol):
+    """A producer or consumer of aiokafka."""
+
+    async def start(self) -> None:
+        """Connect."""
+
+    async def stop(self) -> None:
+        """Disconnect."""
+
+
+AnyClient = TypeVar("AnyClient", bound=Client)
+
+
+@asynccontextmanager
+async def connected(client: AnyClient, settings: Settings) -> AsyncIterator[AnyClient]:
+    """Connect a client for a while.
+
+    Raises
+    ------
+    BrokerError
+        The broker is away or refuses.
+    """
+    try:
+        await _start(client, settings)
+        yield client
+    finally:
+        await client.stop()
+
+
+@asynccontextmanager
+async def connected_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
+    """Connect an admin client for a while.
+
+    Raises
+    ------
+    BrokerError
+        The broker is away or refuses.
+    """
+    admin = AIOKafkaAdminClient(**client_arguments(settings))
+    try:
+        await _start(admin, settings)
+        yield admin
+    finally:
+        await admin.close()
+
+
+async def partition_count(admin: AIOKafkaAdminClient, topic: str) -> int:
+    """Return how many partitions a topic has.
+
+    Raises
+    ------
+    TopicError
+        There is no such topic.
+    """
+    # All topics: asking for one by name would make some brokers create it.
+    for found in await admin.describe_topics():
+        if found["topic"] == topic and found["partitions"]:
+            return len(found["partitions"])
+    raise TopicError(f"topic {topic}: expected to exist, the broker does not know it")
+
+
+async def _start(client: Client | AIOKafkaAdminClient, settings: Settings) -> None:
+    try:
+        await client.start()
+    except (KafkaError, OSError) as error:
+        await check_access(client_arguments(settings))
+        raise BrokerError(f"no Kafka broker at {settings.broker}: {error}") from error

@@ -1,0 +1,113 @@
+"""Where the group and the logs of its partitions are, and where learning began.
+
+The offset at which learning began is recorded in the metadata of the group's committed offset:
+scores are a function of the log from there on, so a restart must not choose it again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from aiokafka import OffsetAndMetadata
+from faust.types import TP
+
+from faust_oslrau.app.settings import Settings
+
+
+class OffsetReader(Protocol):
+    """What is asked of the broker."""
+
+    async def committed(self, partitions: Iterable[TP]) -> dict[TP, OffsetAndMetadata]:
+        """Return the group's offsets, of those partitions that have one."""
+
+    async def first_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
+        """Return where the logs begin."""
+
+    async def end_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
+        """Return the offsets after the last committed record."""
+
+    async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the ids of topics, as far as the broker gives them any."""
+
+    async def offsets_at(self, partitions: Iterable[TP], timestamp: int) -> dict[TP, int | None]:
+        """Return the first offsets at or after a time in milliseconds, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLog:
+    """What the broker says of a partition: its offsets, and those of the group.
+
+    `configured` is where a new deployment would begin, `recorded` where this one did, in the topic
+    with the id `recorded_topic`; `topic_id` is the id of the topic that is there now.
+    """
+
+    tp: TP
+    first: int
+    end: int
+    configured: int
+    committed: int | None = None
+    recorded: int | None = None
+    topic_id: str | None = None
+    recorded_topic: str | None = None
+
+
+async def find_logs(
+    reader: OffsetReader, partitions: frozenset[TP], settings: Settings
+) -> list[PartitionLog]:
+    """Ask the broker about the partitions' logs."""
+    first = await reader.first_offsets(partitions)
+    end = await reader.end_offsets(partitions)
+    committed = await reader.committed(partitions)
+    configured = await _configured_starts(reader, first, end, settings)
+    ids = await reader.topic_ids({tp.topic for tp in partitions})
+    return [
+        PartitionLog(
+            tp,
+            first[tp],
+            end[tp],
+            configured[tp],
+            committed[tp].offset if tp in committed else None,
+            recorded_start(committed[tp].metadata) if tp in committed else None,
+            ids.get(tp.topic),
+            recorded_topic(committed[tp].metadata) if tp in committed else None,
+        )
+        for tp in partitions
+    ]
+
+
+def start_metadata(start: int, topic_id: str | None = None) -> str:
+    """Return the metadata that records where learning began, and in which topic."""
+    return json.dumps({"start": start} | ({} if topic_id is None else {"topic_id": topic_id}))
+
+
+def recorded_start(metadata: str) -> int | None:
+    """Return where learning began, None where the offset was committed by something else."""
+    start = _recorded(metadata, "start")
+    return start if isinstance(start, int) else None
+
+
+def recorded_topic(metadata: str) -> str | None:
+    """Return the id of the topic in which learning began, None where it is not recorded."""
+    topic_id = _recorded(metadata, "topic_id")
+    return topic_id if isinstance(topic_id, str) else None
+
+
+def _recorded(metadata: str, name: str) -> Any:
+    try:
+        return json.loads(metadata)[name]
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+async def _configured_starts(
+    reader: OffsetReader, first: dict[TP, int], end: dict[TP, int], settings: Settings
+) -> dict[TP, int]:
+    if settings.start == "earliest":
+        return first
+    if settings.start_timestamp is None:
+        return end
+    found = await reader.offsets_at(first, settings.start_timestamp)
+    return {tp: end[tp] if found[tp] is None else found[tp] or 0 for tp in first}

@@ -1,0 +1,61 @@
+"""Security settings as Kafka clients take them."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.settings import SecuritySettings, Settings
+
+
+def client_arguments(settings: Settings) -> dict[str, Any]:
+    """Return the keyword arguments with which every aiokafka client reaches the broker."""
+    security = settings.security
+    arguments: dict[str, Any] = {
+        "bootstrap_servers": settings.broker.split(","),
+        "security_protocol": security.protocol,
+    }
+    if security.uses_tls:
+        arguments["ssl_context"] = _ssl_context(security)
+    if security.uses_sasl:
+        arguments["sasl_mechanism"] = security.sasl_mechanism
+        arguments["sasl_plain_username"] = security.sasl_username
+        arguments["sasl_plain_password"] = security.sasl_password
+    return arguments
+
+
+def faust_credentials(security: SecuritySettings) -> Any:
+    """Return Faust's `broker_credentials`, None where the broker asks for none."""
+    import faust  # takes a second, which produce and replay need not wait
+
+    context = _ssl_context(security) if security.uses_tls else None
+    if security.uses_sasl:
+        return faust.SASLCredentials(
+            username=security.sasl_username,
+            password=security.sasl_password,
+            mechanism=security.sasl_mechanism,
+            ssl_context=context,
+        )
+    return faust.SSLCredentials(context) if context else None
+
+
+def _ssl_context(security: SecuritySettings) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=security.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise _unusable("ca_file", security.ca_file, error) from None
+    if security.cert_file is not None:
+        try:
+            # An empty password fails for an encrypted key; none would ask on the terminal.
+            context.load_cert_chain(security.cert_file, security.key_file, password="")
+        except (OSError, ssl.SSLError) as error:
+            raise _unusable("cert_file", security.cert_file, error) from None
+    return context
+
+
+def _unusable(name: str, path: str | None, error: OSError) -> SettingsError:
+    reason = error.strerror or error
+    return SettingsError(
+        f"setting security.{name}: expected a readable PEM, got {path!r}: {reason}"
+    )

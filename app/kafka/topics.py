@@ -1,0 +1,265 @@
+"""The topics that a worker needs: the source topics waited for, the others created or checked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import (
+    IncompatibleBrokerVersion,
+    InvalidPartitionsError,
+    KafkaConnectionError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    for_code,
+)
+from faust.types import TP
+
+from faust_oslrau.app.errors import TopicError
+from faust_oslrau.app.settings import Settings
+
+from .access import check_access
+
+logger = logging.getLogger(__name__)
+
+_RETRY_SECONDS = 3.0
+# A topic that was just created takes a moment to reach every broker.
+_CREATION_SECONDS = 30.0
+_POLL_SECONDS = 0.2
+_MAX_BYTES = "max.message.bytes"
+_RETENTION = "retention.ms"
+_CLEANUP = "cleanup.policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that exists."""
+
+    name: str
+    partitions: int
+    replicas: int
+
+
+class OutputTopics:
+    """Keeps the output topics as wide as the source topics, which may get more partitions.
+
+    Attributes
+    ----------
+    partitions
+        How many partitions all output topics have at least.
+    """
+
+    def __init__(self, settings: Settings, client_arguments: Mapping[str, Any]) -> None:
+        self.partitions = 0
+        self._settings = settings
+        self._arguments = client_arguments
+
+    async def set_up(self) -> None:
+        """Create, widen or check them; raises as `set_up_topics`."""
+        self.partitions = await set_up_topics(self._settings, self._arguments)
+
+    async def with_outputs(self, sources: frozenset[TP]) -> frozenset[TP]:
+        """Return the source partitions that have their output partitions, as far as can be."""
+        if any(tp.partition >= self.partitions for tp in sources):
+            try:
+                await self.set_up()
+            except TopicError as error:
+                logger.error("partitions from %d on are not read: %s", self.partitions, error)
+        return frozenset(tp for tp in sources if tp.partition < self.partitions)
+
+
+async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any]) -> int:
+    """Wait for the broker and the source topics, then create, widen or check the others.
+
+    Return how many partitions they have at least.
+
+    Raises
+    ------
+    BrokerError
+        The broker refuses us.
+    TopicError
+        Where a topic is missing or has too few partitions, and the broker does not help it.
+    """
+    while True:
+        admin = await _connect(client_arguments)
+        try:
+            return await _set_up(admin, settings)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            logger.warning("waiting for the brokers: %r", error)
+        finally:
+            await admin.close()
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
+    sources = await _wait_for_sources(admin, settings.source_topics)
+    partitions = max(source.partitions for source in sources)
+    replicas = max(source.replicas for source in sources)
+    retention = await _retention(admin, settings.source_topics)
+    existing = await _topics(admin)
+    for name, config in _output_topics(settings).items():
+        if name not in existing:
+            config = config | retention
+            await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
+        else:
+            await _widen(admin, existing[name], partitions)
+            await _check_size(admin, name, config)
+    if settings.snapshots == "topic":
+        snapshots = NewTopic(
+            settings.snapshots_topic, partitions, replicas, topic_configs={_CLEANUP: "compact"}
+        )
+        await _set_up_snapshots(admin, snapshots, existing.get(settings.snapshots_topic))
+    return partitions
+
+
+async def _set_up_snapshots(
+    admin: AIOKafkaAdminClient, wanted: NewTopic, existing: Topic | None
+) -> None:
+    """Create or check the snapshots' topic, which must keep the last value of each key."""
+    if existing is None:
+        await _create(admin, wanted)
+        return
+    await _widen(admin, existing, wanted.num_partitions)
+    policy = (await _topic_config(admin, wanted.name)).get(_CLEANUP, "compact")
+    if policy != "compact":
+        raise TopicError(
+            f"topic {wanted.name} has {_CLEANUP}={policy}, expected compact: "
+            "snapshots would be deleted"
+        )
+
+
+def _output_topics(settings: Settings) -> dict[str, dict[str, str]]:
+    """Return the topics that the worker writes to, and how to configure them."""
+    size = {_MAX_BYTES: str(settings.max_output_bytes)}
+    return {
+        settings.scores_topic: {},
+        settings.anomalies_topic: size,
+        settings.dead_letter_topic: size,
+    }
+
+
+async def _connect(client_arguments: Mapping[str, Any]) -> AIOKafkaAdminClient:
+    while True:
+        admin = AIOKafkaAdminClient(**client_arguments)
+        try:
+            await admin.start()
+            return admin
+        except KafkaConnectionError as error:
+            await check_access(client_arguments)
+            logger.warning("waiting for the broker: %s", error)
+        await admin.close()
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _wait_for_sources(admin: AIOKafkaAdminClient, names: tuple[str, ...]) -> list[Topic]:
+    while True:
+        existing = await _topics(admin)
+        missing = [name for name in names if name not in existing]
+        if not missing:
+            return [existing[name] for name in names]
+        logger.warning("waiting for topic %s to be created", ", ".join(missing))
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _topics(admin: AIOKafkaAdminClient) -> dict[str, Topic]:
+    """Return all topics: asking for one by name would make some brokers create it."""
+    found = {}
+    for topic in await admin.describe_topics():
+        partitions = topic["partitions"]
+        if partitions:
+            replicas = len(partitions[0]["replicas"])
+            found[topic["topic"]] = Topic(topic["topic"], len(partitions), replicas)
+    return found
+
+
+async def _create(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
+    wanted = f"topic {topic.name} with {topic.num_partitions} partitions"
+    if not await _has_controller(admin):
+        raise TopicError(f"{wanted} is missing, and this broker creates no topics")
+    try:
+        answer = await admin.create_topics([topic])
+    except (KafkaError, IncompatibleBrokerVersion) as error:
+        if error.retriable:
+            raise
+        raise TopicError(f"{wanted} cannot be created: {error!r}") from error
+    code, message = answer.topic_errors[0][1:3]
+    error_type = for_code(code)
+    if code != 0 and error_type is not TopicAlreadyExistsError:
+        raise TopicError(f"{wanted} cannot be created: {message or error_type.__name__}")
+    await _wait_until_known(admin, topic.name, topic.num_partitions)
+    logger.info("%s created", wanted)
+
+
+async def _widen(admin: AIOKafkaAdminClient, topic: Topic, needed: int) -> None:
+    """Add the partitions that a topic lacks: messages keep their partition number."""
+    if topic.partitions >= needed:
+        return
+    lack = f"topic {topic.name} has {topic.partitions} partitions, expected at least {needed}"
+    if not await _has_controller(admin):
+        raise TopicError(f"{lack}, and this broker adds none")
+    try:
+        await admin.create_partitions({topic.name: NewPartitions(needed)})
+    except InvalidPartitionsError:
+        logger.debug("another worker was quicker with topic %s", topic.name)
+    except (KafkaError, IncompatibleBrokerVersion) as error:
+        if error.retriable:
+            raise
+        raise TopicError(
+            f"{lack}, as many as the source topic; none can be added: {error}"
+        ) from error
+    await _wait_until_known(admin, topic.name, needed)
+    logger.warning("topic %s has %d partitions now, not %d", topic.name, needed, topic.partitions)
+
+
+async def _has_controller(admin: AIOKafkaAdminClient) -> bool:
+    """Tell whether topics can be created: the embedded broker names a controller there is not."""
+    cluster = await admin.describe_cluster()
+    return cluster["controller_id"] in {broker["node_id"] for broker in cluster["brokers"]}
+
+
+async def _wait_until_known(admin: AIOKafkaAdminClient, name: str, partitions: int) -> None:
+    for _ in range(int(_CREATION_SECONDS / _POLL_SECONDS)):
+        found = (await _topics(admin)).get(name)
+        if found is not None and found.partitions >= partitions:
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+    raise TopicError(f"topic {name} was made but no broker knows it with {partitions} partitions")
+
+
+async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> dict[str, str]:
+    """Return the retention of the source that is kept longest.
+
+    A score has its record's timestamp: kept for a shorter time, it might be gone at once.
+    """
+    times = [(await _topic_config(admin, source)).get(_RETENTION) for source in sources]
+    known = [int(time) for time in times if time is not None]
+    longest = -1 if -1 in known else max(known, default=None)  # -1 is for ever
+    return {} if longest is None else {_RETENTION: str(longest)}
+
+
+async def _check_size(admin: AIOKafkaAdminClient, name: str, config: Mapping[str, str]) -> None:
+    """Warn where an existing topic takes smaller messages than may come."""
+    needed = int(config.get(_MAX_BYTES, 0))
+    taken = int((await _topic_config(admin, name)).get(_MAX_BYTES, needed))
+    if taken < needed:
+        logger.warning(
+            "topic %s takes messages of %d bytes, up to %d may come: what does not fit goes "
+            "as headers alone; max.message.bytes=%d would keep it",
+            *(name, taken, needed, needed),
+        )
+
+
+async def _topic_config(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    """Return the topic's settings, none where the broker does not say."""
+    try:
+        (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+    except (KafkaError, IncompatibleBrokerVersion):
+        return {}
+    return {entry[0]: entry[1] for resource in answer.resources for entry in resource[4]}

@@ -1,0 +1,302 @@
+"""Faust's Kafka transport, changed for the source topics: batches, positions, committed reads.
+
+Faust decides where to read by what it committed, and drops what waits in its buffers whenever the
+group rebalances. Here a source partition is read only from a position that the worker gave, and
+each batch says from which position it was read, so that nothing can be lost on the way unseen.
+Other topics of a user's own app go their usual way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.errors import KafkaConnectionError
+from faust.transport.consumer import ensure_TP
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from .batches import pack
+from .topic_ids import topic_ids
+
+_T = TypeVar("_T")
+# Services log under the name of their module; these lines are Faust's.
+_FAUST = logging.getLogger("faust")
+# While a partition has no position yet, how long to look for records of the others at a time.
+_POLL_SECONDS = 0.05
+# How long a fetch may wait for records. aiokafka has one on its way to each node, so that
+# partitions that just had records wait for those that have none: with Faust's 1.5 seconds, scores
+# would too.
+_FETCH_MILLISECONDS = 100
+# What leaving the group may take; the group does without a goodbye after the session timeout.
+_LEAVE_SECONDS = 3.0
+
+
+class SourceListener(Protocol):
+    """Who reads the source topics; called in the event loop of the app."""
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The source topics."""
+
+    @property
+    def batch_records(self) -> int:
+        """Most records of a batch."""
+
+    async def start(self, consumer: Consumer) -> None:
+        """Get ready; the group is joined afterwards."""
+
+    def assigned(self, partitions: frozenset[TP]) -> None:
+        """Take over these partitions and no others."""
+
+    async def revoked(self) -> None:
+        """Bring the work on all partitions to an end: the group may give them to others."""
+
+    def resumed(self) -> None:
+        """Give all positions again: records on their way may have been dropped."""
+
+
+class ConsumerThread(driver.AIOKafkaConsumerThread):
+    """The thread with the aiokafka consumer."""
+
+    logger = _FAUST
+    consumer: Consumer
+
+    def __post_init__(self) -> None:
+        """Start without any position."""
+        super().__post_init__()
+        self._positions: dict[TP, int] = {}
+        self._is_connected = False
+
+    async def on_start(self) -> None:
+        """Connect to the broker."""
+        await super().on_start()
+        self._is_connected = True
+
+    @property
+    def kafka(self) -> AIOKafkaConsumer:
+        """The aiokafka consumer; to be used in this thread."""
+        return self._ensure_consumer()
+
+    async def run(self, call: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine in this thread.
+
+        Not by Faust's queue, whose two workers would be blocked by a commit without a broker.
+        """
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self.thread_loop))
+
+    async def read_from(self, positions: Mapping[TP, int]) -> None:
+        """Read these partitions from these offsets on, as far as they are still assigned."""
+        assignment = self.assignment()
+        for tp, offset in positions.items():
+            if tp in assignment:
+                self.kafka.seek(tp, offset)
+                self._positions[tp] = offset
+
+    async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
+        """Ask the broker how many records wait, in those of the logs that are read.
+
+        Raises
+        ------
+        KafkaError
+            No broker has been reached yet, or it refuses.
+        """
+        if not self._is_connected:
+            raise KafkaConnectionError
+        ends = _by_tp(await self.kafka.end_offsets(_plain(next_offsets)))
+        return {
+            tp: max(0, ends[tp] - await self._after_marks(tp, offset))
+            for tp, offset in next_offsets.items()
+            if tp in self._positions and tp in self.assignment()
+        }
+
+    async def _after_marks(self, tp: TP, next_offset: int) -> int:
+        """Pass the marks of transactions, which are no records, where a log ends with them."""
+        if self._positions[tp] != next_offset:
+            return next_offset
+        position: int = await self.kafka.position(tp)
+        return max(next_offset, position)
+
+    def forget_positions(self) -> None:
+        """Read no source partition until it is given a position."""
+        self._positions.clear()
+
+    async def on_thread_stop(self) -> None:
+        """Leave the group and close; without a broker aiokafka would take long or be cancelled."""
+        leaving = asyncio.create_task(super().on_thread_stop())
+        await asyncio.wait({leaving}, timeout=_LEAVE_SECONDS)
+        leaving.cancel()
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Seek all partitions but those of the source topics."""
+        others = [tp for tp in self.assignment() if not self.consumer.is_source(tp)]
+        if not others:  # aiokafka takes none for all
+            return {}
+        return _by_tp(await self.run(self.kafka.seek_to_committed(*_plain(others))))
+
+    def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
+        consumer = super()._create_worker_consumer(transport)
+        # Faust has no settings for these; aiokafka reads them when the consumer starts.
+        consumer._isolation_level = "read_committed"
+        consumer._fetch_max_wait_ms = _FETCH_MILLISECONDS
+        return consumer
+
+    async def _fetch_records(
+        self,
+        consumer: AIOKafkaConsumer,
+        active_partitions: set[TP],
+        timeout: float | None = None,
+        max_records: int | None = None,
+    ) -> dict[TP, list[Any]]:
+        readable = {tp for tp in active_partitions if self._is_readable(tp)}
+        if not readable:  # aiokafka takes an empty set for all partitions
+            await asyncio.sleep(_POLL_SECONDS)
+            return {}
+        if len(readable) < len(active_partitions):
+            timeout = _POLL_SECONDS
+        fetched = await super()._fetch_records(consumer, readable, timeout, max_records)
+        return {ensure_TP(tp): self._packed(ensure_TP(tp), rows) for tp, rows in fetched.items()}
+
+    def _is_readable(self, tp: TP) -> bool:
+        return tp in self._positions or not self.consumer.is_source(tp)
+
+    def _packed(self, tp: TP, records: list[Any]) -> list[Any]:
+        if not records or not self.consumer.is_source(tp):
+            return records
+        if tp not in self._positions:  # taken away meanwhile
+            return []
+        # No await lies between aiokafka's own step forward and this one.
+        batches = pack(self._positions[tp], records, self.consumer.sources.batch_records)
+        self._positions[tp] = batches[-1].next_offset
+        return batches
+
+
+class Consumer(driver.Consumer):
+    """Faust's consumer, which lets `sources` decide over the source partitions."""
+
+    logger = _FAUST
+    sources: SourceListener
+    _thread: ConsumerThread
+
+    def __init__(self, transport: Transport, *args: Any, **kwargs: Any) -> None:
+        self.sources = transport.sources
+        super().__init__(transport, *args, **kwargs)
+        # Faust drops records below the last offset that it saw, also those that are read again.
+        self._read_offset = _ReadOffsets(self.sources.topics)
+
+    def is_source(self, tp: TP) -> bool:
+        """Tell whether the partition belongs to a source topic."""
+        return tp.topic in self.sources.topics
+
+    async def on_start(self) -> None:
+        """Get ready before the group is joined."""
+        await self.sources.start(self)
+        await super().on_start()
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Let Faust empty its buffers, then end the work."""
+        self._thread.forget_positions()
+        await super().on_partitions_revoked(revoked)
+        await self.sources.revoked()
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Take over the source partitions; they are read when they have a position."""
+        self._thread.forget_positions()
+        self.sources.assigned(frozenset(tp for tp in assigned if self.is_source(tp)))
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    def resume_flow(self) -> None:
+        """Let records flow again; Faust has just thrown away what was in its buffers."""
+        super().resume_flow()
+        self.sources.resumed()
+
+    def on_buffer_full(self, tp: TP) -> None:
+        """Go on fetching source partitions: their full buffer makes the fetcher wait anyway.
+
+        Faust would take the partition out, and sleep a whole second when all are out.
+        """
+        if not self.is_source(tp):
+            super().on_buffer_full(tp)
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Spare source partitions Faust's search for stuck ones, which takes idle ones for such."""
+        if not self.is_source(tp):
+            super().verify_event_path(now, tp)
+
+    async def read_from(self, positions: Mapping[TP, int]) -> None:
+        """Read source partitions from these offsets on."""
+        await self._thread.run(self._thread.read_from(positions))
+
+    async def committed(self, partitions: Iterable[TP]) -> dict[TP, OffsetAndMetadata]:
+        """Return the group's offsets, of those partitions that have one."""
+        coordinator = self._thread.kafka._coordinator  # `committed()` leaves out the metadata
+        found = await self._thread.run(coordinator.fetch_committed_offsets(_plain(partitions)))
+        return _by_tp(found)
+
+    async def commit_offsets(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
+        """Commit offsets of partitions that are assigned; retries while no broker answers."""
+        plain = {TopicPartition(*tp): offset for tp, offset in offsets.items()}
+        await self._thread.run(self._thread.kafka.commit(plain))
+
+    async def first_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
+        """Return where the logs begin."""
+        kafka = self._thread.kafka
+        return _by_tp(await self._thread.run(kafka.beginning_offsets(_plain(partitions))))
+
+    async def end_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
+        """Return the offsets after the last committed record."""
+        kafka = self._thread.kafka
+        return _by_tp(await self._thread.run(kafka.end_offsets(_plain(partitions))))
+
+    async def offsets_at(self, partitions: Iterable[TP], timestamp: int) -> dict[TP, int | None]:
+        """Return the first offsets at or after a time in milliseconds, None where there is none."""
+        times = dict.fromkeys(_plain(partitions), timestamp)
+        found = await self._thread.run(self._thread.kafka.offsets_for_times(times))
+        return {tp: at and at.offset for tp, at in _by_tp(found).items()}
+
+    async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the ids of topics, as far as the broker gives them any."""
+        return await self._thread.run(topic_ids(self._thread.kafka._client, topics))
+
+    async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
+        """Ask the broker how many records wait, in those of the logs that are read."""
+        return await self._thread.run(self._thread.lags(next_offsets))
+
+    def _new_consumer_thread(self) -> ConsumerThread:
+        return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class Transport(driver.Transport):
+    """Faust's aiokafka transport with the consumer above."""
+
+    Consumer: ClassVar[Any] = Consumer
+
+    def __init__(self, url: Any, app: Any, sources: SourceListener) -> None:
+        super().__init__(url, app)
+        self.sources = sources
+
+
+class _ReadOffsets(dict[TP, int | None]):
+    """The last offset that Faust saw of each partition, never known of the source topics."""
+
+    def __init__(self, sources: frozenset[str]) -> None:
+        super().__init__()
+        self._sources = sources
+
+    def __missing__(self, tp: TP) -> None:
+        return None
+
+    def __setitem__(self, tp: TP, offset: int | None) -> None:
+        if tp.topic not in self._sources:
+            super().__setitem__(tp, offset)
+
+
+def _plain(partitions: Iterable[TP]) -> list[TopicPartition]:
+    return [TopicPartition(*tp) for tp in partitions]
+
+
+def _by_tp(found: Mapping[TopicPartition, _T]) -> dict[TP, _T]:
+    return {ensure_TP(tp): value for tp, value in found.items()}

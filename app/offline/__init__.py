@@ -1,0 +1,1 @@
+"""What runs without a worker: files in and out, replay, produce, inspection of snapshots."""

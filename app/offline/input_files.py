@@ -1,0 +1,271 @@
+"""Files as Kafka messages: CSV, NDJSON, Parquet and npz, read piece by piece."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from faust_oslrau.app.errors import OslrauError
+
+# Rows read at once: enough to make reading cheap, little enough to stay small in memory.
+_BLOCK = 1024
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+# How else people write numbers: +1, 007, .5, 1.
+_OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# JSON has no infinity; this number is beyond every double, and is rejected as `not_finite`.
+_INFINITY = {math.inf: orjson.Fragment(b"1e999"), -math.inf: orjson.Fragment(b"-1e999")}
+
+
+class InputFileError(OslrauError):
+    """A file cannot be read as feature records."""
+
+
+class InputMessage(NamedTuple):
+    """One row of a file as a message."""
+
+    key: bytes | None
+    value: bytes
+
+
+class InputFile(Protocol):
+    """The messages of one file, in order."""
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the file from its beginning."""
+
+    @property
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+
+
+def open_input(path: Path, key: str | None = None) -> InputFile:
+    """Return the messages of a file; its name's ending says what it is.
+
+    With `key`, the content of that column or top-level field is the key of each message.
+
+    Raises
+    ------
+    InputFileError
+        Here or while reading: the file is missing, broken or of another kind.
+    """
+    kinds: dict[str, Callable[[Path, str | None], InputFile]] = {
+        ".csv": CsvInput,
+        ".ndjson": NdjsonInput,
+        ".jsonl": NdjsonInput,
+        ".parquet": ParquetInput,
+        ".npz": NpzInput,
+    }
+    if path.suffix.lower() not in kinds:
+        raise InputFileError(f"{path}: expected a name that ends in {', '.join(kinds)}")
+    if not path.is_file():
+        raise InputFileError(f"{path}: expected a file, there is none")
+    return kinds[path.suffix.lower()](path, key)
+
+
+class _TextInput:
+    """A file that is read line by line."""
+
+    def __init__(self, path: Path, key: str | None) -> None:
+        self._path = path
+        self._key = key
+        self._size = path.stat().st_size
+        self._position = 0
+
+    @property
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        return self._position / self._size if self._size else 1.0
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+        for line in file:
+            self._position += len(line)
+            yield line
+
+
+class NdjsonInput(_TextInput):
+    """One message for each line, byte for byte without its line feed."""
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the file from its beginning."""
+        self._position = 0
+        with self._path.open("rb") as file:
+            for line in self._lines(file):
+                value = line.removesuffix(b"\n")
+                yield InputMessage(self._key_of(value), value)
+
+    def _key_of(self, value: bytes) -> bytes | None:
+        if self._key is None:
+            return None
+        with suppress(orjson.JSONDecodeError):
+            document = orjson.loads(value)
+            if isinstance(document, dict):
+                return _key_bytes(document.get(self._key))
+        return None
+
+
+class CsvInput(_TextInput):
+    """One object for each line under the header: empty cells are null, numbers are numbers."""
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the file from its beginning."""
+        self._position = 0
+        with self._path.open("rb") as file:
+            rows = csv.reader(self._text_lines(file))
+            try:
+                names = self._header([name.strip() for name in next(rows, [])])
+                for row in rows:
+                    if row:  # the reader returns a blank line as an empty row
+                        yield self._message(names, row, rows.line_num)
+            except csv.Error as error:
+                raise self._wrong(rows.line_num, str(error)) from None
+
+    def _text_lines(self, file: BinaryIO) -> Iterator[str]:
+        encoding = "utf-8-sig"  # spreadsheets begin a file with a byte order mark
+        for number, line in enumerate(self._lines(file), start=1):
+            try:
+                yield line.decode(encoding)
+            except UnicodeDecodeError:
+                raise self._wrong(number, "expected UTF-8") from None
+            encoding = "utf-8"
+
+    def _header(self, names: list[str]) -> list[str]:
+        if not names or any(not name or _OTHER_NUMBER.fullmatch(name) for name in names):
+            raise self._wrong(1, "expected a header with the names of the columns")
+        if len(names) != len(set(names)):
+            raise self._wrong(1, "expected distinct names of columns")
+        _check_key(self._path, self._key, names)
+        return names
+
+    def _message(self, names: list[str], row: list[str], line: int) -> InputMessage:
+        if len(row) != len(names):
+            raise self._wrong(line, f"expected {len(names)} cells as in the header, got {len(row)}")
+        document = dict(zip(names, map(_cell, row), strict=True))
+        key = row[names.index(self._key)].encode() if self._key is not None else None
+        return InputMessage(key or None, orjson.dumps(document))
+
+    def _wrong(self, line: int, what: str) -> InputFileError:
+        return InputFileError(f"{self._path} line {line}: {what}")
+
+
+class _TableInput:
+    """A file whose rows are counted before they are read."""
+
+    def __init__(self, key: str | None, rows: int) -> None:
+        self._key = key
+        self._rows = rows
+        self._read = 0
+
+    @property
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        return self._read / self._rows if self._rows else 1.0
+
+    def _message(self, document: Mapping[str, Any]) -> InputMessage:
+        self._read += 1
+        key = None if self._key is None else _key_bytes(document[self._key])
+        exact = {name: _exact(content) for name, content in document.items()}
+        return InputMessage(key, orjson.dumps(exact, default=str))
+
+
+class ParquetInput(_TableInput):
+    """One object for each row; needs pyarrow."""
+
+    def __init__(self, path: Path, key: str | None) -> None:
+        pyarrow = import_pyarrow()
+        try:
+            self._file = pyarrow.parquet.ParquetFile(path)
+        except (OSError, pyarrow.ArrowException) as error:
+            raise InputFileError(f"{path}: expected Parquet, {error}") from None
+        _check_key(path, key, self._file.schema_arrow.names)
+        super().__init__(key, self._file.metadata.num_rows)
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the file from its beginning."""
+        self._read = 0
+        for batch in self._file.iter_batches(_BLOCK):
+            yield from map(self._message, batch.to_pylist())
+
+
+class NpzInput(_TableInput):
+    """One object with the fields x0, x1, ... for each row of the array `x`, or of the only matrix.
+
+    NaN is null.
+    """
+
+    def __init__(self, path: Path, key: str | None) -> None:
+        self._matrix = _load_matrix(path)
+        self._names = [f"x{column}" for column in range(self._matrix.shape[1])]
+        _check_key(path, key, self._names)
+        super().__init__(key, len(self._matrix))
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the file from its beginning."""
+        self._read = 0
+        for start in range(0, len(self._matrix), _BLOCK):
+            for row in self._matrix[start : start + _BLOCK].tolist():
+                yield self._message(dict(zip(self._names, row, strict=True)))
+
+
+def import_pyarrow() -> Any:
+    """Return pyarrow with its Parquet module, an extra of the installation."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise InputFileError("Parquet needs pyarrow: pip install 'faust-oslrau[parquet]'") from None
+    return pyarrow
+
+
+def _load_matrix(path: Path) -> NDArray[Any]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError) as error:
+        raise InputFileError(f"{path}: expected an npz file of arrays, {error}") from None
+    matrices = {name: a for name, a in found.items() if a.ndim == 2 and a.dtype.kind == "f"}
+    if "x" not in matrices and len(matrices) != 1:
+        raise InputFileError(
+            f"{path}: expected a matrix of floats named x, or only one, got {sorted(matrices)}"
+        )
+    return matrices["x"] if "x" in matrices else next(iter(matrices.values()))
+
+
+def _cell(text: str) -> Any:
+    bare = text.strip()
+    if not bare:
+        return None
+    if _JSON_NUMBER.fullmatch(bare):
+        return orjson.Fragment(bare)  # as it stands, so that no digit is lost
+    if _OTHER_NUMBER.fullmatch(bare):
+        return _exact(float(bare))
+    return text
+
+
+def _exact(content: Any) -> Any:
+    """Return a content that JSON keeps; orjson alone would write infinity as null."""
+    if isinstance(content, float):
+        return _INFINITY.get(content, content)
+    if isinstance(content, dict):
+        return {str(name): _exact(inner) for name, inner in content.items()}
+    if isinstance(content, list | tuple):
+        return [_exact(inner) for inner in content]
+    return content
+
+
+def _key_bytes(content: Any) -> bytes | None:
+    if content is None or isinstance(content, bytes):
+        return content
+    return content.encode() if isinstance(content, str) else orjson.dumps(content, default=str)
+
+
+def _check_key(path: Path, key: str | None, names: list[str]) -> None:
+    if key is not None and key not in names:
+        raise InputFileError(f"{path}: no column {key!r}, expected one of {', '.join(names)}")

@@ -1,0 +1,285 @@
+"""Looks at a deployment's snapshots, and changes where its partitions go on when no worker runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from faust_oslrau.app.errors import OslrauError, TopicError
+from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.positions import recorded_start, start_metadata
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
+from faust_oslrau.app.pipeline import Snapshot, check_settings
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnapshot
+from faust_oslrau.app.snapshots.configured import snapshot_store
+from faust_oslrau.learner.errors import StateError
+
+
+class InspectionError(OslrauError):
+    """Snapshots cannot be read or changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A snapshot in the store; `problem` says why it cannot be read."""
+
+    tp: TopicPartition
+    stored: StoredSnapshot
+    snapshot: Snapshot | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the group is in a partition, and where its log begins and ends."""
+
+    tp: TopicPartition
+    committed: int | None
+    start: int | None
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a partition goes on with: a snapshot, or none and a new model from `start` on.
+
+    The next worker emits from `offset` on; None leaves what the group has committed.
+    """
+
+    tp: TopicPartition
+    start: int | None
+    offset: int | None
+    snapshot: Snapshot | None = None
+
+
+async def partitions(settings: Settings, chosen: str | None) -> list[TopicPartition]:
+    """Return all partitions of the source topics, or the one chosen as TOPIC/PARTITION.
+
+    Raises
+    ------
+    TopicError
+        There is no such topic or partition.
+    """
+    async with connected_admin(settings) as admin:
+        found = [
+            TopicPartition(topic, number)
+            for topic in settings.source_topics
+            for number in range(await partition_count(admin, topic))
+        ]
+    named = [tp for tp in found if chosen in (None, f"{tp.topic}/{tp.partition}")]
+    if not named:
+        raise TopicError(f"partition {chosen}: expected one such as {found[0][0]}/{found[0][1]}")
+    return named
+
+
+async def read_snapshots(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Found]:
+    """Return the stored snapshots, of each partition the newest first.
+
+    Raises
+    ------
+    InspectionError
+        The store cannot be read.
+    """
+    store, _ = _store(settings)
+    found = []
+    try:
+        for tp in chosen:
+            await store.open(tp)
+            found += [_found(tp, stored) async for stored in store.load(tp)]
+    except (SnapshotError, KafkaError) as error:
+        raise InspectionError(f"snapshots cannot be read: {error}") from error
+    return found
+
+
+async def positions(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Position]:
+    """Return where the group is."""
+    async with connected(_consumer(settings), settings) as consumer:
+        consumer.assign(chosen)
+        first = await consumer.beginning_offsets(chosen)
+        end = await consumer.end_offsets(chosen)
+        committed = await consumer._coordinator.fetch_committed_offsets(list(chosen))
+    return [
+        Position(
+            tp,
+            committed[tp].offset if tp in committed else None,
+            recorded_start(committed[tp].metadata) if tp in committed else None,
+            first[tp],
+            end[tp],
+        )
+        for tp in chosen
+    ]
+
+
+def read_file(path: Path) -> Snapshot:
+    """Read an exported snapshot.
+
+    Raises
+    ------
+    InspectionError
+        The file cannot be read, or is no snapshot.
+    """
+    try:
+        return Snapshot.from_bytes(path.read_bytes())
+    except (OSError, StateError) as error:
+        raise InspectionError(f"file {path}: {error}") from error
+
+
+def seed(snapshot: Snapshot, position: Position, offset: int | None, settings: Settings) -> Change:
+    """Return what makes a partition go on with an exported snapshot from `offset` on.
+
+    Without `offset` the snapshot has to be the partition's own.
+
+    Raises
+    ------
+    InspectionError
+        No offset is given for another partition's snapshot, or it lies outside the log.
+    IncompatibleSnapshotError
+        The snapshot was made with other settings.
+    """
+    tp = position.tp
+    check_settings(snapshot, settings)
+    if offset is None and (snapshot.topic, snapshot.partition) != tp:
+        raise InspectionError(
+            f"the snapshot is one of {snapshot.topic}/{snapshot.partition}: expected --offset, "
+            f"from which {tp.topic}/{tp.partition} goes on with it"
+        )
+    start = snapshot.start if offset is None else offset
+    offset = snapshot.next_offset if offset is None else offset
+    _check_offset(position, offset)
+    moved = replace(
+        snapshot,
+        topic=tp.topic,
+        partition=tp.partition,
+        start=start,
+        next_offset=offset,
+        topic_id=None,  # the next worker knows that of the topic here
+    )
+    return Change(tp, start, offset, moved)
+
+
+def reset(position: Position, to: int | None) -> Change:
+    """Return what makes a partition begin a new model at `to`, None for where learning began.
+
+    Raises
+    ------
+    InspectionError
+        The offset lies outside the log.
+    """
+    if to is None:
+        to = max(position.first, position.start or 0)
+    _check_offset(position, to)
+    return Change(position.tp, to, to)
+
+
+def forget(position: Position) -> Change:
+    """Return what makes a partition learn again from its start, and emit only what is new."""
+    return Change(position.tp, position.start, None)
+
+
+async def apply(settings: Settings, changes: Sequence[Change]) -> None:
+    """Write the changes; the group must have no members.
+
+    Raises
+    ------
+    InspectionError
+        A worker runs, or the store or the group cannot be written.
+    """
+    async with connected_admin(settings) as admin:
+        await _check_idle(admin, settings.app_id)
+    store, producers = _store(settings)
+    try:
+        for change in changes:
+            if settings.uses_transactions:
+                await producers.open(change.tp)
+            await _apply(store, change)
+        await _commit(settings, [change for change in changes if change.offset is not None])
+    except (SnapshotError, LostPartitionError, KafkaError) as error:
+        raise InspectionError(f"not all is changed: {error!r}; do it again") from error
+    finally:
+        await producers.close()
+
+
+async def _apply(store: SnapshotStore, change: Change) -> None:
+    await store.open(change.tp)
+    await store.discard(change.tp)
+    if change.snapshot is not None:
+        await store.save(change.tp, change.snapshot.next_offset, change.snapshot.to_bytes())
+
+
+async def _commit(settings: Settings, changes: Sequence[Change]) -> None:
+    if not changes:
+        return
+    offsets = {
+        change.tp: OffsetAndMetadata(change.offset, start_metadata(change.start or 0))
+        for change in changes
+    }
+    async with connected(_consumer(settings), settings) as consumer:
+        consumer.assign(list(offsets))
+        await consumer.commit(offsets)
+
+
+async def _check_idle(admin: AIOKafkaAdminClient, group: str) -> None:
+    for answer in await admin.describe_consumer_groups([group]):
+        for found in answer.groups:
+            members = found[5]
+            if members:
+                raise InspectionError(
+                    f"group {group} has {len(members)} members: stop the workers first"
+                )
+
+
+def _check_offset(position: Position, offset: int) -> None:
+    if not position.first <= offset <= position.end:
+        raise InspectionError(
+            f"offset {offset}: expected one from {position.first} to {position.end}, "
+            f"what {position.tp.topic}/{position.tp.partition} holds"
+        )
+
+
+def _store(settings: Settings) -> tuple[SnapshotStore, Producers]:
+    # Opened only to write: opening a producer takes the partition from its worker.
+    producers = Producers(settings.app_id, client_arguments(settings))
+    return snapshot_store(settings, producers), producers
+
+
+def _consumer(settings: Settings) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        **client_arguments(settings),
+        group_id=settings.app_id,
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+
+
+def _found(tp: TopicPartition, stored: StoredSnapshot) -> Found:
+    try:
+        return Found(tp, stored, Snapshot.from_bytes(stored.data))
+    except StateError as error:
+        return Found(tp, stored, None, str(error))
+
+
+def describe(found: Found, now: float) -> dict[str, Any]:
+    """Return a snapshot as plain data; `now` in seconds since 1970."""
+    known = {
+        "topic": found.tp.topic,
+        "partition": found.tp.partition,
+        "next_offset": found.stored.next_offset,
+        "age_seconds": round(max(0.0, now - found.stored.timestamp / 1000), 1),
+        "bytes": len(found.stored.data),
+        "where": found.stored.where,
+        "problem": found.problem,
+    }
+    if found.snapshot is None:
+        return known
+    snapshot = found.snapshot
+    names = ("start", "records", "nodes", "fields", "version", "settings")
+    return known | {name: getattr(snapshot, name) for name in names}

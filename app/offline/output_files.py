@@ -1,0 +1,129 @@
+"""Files that a replay writes: messages as NDJSON or Parquet."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+
+from faust_oslrau.app.errors import OslrauError
+from faust_oslrau.topics import OutMessage
+
+from .input_files import import_pyarrow
+
+
+class Discard:
+    """Takes messages that nobody wants."""
+
+    def write(self, messages: Sequence[OutMessage]) -> None:
+        """Do nothing."""
+
+
+class MessageFile(ABC):
+    """A file that takes messages while it is open."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = path.open("wb")
+        except OSError as error:
+            raise OslrauError(f"{path}: {error.strerror}") from None
+
+    def __enter__(self) -> Self:
+        """Return the file."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """End the file."""
+        self._file.close()
+
+    @abstractmethod
+    def write(self, messages: Sequence[OutMessage]) -> None:
+        """Append messages."""
+
+
+class NdjsonFile(MessageFile):
+    """Score messages, byte for byte as they would be sent, one in a line."""
+
+    def write(self, messages: Sequence[OutMessage]) -> None:
+        """Append messages."""
+        self._file.writelines((message.value or b"") + b"\n" for message in messages)
+
+
+class DeadLetterFile(MessageFile):
+    """Dead letters as JSON objects; bytes that are no text are `{"base64": ...}`."""
+
+    def write(self, messages: Sequence[OutMessage]) -> None:
+        """Append messages."""
+        self._file.writelines(orjson.dumps(_letter(message)) + b"\n" for message in messages)
+
+
+class ParquetFile(MessageFile):
+    """Score messages as rows of a table with their members as columns."""
+
+    def __init__(self, path: Path) -> None:
+        self._pyarrow = import_pyarrow()
+        super().__init__(path)
+        self._schema = self._pyarrow.schema(_columns(self._pyarrow))
+        self._writer = self._pyarrow.parquet.ParquetWriter(self._file, self._schema)
+
+    def close(self) -> None:
+        """End the table and the file."""
+        self._writer.close()
+        super().close()
+
+    def write(self, messages: Sequence[OutMessage]) -> None:
+        """Append messages."""
+        rows = [orjson.loads(message.value or b"") for message in messages]
+        if rows:
+            self._writer.write_table(self._pyarrow.Table.from_pylist(rows, schema=self._schema))
+
+
+def open_scores(path: Path) -> MessageFile:
+    """Return a file for scores: Parquet where its name ends so, else NDJSON."""
+    return ParquetFile(path) if path.suffix.lower() == ".parquet" else NdjsonFile(path)
+
+
+def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
+    return [
+        ("topic", pyarrow.string()),
+        ("partition", pyarrow.int32()),
+        ("offset", pyarrow.int64()),
+        ("timestamp", pyarrow.int64()),
+        ("log_likelihood", pyarrow.float64()),
+        ("p_value", pyarrow.float64()),
+        ("is_anomaly", pyarrow.bool_()),
+        ("n_learned", pyarrow.int64()),
+        ("warming_up", pyarrow.bool_()),
+        ("contributions", pyarrow.list_(_contribution(pyarrow))),
+    ]
+
+
+def _contribution(pyarrow: Any) -> Any:
+    numbers = ("nats", "usual", "value", "expected", "deviation")
+    kinds = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
+    return pyarrow.struct(kinds)
+
+
+def _letter(message: OutMessage) -> dict[str, Any]:
+    return {
+        "key": _text(message.key),
+        "value": _text(message.value),
+        "headers": [[name, _text(content)] for name, content in message.headers],
+    }
+
+
+def _text(content: bytes | None) -> Any:
+    if content is None:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(content).decode()}

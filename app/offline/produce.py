@@ -1,0 +1,188 @@
+"""From a file to a topic: the rows in their order, spread over the partitions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import NamedTuple
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import (
+    IncompatibleBrokerVersion,
+    KafkaError,
+    MessageSizeTooLargeError,
+    for_code,
+)
+from aiokafka.producer.message_accumulator import BatchBuilder
+
+from faust_oslrau.app.errors import BrokerError, TopicError
+from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.settings import Settings
+
+from .input_files import InputFile, InputMessage
+from .placement import partition_of
+from .progress import Report
+
+# Messages on their way at once: one round trip to the broker for each such chunk.
+_CHUNK_ROWS = 4096
+_CHUNK_BYTES = 4_000_000
+# One batch must fit into what a topic takes, 1 MB by Kafka's default; a larger message goes alone.
+_BATCH_BYTES = 900_000
+# With a rate limit, how often messages leave.
+_CHUNKS_PER_SECOND = 20
+# A topic that was just created takes a moment to reach every broker.
+_CREATION_SECONDS = 30.0
+_POLL_SECONDS = 0.1
+# Of a new topic, where there are as many brokers: what production clusters commonly use.
+_REPLICAS = 3
+
+
+class _Row(NamedTuple):
+    number: int
+    message: InputMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """What was sent and acknowledged."""
+
+    topic: str
+    partitions: int
+    records: int
+    bytes: int
+    seconds: float
+
+
+async def produce(
+    source: InputFile,
+    topic: str,
+    settings: Settings,
+    *,
+    rate: float | None,
+    create_partitions: int | None,
+    report: Report,
+) -> Produced:
+    """Send each message of the source to the topic, at most `rate` a second.
+
+    With `create_partitions` the topic is created first.
+
+    Raises
+    ------
+    BrokerError
+        The broker is away or refuses.
+    TopicError
+        The topic is missing, cannot be created, or takes no message of some row's size.
+    """
+    async with connected_admin(settings) as admin:
+        if create_partitions is not None:
+            await create_topic(admin, topic, create_partitions)
+        partitions = await partition_count(admin, topic)
+    began = monotonic()
+    records = size = 0
+    # Idempotent, so that a batch that must be sent twice is written once.
+    producer = AIOKafkaProducer(
+        **client_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
+    )
+    async with connected(producer, settings):
+        for chunk in _chunks(source, _chunk_rows(rate)):
+            if rate is not None:
+                await asyncio.sleep(began + records / rate - monotonic())
+            await _send_chunk(producer, topic, partitions, chunk)
+            records += len(chunk)
+            size += sum(len(row.message.value) for row in chunk)
+            report(records, source.share_read)
+    return Produced(topic, partitions, records, size, monotonic() - began)
+
+
+async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) -> None:
+    """Create a topic and wait until the brokers know it.
+
+    Raises
+    ------
+    TopicError
+        The broker refuses.
+    """
+    wanted = f"topic {topic} with {partitions} partitions"
+    try:
+        cluster = await admin.describe_cluster()
+        nodes = [node["node_id"] for node in cluster["brokers"]]
+        if cluster["controller_id"] not in nodes:  # the embedded broker's is nobody
+            raise TopicError(f"{wanted}: this broker creates no topics")
+        replicas = min(_REPLICAS, len(nodes))
+        answer = await admin.create_topics([NewTopic(topic, partitions, replicas)])
+    except (KafkaError, IncompatibleBrokerVersion) as error:
+        raise TopicError(f"{wanted}: {error!r}") from error
+    code, message = answer.topic_errors[0][1:3]
+    if code:
+        raise TopicError(f"{wanted}: {message or for_code(code).__name__}")
+    await _wait_until_known(admin, topic)
+
+
+async def _wait_until_known(admin: AIOKafkaAdminClient, topic: str) -> None:
+    give_up = monotonic() + _CREATION_SECONDS
+    while monotonic() < give_up:
+        with suppress(TopicError):
+            await partition_count(admin, topic)
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _chunk_rows(rate: float | None) -> int:
+    if rate is None:
+        return _CHUNK_ROWS
+    return min(_CHUNK_ROWS, max(1, round(rate / _CHUNKS_PER_SECOND)))
+
+
+def _chunks(source: Iterable[InputMessage], rows: int) -> Iterator[list[_Row]]:
+    chunk: list[_Row] = []
+    size = 0
+    for number, message in enumerate(source):
+        chunk.append(_Row(number, message))
+        size += len(message.value)
+        if len(chunk) == rows or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+async def _send_chunk(
+    producer: AIOKafkaProducer, topic: str, partitions: int, chunk: Sequence[_Row]
+) -> None:
+    of_partition: dict[int, list[_Row]] = {}
+    for row in chunk:
+        partition = partition_of(row.message.key, row.number, partitions)
+        of_partition.setdefault(partition, []).append(row)
+    await asyncio.gather(
+        *(_send(producer, topic, partition, rows) for partition, rows in of_partition.items())
+    )
+
+
+async def _send(
+    producer: AIOKafkaProducer, topic: str, partition: int, rows: Sequence[_Row]
+) -> None:
+    done = 0
+    while done < len(rows):
+        batch = producer.create_batch()
+        first = rows[done]
+        while done < len(rows) and _append(batch, rows[done].message):
+            done += 1
+        try:
+            await (await producer.send_batch(batch, topic, partition=partition))
+        except MessageSizeTooLargeError:
+            size = len(first.message.value)
+            raise TopicError(
+                f"topic {topic}: row {first.number} of {size} bytes is larger than it takes"
+            ) from None
+        except KafkaError as error:
+            raise BrokerError(f"topic {topic}, row {first.number}: {error!r}") from error
+
+
+def _append(batch: BatchBuilder, message: InputMessage) -> bool:
+    taken = batch.append(timestamp=None, key=message.key, value=message.value)
+    return taken is not None

@@ -1,0 +1,1 @@
+"""The pages on a worker's web port."""

@@ -1,0 +1,77 @@
+// The three charts of the page.
+
+import { TimeChart } from "./chart.js";
+import { byId } from "./dom.js";
+import { count, nats, short } from "./format.js";
+
+// So that an idle worker's axis counts whole records.
+const LEAST_TOP = 5;
+// The share of seconds whose low scores may lie below the axis.
+const OUTLIERS = 0.02;
+// Room below and above the usual scores, as shares of their span.
+const ROOM = { below: 0.6, above: 0.1 };
+
+const most = (rows, of) => Math.max(LEAST_TOP, ...rows.map(of).filter((value) => value !== null));
+
+export function throughputChart() {
+  const [scored, rejected, replayed] = ["scored", "rejected", "replayed"].map((name) => (row) => row[name]);
+  const two = (row) => scored(row) + rejected(row);
+  const all = (row) => two(row) + replayed(row);
+  return new TimeChart(byId("throughput"), {
+    legend: [["blue", "scored"], ["amber", "rejected"], ["grey", "replayed"]],
+    range: (rows) => [0, most(rows, all)],
+    tick: short,
+    draw(plot) {
+      const { blue, amber, grey } = plot.theme;
+      plot.area(() => 0, scored, blue);
+      plot.area(scored, two, amber);
+      plot.area(two, all, grey);
+    },
+    tip: (row) => [["scored", count(row.scored)], ["rejected", count(row.rejected)], ["replayed", count(row.replayed)]],
+  });
+}
+
+const lag = (row) => row.lag;
+
+export function lagChart() {
+  return new TimeChart(byId("waiting"), {
+    legend: [],
+    range: (rows) => [0, most(rows, lag)],
+    tick: short,
+    draw(plot) {
+      plot.area(() => 0, lag, plot.theme["blue-soft"]);
+      plot.line(lag, plot.theme.blue);
+    },
+    tip: (row) => [["waiting", count(row.lag)]],
+  });
+}
+
+export function likelihoodChart() {
+  const [low, median, high] = ["low", "median", "high"].map((name) => (row) => row[name]);
+  return new TimeChart(byId("likelihood"), {
+    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "lowest of a second with anomalies"], ["mark", "drift"]],
+    range: usualRange,
+    tick: short,
+    draw(plot) {
+      plot.area(low, high, plot.theme["blue-soft"]);
+      plot.line(median, plot.theme.blue);
+      plot.marks((row) => row.drift, plot.theme.violet);
+      plot.dots((row) => (row.anomalies ? row.lowest : null), plot.theme.red);
+    },
+    tip: (row) => [
+      ["95 %", nats(row.high)], ["median", nats(row.median)], ["5 %", nats(row.low)],
+      ["lowest", nats(row.lowest)], ["anomalies", count(row.anomalies)],
+    ],
+  });
+}
+
+/** From below the usual scores to above them: what lies far below must not flatten them. */
+function usualRange(rows) {
+  const known = rows.filter((row) => row.low !== null);
+  if (!known.length) return [-1, 0];
+  const lows = known.map((row) => row.low).toSorted((a, b) => a - b);
+  const low = lows[Math.floor(OUTLIERS * lows.length)];
+  const high = Math.max(...known.map((row) => row.high));
+  const span = high - low || Math.abs(high) || 1;
+  return [low - ROOM.below * span, high + ROOM.above * span];
+}

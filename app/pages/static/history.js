@@ -1,0 +1,56 @@
+// What the worker did in the last minutes, one row a second.
+
+const SECONDS = 300;
+const LEAST_SECONDS = 60;
+// The figures of now are those of so many seconds.
+const NOW_SECONDS = 10;
+
+export class History {
+  #rows = new Map(); // by seconds since 1970
+  /** Up to when it is known, in seconds since 1970. */
+  until = 0;
+
+  /** Add an answer of the worker; of its columns each second makes a row. */
+  add({ since, until, seconds, events }) {
+    const columns = Object.entries(seconds);
+    for (let i = 0; i < until - since; i++) {
+      this.#rows.set(since + i, Object.fromEntries(columns.map(([name, values]) => [name, values[i]])));
+    }
+    this.until = until;
+    for (const second of this.#rows.keys()) if (second < until - SECONDS) this.#rows.delete(second);
+    for (const { event, noted } of events) if (event === "drift") this.#markDrift(Math.floor(noted));
+  }
+
+  #markDrift(second) {
+    const row = this.#rows.get(second);
+    if (row) row.drift = true;
+  }
+
+  /** The rows worth a picture, undefined in a gap, and the second of the first one. */
+  shown() {
+    const from = Math.max(this.until - SECONDS, Math.min(this.until - LEAST_SECONDS, ...this.#busySeconds()));
+    return { from, rows: Array.from({ length: this.until - from }, (_, i) => this.#rows.get(from + i)) };
+  }
+
+  /** The seconds in which something was done: a worker's idle start is not worth a picture. */
+  *#busySeconds() {
+    for (const [second, row] of this.#rows) if (handled(row) > 0) yield second;
+  }
+}
+
+/** The figures of some rows: sums of all, and how it is now. */
+export function figures(rows) {
+  const known = rows.filter(Boolean);
+  const now = rows.slice(-NOW_SECONDS).filter(Boolean);
+  return {
+    rate: sum(now, handled) / Math.max(1, now.length),
+    lag: known.at(-1)?.lag ?? null,
+    median: middle(now.map((row) => row.median).filter((value) => value !== null)),
+    anomalies: sum(known, (row) => row.anomalies),
+    rejected: sum(known, (row) => row.rejected),
+  };
+}
+
+const handled = (row) => row.scored + row.rejected + row.replayed;
+const sum = (rows, of) => rows.reduce((before, row) => before + of(row), 0);
+const middle = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];

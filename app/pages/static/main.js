@@ -1,0 +1,172 @@
+// The page: asks the worker once a second what is new, and shows it.
+
+import { Anomalies } from "./anomalies.js";
+import { lagChart, likelihoodChart, throughputChart } from "./charts.js";
+import { describe } from "./details.js";
+import { byId, element, setText } from "./dom.js";
+import { count, nats, partitionName, rate, time } from "./format.js";
+import { figures, History } from "./history.js";
+import { NetworkView } from "./network.js";
+import { forest, readNetwork, unread } from "./tree.js";
+import { ask } from "./worker.js";
+
+const POLL_MILLISECONDS = 1000;
+const STRUCTURE_SECONDS = 5;
+// Larger networks cost the worker some time: they are read when somebody asks for them.
+const MOST_AT_FIRST = 10_000;
+const MOST_AGAIN = 2000;
+const ZOOM_FACTOR = 1.4;
+
+const charts = { throughput: throughputChart(), lag: lagChart(), likelihood: likelihoodChart() };
+const anomalies = new Anomalies(byId("anomalies"));
+const details = byId("details");
+const network = new NetworkView(byId("tree"), (node) => describe(details, node));
+const chosen = byId("chosen");
+
+let history;
+let held; // the worker's partitions, as it last told
+let drawn; // what is known of the structure that is shown
+let lost = null; // since when the worker has not answered
+
+function forget() {
+  history = new History();
+  held = [];
+  drawn = { learned: 0, at: 0 };
+  anomalies.clear();
+  network.clear();
+  describe(details, null);
+}
+
+/** The chosen partition, null for all. */
+const onlyPartition = () => (chosen.value ? JSON.parse(chosen.value) : null);
+const now = () => Date.now() / 1000;
+
+async function look() {
+  const asked = chosen.value;
+  const news = await ask("live", { ...onlyPartition(), since: history.until }).catch(showLoss);
+  if (!news || asked !== chosen.value) return;
+  held = news.partitions;
+  showState(news);
+  offer(held);
+  history.add(news);
+  showFigures();
+  showNodes(partitionsChosen());
+  anomalies.add(news.anomalies);
+  await lookAtStructure();
+}
+
+function showState(news) {
+  lost = null;
+  showStatus(news.waiting_for ? "waiting" : "live", news.waiting_for ?? "live");
+  setText(byId("app-id"), `group ${news.app_id}`);
+  setText(byId("version"), `faust-oslrau ${news.version}`);
+  setText(byId("rate-note"), `p-value of at most ${news.alarm_rate}; bars: nats by which a field is less likely than usual, given the others`);
+}
+
+function showLoss() {
+  lost ??= now();
+  showStatus("disconnected", `disconnected since ${time(lost)}, trying again`);
+}
+
+function showStatus(state, text) {
+  byId("status").dataset.state = state;
+  setText(byId("status"), text);
+}
+
+/** Offer the partitions to choose from; one that moved away stays while it is chosen. */
+function offer(partitions) {
+  const names = new Map(partitions.map(({ topic, partition }) => [JSON.stringify({ topic, partition }), partitionName({ topic, partition })]));
+  const [all, ...known] = chosen.options;
+  const kept = chosen.value;
+  if (kept && !names.has(kept)) names.set(kept, partitionName(JSON.parse(kept)));
+  if (known.map((option) => option.value).join() === [...names.keys()].join()) return;
+  chosen.replaceChildren(all, ...[...names].map(([value, name]) => element("option", { value }, name)));
+  chosen.value = kept;
+}
+
+function showFigures() {
+  const { from, rows } = history.shown();
+  const found = figures(rows);
+  setText(byId("rate"), rate(found.rate));
+  setText(byId("lag"), count(found.lag));
+  setText(byId("anomaly-count"), count(found.anomalies));
+  setText(byId("rejected-count"), count(found.rejected));
+  setText(byId("usual"), nats(found.median));
+  charts.throughput.show(rows, from, `Throughput: ${count(found.rate)} records a second`);
+  charts.lag.show(rows, from, `Lag: ${count(found.lag)} records`);
+  charts.likelihood.show(rows, from, `Log-likelihood: median ${nats(found.median)} nats`);
+}
+
+function showNodes(partitions) {
+  setText(byId("nodes"), count(total(partitions)));
+  setText(byId("nodes-note"), partitions.length === 1 ? "nodes" : `nodes, ${partitions.length} partitions`);
+}
+
+const nodes = (partition) => Object.values(partition.nodes).reduce((sum, some) => sum + some, 0);
+const total = (partitions) => partitions.reduce((sum, partition) => sum + nodes(partition), 0);
+const learned = (partitions) => partitions.reduce((sum, partition) => sum + partition.records, 0);
+
+function partitionsChosen() {
+  const only = onlyPartition();
+  return only ? held.filter((p) => p.topic === only.topic && p.partition === only.partition) : held;
+}
+
+/** The chosen partitions that have a network. */
+const networksChosen = () => partitionsChosen().filter((partition) => nodes(partition) > 0);
+
+/** Draw the structure at first, and again by itself until somebody explores it. */
+async function lookAtStructure() {
+  const mine = networksChosen();
+  const isNew = learned(mine) > drawn.learned;
+  showNewer(isNew && network.wasTouched);
+  const isDue = now() - drawn.at > STRUCTURE_SECONDS && total(mine) <= MOST_AGAIN;
+  if (!network.root || (isNew && isDue && !network.wasTouched)) await drawStructure(mine);
+  if (!network.root) setText(byId("network-note"), "nothing learned yet");
+}
+
+/** Tell at the button whether the worker has learned since the drawing. */
+function showNewer(isNewer) {
+  byId("update").classList.toggle("ready", isNewer);
+  byId("update").title = isNewer ? "The worker has learned more since this drawing" : "";
+}
+
+async function drawStructure(mine) {
+  const asked = chosen.value;
+  const isNewer = network.root !== null && mine.length === drawn.partitions;
+  const few = mine.length === 1 || total(mine) <= MOST_AT_FIRST;
+  const roots = (await Promise.all(mine.map((partition) => (few ? read(partition) : later(partition))))).filter(Boolean);
+  if (asked !== chosen.value || !roots.length) return;
+  network.show(roots.length === 1 ? roots[0] : forest(roots, "this worker"), isNewer);
+  drawn = { learned: learned(mine), at: now(), partitions: mine.length };
+  setText(byId("network-note"), `${count(total(mine))} nodes after ${count(learned(mine))} records`);
+}
+
+async function read({ topic, partition }) {
+  const found = await ask("model", { topic, partition }).catch(showLoss);
+  return found && Object.assign(readNetwork(found), { title: partitionName(found) });
+}
+
+/** A network that is read when it is opened. */
+const later = (partition) => unread(partitionName(partition), nodes(partition), () => read(partition));
+
+async function repeat() {
+  try {
+    if (!document.hidden) await look();
+  } finally {
+    setTimeout(repeat, POLL_MILLISECONDS);
+  }
+}
+
+chosen.addEventListener("change", () => {
+  forget();
+  look();
+});
+byId("update").addEventListener("click", () => drawStructure(networksChosen()));
+byId("expand").addEventListener("click", () => network.root && network.expand());
+byId("collapse").addEventListener("click", () => network.root && network.collapse());
+byId("fit").addEventListener("click", () => network.root && network.fit());
+byId("closer").addEventListener("click", () => network.zoomBy(ZOOM_FACTOR));
+byId("farther").addEventListener("click", () => network.zoomBy(1 / ZOOM_FACTOR));
+
+forget();
+repeat();

@@ -1,0 +1,45 @@
+"""The files of the page for people, which are part of the package."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+# The page runs its own scripts and asks its own worker, nothing and nobody else.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",  # a new version's page talks to a new version's worker
+}
+
+
+class PageFile(NamedTuple):
+    """What to answer with."""
+
+    content: bytes
+    headers: dict[str, str]
+
+
+def page_file(name: str) -> PageFile | None:
+    """Return a file of the page, None where there is none of that name."""
+    return _page_files().get(name)
+
+
+@cache
+def _page_files() -> dict[str, PageFile]:
+    folder = files(__package__) / "static"
+    return {
+        file.name: PageFile(file.read_bytes(), _headers(file.name)) for file in folder.iterdir()
+    }
+
+
+def _headers(name: str) -> dict[str, str]:
+    kind = _TYPES[name.rsplit(".", 1)[-1]]
+    return {**_HEADERS, "Content-Type": f"{kind}; charset=utf-8"}

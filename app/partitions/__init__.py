@@ -1,0 +1,1 @@
+"""The partitions that a worker holds: opened, processed, committed, saved, given up."""

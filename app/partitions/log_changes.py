@@ -1,0 +1,44 @@
+"""What may happen to the logs while they are read: a topic made anew, records deleted too soon."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from aiokafka.errors import KafkaError
+from faust.types import TP
+
+from faust_oslrau.app.kafka.batches import RecordBatch
+from faust_oslrau.app.kafka.topic_ids import is_other
+from faust_oslrau.app.kafka.transport import Consumer
+
+from .held_partition import HeldPartition, OutOfPlaceError
+
+logger = logging.getLogger(__name__)
+
+
+async def made_anew(consumer: Consumer, held: Mapping[TP, HeldPartition]) -> list[HeldPartition]:
+    """Return the partitions whose topic was deleted, and made anew, since they were opened."""
+    try:
+        ids = await consumer.topic_ids({tp.topic for tp in held})
+    except KafkaError as error:
+        logger.debug("no ids of topics this time: %r", error)
+        return []
+    return [each for tp, each in held.items() if is_other(each.topic_id, ids.get(tp.topic))]
+
+
+async def is_overtaken(consumer: Consumer, partition: HeldPartition, batch: RecordBatch) -> bool:
+    """Tell whether the log begins after the records that were to be read next.
+
+    Raises
+    ------
+    OutOfPlaceError
+        No broker answers: the batch has to be read again.
+    """
+    if batch.records[0].offset <= partition.next_offset:
+        return False
+    try:
+        first = await consumer.first_offsets([partition.tp])
+    except KafkaError as error:
+        raise OutOfPlaceError from error
+    return first[partition.tp] > partition.next_offset

@@ -1,0 +1,23 @@
+"""From the records of a partition to the messages about them, and the state between; no I/O."""
+
+from .block import STAGES, ProcessedBlock, Skipped
+from .pipeline import PartitionPipeline
+from .snapshot import (
+    IncompatibleSnapshotError,
+    Snapshot,
+    check_settings,
+    installed_version,
+    scoring_settings,
+)
+
+__all__ = [
+    "STAGES",
+    "IncompatibleSnapshotError",
+    "PartitionPipeline",
+    "ProcessedBlock",
+    "Skipped",
+    "Snapshot",
+    "check_settings",
+    "installed_version",
+    "scoring_settings",
+]

@@ -1,0 +1,234 @@
+"""From the records of one partition to messages, without I/O; worker and replay share it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from time import perf_counter
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
+from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
+from faust_oslrau.topics import (
+    DecodedBlock,
+    FeatureDecoder,
+    KafkaRecord,
+    OutMessage,
+    dead_letter,
+    encode_anomaly,
+    encode_drift,
+    encode_scores,
+    out_messages,
+)
+
+from .block import STAGES, ProcessedBlock, Skipped
+from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
+
+
+class PartitionPipeline:
+    """Decodes, scores and learns the records of one partition, in the order of its log.
+
+    The messages do not depend on how the records are cut into calls of `process`.
+    """
+
+    def __init__(self, topic: str, partition: int, settings: Settings) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.next_offset: int | None = None
+        self.scorer: StreamScorer | None = None
+        self._settings = settings
+        self._decoder = new_decoder(settings, settings.chosen_fields)
+
+    @classmethod
+    def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
+        """Return the pipeline that a snapshot was taken of; `learning` counts from here on.
+
+        Raises
+        ------
+        IncompatibleSnapshotError
+            The snapshot was made with other settings.
+        StateError
+            The scorer's state is damaged, or of another format version.
+        """
+        check_settings(snapshot, settings)
+        pipeline = cls(snapshot.topic, snapshot.partition, settings)
+        pipeline.next_offset = snapshot.next_offset
+        pipeline._decoder = new_decoder(settings, snapshot.fields)
+        if snapshot.scorer is not None:
+            pipeline.scorer = StreamScorer.from_bytes(snapshot.scorer)
+            pipeline.scorer.learning = settings.learning
+        return pipeline
+
+    def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
+        """Return the whole state, after learning from offset `start` up to `next_offset`."""
+        scorer = self.scorer
+        return Snapshot(
+            topic=self.topic,
+            partition=self.partition,
+            start=start,
+            next_offset=next_offset,
+            fields=self.fields,
+            settings=scoring_settings(self._settings),
+            version=installed_version(),
+            records=scorer.n_records if scorer else 0,
+            nodes=self.learner.n_nodes_ if self.learner else 0,
+            scorer=scorer.to_bytes() if scorer else None,
+            topic_id=topic_id,
+        )
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """Names of the columns, None until the first valid record has chosen them."""
+        return self._decoder.fields
+
+    @property
+    def learner(self) -> OSLRAU | None:
+        """The model, None until it has learned anything."""
+        learner = self.scorer and self.scorer.learner
+        return learner if isinstance(learner, OSLRAU) and learner.n_records_ else None
+
+    def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
+        """Score the next records of the partition, and learn them.
+
+        Raises
+        ------
+        ValueError
+            The offsets are not ascending from `next_offset`; nothing has been learned.
+        """
+        offsets = [record.offset for record in records]
+        self._check_order(offsets)
+        seconds = dict.fromkeys(STAGES, 0.0)
+        with _timed(seconds, "decode"):
+            decoded = self._decoder.decode([record.value for record in records])
+        scored = self._score(decoded.rows)
+        seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
+        with _timed(seconds, "emit"):
+            valid = [records[i] for i in decoded.positions] if decoded.rejected else records
+            timestamps = [record.timestamp for record in valid]
+            scores, anomalies = self._encode(valid, timestamps, scored)
+            events = self._events(valid, scored)
+            dead_letters = self._dead_letters(records, decoded)
+        if offsets:
+            self.next_offset = offsets[-1] + 1
+        return ProcessedBlock(
+            scores,
+            anomalies,
+            dead_letters,
+            Counter(rejection.reason.value for _, rejection in decoded.rejected),
+            np.array(timestamps, dtype=np.float64),
+            scored.log_likelihood,
+            scored.p_value,
+            _blamed(scored, self.fields or ()),
+            scored.learned,
+            self._skipped(scored),
+            seconds,
+            events,
+            scored.drift,
+        )
+
+    def _skipped(self, scored: ScoredBlock) -> Counter[str]:
+        if self._settings.learning:
+            return Counter({Skipped.FAR: scored.held_back})
+        return Counter({Skipped.FROZEN: len(scored.log_likelihood)})
+
+    def _check_order(self, offsets: list[int]) -> None:
+        before = [(self.next_offset or 0) - 1, *offsets]
+        for last, offset in zip(before, offsets, strict=False):  # one more before than there are
+            if offset <= last:
+                raise ValueError(
+                    f"{self.topic} {self.partition}: expected offset {last + 1} or a later one, "
+                    f"got {offset}"
+                )
+
+    def _score(self, rows: NDArray[np.float64]) -> ScoredBlock:
+        if self.scorer is None:
+            if self.fields is None:
+                return _NOTHING_SCORED
+            self.scorer = new_scorer(self._settings, self.fields)
+        return self.scorer.process(rows)
+
+    def _encode(
+        self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
+    ) -> tuple[list[OutMessage], list[OutMessage]]:
+        offsets = [record.offset for record in records]
+        texts = encode_scores(
+            self.topic, self.partition, offsets, timestamps, scored, self.fields or ()
+        )
+        scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
+        anomalies = [
+            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
+            for i in np.flatnonzero(scored.is_anomaly).tolist()
+        ]
+        return scores, anomalies
+
+    def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:
+        return [self._event(records[position], change) for position, change in scored.changes]
+
+    def _event(self, record: KafkaRecord, change: Change) -> OutMessage:
+        """Return the event of a drift that the record has completed."""
+        place = {
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+        }
+        value = encode_drift(place, change.statistic, change.records)
+        return OutMessage(record.offset, record.key, value, record.timestamp)
+
+    def _dead_letters(
+        self, records: Sequence[KafkaRecord], decoded: DecodedBlock
+    ) -> list[OutMessage]:
+        limit = self._settings.max_output_bytes
+        return [dead_letter(records[i], rejection, limit) for i, rejection in decoded.rejected]
+
+
+def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
+    """Return the decoder of a partition, which takes what the fields' transforms take."""
+    bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
+    return FeatureDecoder(fields, settings.max_record_bytes, bounds)
+
+
+def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
+    """Return the scorer of a partition that begins."""
+    names = dict(settings.transforms)
+    return StreamScorer(
+        OSLRAU(**asdict(settings.learner)),
+        settings.batch_size,
+        settings.alarm_rate,
+        learning=settings.learning,
+        transforms={at: names[field] for at, field in enumerate(fields) if field in names},
+    )
+
+
+def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
+    """Count the anomalies by the field that is most to blame."""
+    return Counter(fields[column] for column in scored.blame.order[:, :1].ravel().tolist())
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = perf_counter()
+    yield
+    seconds[stage] += perf_counter() - began
+
+
+_NOTHING_SCORED = ScoredBlock(
+    log_likelihood=np.empty(0),
+    p_value=np.empty(0),
+    is_anomaly=np.empty(0, np.bool_),
+    n_learned=np.empty(0, np.int64),
+    warming_up=np.empty(0, np.bool_),
+    blame=Blame.none(0),
+    drift=0.0,
+    changes=(),
+    learned=0,
+    held_back=0,
+    score_seconds=0.0,
+    learn_seconds=0.0,
+)

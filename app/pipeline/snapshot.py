@@ -1,0 +1,128 @@
+"""A partition's whole state at an offset, as one value and as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any, Self
+
+import numpy as np
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.settings import Settings, short
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state import pack, unpack
+
+_KIND = "Snapshot"
+
+
+class IncompatibleSnapshotError(SettingsError):
+    """A snapshot was made with settings under which the scores would be others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a partition's pipeline had become when it had processed all records before an offset.
+
+    It holds no clock and no host: the same log and settings give the same bytes.
+
+    Attributes
+    ----------
+    topic, partition
+        Where the records came from.
+    start
+        The offset at which learning began.
+    next_offset
+        The offset to go on from; all outputs for offsets below it are acknowledged.
+    fields
+        Names of the columns, None while no valid record has chosen them.
+    settings
+        The settings that scores depend on.
+    version
+        The installed version that made it.
+    records, nodes
+        Valid records seen, and nodes of the network.
+    scorer
+        The scorer's bytes, None before the first valid record.
+    topic_id
+        Id of the topic that was learned from, None where it is not known.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    next_offset: int
+    fields: tuple[str, ...] | None
+    settings: Mapping[str, Any]
+    version: str
+    records: int
+    nodes: int
+    scorer: bytes | None
+    topic_id: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """Write the snapshot, checksummed."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "scorer"}
+        state = {} if self.scorer is None else {"scorer": np.frombuffer(self.scorer, np.uint8)}
+        return pack(_KIND, values, state)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` wrote; the scorer's bytes are not looked into.
+
+        Raises
+        ------
+        StateError
+            The bytes are damaged, of another format version, or no snapshot's.
+        """
+        values, arrays = unpack(data, _KIND)
+        scorer = arrays["scorer"].tobytes() if "scorer" in arrays else None
+        try:
+            snapshot = cls(**values, scorer=scorer)
+            fields = None if snapshot.fields is None else tuple(snapshot.fields)
+            values |= {"fields": fields, "settings": dict(snapshot.settings)}
+        except (TypeError, ValueError) as error:
+            raise StateError(f"state: expected the values of a snapshot, {error}") from error
+        return cls(**values, scorer=scorer)
+
+
+def installed_version() -> str:
+    """Return the version of this software, which a snapshot names."""
+    return version("faust-oslrau")
+
+
+def scoring_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that a state cannot change any more, by their names."""
+    features = settings.features
+    found: dict[str, Any] = {
+        "features": features if isinstance(features, str) else list(features),
+        "batch_size": settings.batch_size,
+        "alarm_rate": settings.alarm_rate,
+        "transforms": dict(settings.transforms),
+    }
+    return found | {f"learner.{name}": value for name, value in asdict(settings.learner).items()}
+
+
+def check_settings(snapshot: Snapshot, settings: Settings) -> None:
+    """Refuse a snapshot that was made with other settings.
+
+    Raises
+    ------
+    IncompatibleSnapshotError
+        The message names the settings, both values, and the ways out.
+    """
+    now = scoring_settings(settings)
+    # What another version did not know does not count: its state says how it goes on.
+    changed = [
+        f"{name} = {short(snapshot.settings[name])}, now {short(now[name])}"
+        for name in sorted(now.keys() & snapshot.settings.keys())
+        if snapshot.settings[name] != now[name]
+    ]
+    if changed:
+        raise IncompatibleSnapshotError(
+            f"the snapshot of {snapshot.topic}/{snapshot.partition} at offset "
+            f"{snapshot.next_offset} was made with {'; '.join(changed)}: go back to the old "
+            "settings, begin anew with another app_id, or forget the model with "
+            "`faust-oslrau inspect --forget`"
+        )

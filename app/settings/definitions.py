@@ -1,0 +1,194 @@
+"""The frozen settings: what each one is called, holds and defaults to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, ClassVar
+
+from faust_oslrau.app.errors import SettingsError
+
+from .section import Section, setting, short
+from .value_types import (
+    BOOLEAN,
+    FEATURES,
+    SERVERS,
+    START,
+    TEXT,
+    TOPIC,
+    TOPICS,
+    TRANSFORMS,
+    choice,
+    integer,
+    number,
+    optional,
+)
+
+# Room that a dead letter takes beyond its record: headers, and the score beside an anomaly.
+_MESSAGE_ROOM = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerSettings(Section):
+    """Parameters of the learner; `faust_oslrau.learner.OSLRAU` says what they mean."""
+
+    prefix: ClassVar[str] = "learner."
+
+    corr_threshold: float = setting(0.1, number(0, 1, closed="high"))
+    max_leaf_vars: int | None = setting(None, optional(integer(0)))
+    merges_per_batch: int | None = setting(None, optional(integer(1)))
+    min_count: int = setting(64, integer(1))
+    n_init_components: int = setting(2, integer(1))
+    background: bool = setting(True, BOOLEAN)
+    max_nodes: int | None = setting(2000, optional(integer(2)))
+    memory: float | None = setting(None, optional(number(0, math.inf)))
+    variance_floor: float = setting(1e-4, number(0, 1, closed="low"))
+    structure_until: int | None = setting(None, optional(integer(0)))
+    standardize: bool = setting(True, BOOLEAN)
+    random_state: int = setting(0, integer(0, 2**32 - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class SecuritySettings(Section):
+    """How to reach a broker that asks for TLS or SASL."""
+
+    prefix: ClassVar[str] = "security."
+
+    protocol: str = setting("PLAINTEXT", choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
+    ca_file: str | None = setting(None, optional(TEXT))
+    cert_file: str | None = setting(None, optional(TEXT))
+    key_file: str | None = setting(None, optional(TEXT))
+    sasl_mechanism: str = setting("PLAIN", choice("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
+    sasl_username: str | None = setting(None, optional(TEXT))
+    sasl_password: str | None = setting(None, optional(TEXT), secret=True)
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether the broker is given a user name and a password."""
+        return self.protocol.startswith("SASL_")
+
+    def __post_init__(self) -> None:
+        """Check the fields, then that they belong together."""
+        Section.__post_init__(self)  # slots make a new class, which super() would not know
+        self._require_together("sasl_username", self.uses_sasl)
+        self._require_together("sasl_password", self.uses_sasl)
+        for name in ("ca_file", "cert_file", "key_file"):
+            if getattr(self, name) is not None and not self.uses_tls:
+                raise SettingsError(
+                    f"setting security.{name}: expected none with protocol {self.protocol}"
+                )
+        if self.key_file is not None and self.cert_file is None:
+            raise SettingsError("setting security.cert_file: expected the certificate of key_file")
+
+    def _require_together(self, name: str, needed: bool) -> None:
+        if (getattr(self, name) is not None) != needed:
+            expected = "a value" if needed else "none"
+            raise SettingsError(
+                f"setting security.{name}: expected {expected} with protocol {self.protocol}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(Section):
+    """All settings of a worker."""
+
+    broker: str = setting("127.0.0.1:9092", SERVERS)
+    app_id: str = setting("faust-oslrau", TOPIC)
+    source_topics: tuple[str, ...] = setting(("features",), TOPICS)
+    features: str | tuple[str, ...] = setting("auto", FEATURES)
+    transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
+    scores_topic: str = setting("scores", TOPIC)
+    anomalies_topic: str = setting("anomalies", TOPIC)
+    dead_letter_topic: str = setting("features-dead-letters", TOPIC)
+    delivery: str = setting("at_least_once", choice("at_least_once", "exactly_once"))
+    snapshots: str = setting("topic", choice("topic", "folder", "off"))
+    snapshots_topic: str = setting("oslrau-snapshots", TOPIC)
+    snapshot_dir: str = setting("snapshots", TEXT)
+    snapshot_interval: float = setting(60.0, number(0, 86400))
+    snapshot_records: int = setting(100_000, integer(1))
+    start: str = setting("earliest", START)
+    lost_history: str = setting("refuse", choice("refuse", "continue"))
+    learning: bool = setting(True, BOOLEAN)
+    batch_size: int = setting(256, integer(16, 65536))
+    alarm_rate: float = setting(0.001, number(0, 1))
+    max_record_bytes: int = setting(1_000_000, integer(1))
+    max_message_bytes: int = setting(1_048_588, integer(1024))
+    web_host: str = setting("127.0.0.1", TEXT)
+    web_port: int = setting(6066, integer(1, 65535))
+    session_timeout: float = setting(10.0, number(0, 1800))
+    commit_interval: float = setting(1.0, number(0, 3600))
+    max_poll_records: int = setting(4096, integer(1, 100_000))
+    log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
+    log_format: str = setting("readable", choice("readable", "json"))
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    security: SecuritySettings = field(default_factory=SecuritySettings)
+
+    def __post_init__(self) -> None:
+        """Check the fields, then that they go together, and that no topic has two roles."""
+        Section.__post_init__(self)
+        for name, _ in self.transforms:
+            if self.chosen_fields and name not in self.chosen_fields:
+                raise SettingsError(
+                    f"setting transforms: expected fields of the setting features, got {name}"
+                )
+        taken = set(self.source_topics)
+        for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots_topic"):
+            topic = getattr(self, name)
+            if topic in taken:
+                raise SettingsError(
+                    f"setting {name}: expected a topic of its own, got {short(topic)}"
+                )
+            taken.add(topic)
+
+    @property
+    def chosen_fields(self) -> tuple[str, ...] | None:
+        """Names of the chosen fields, None where each partition finds its own."""
+        return None if isinstance(self.features, str) else self.features
+
+    @property
+    def start_timestamp(self) -> int | None:
+        """Milliseconds since 1970 (UTC) where a new deployment begins at a time, else None."""
+        if self.start in ("earliest", "latest"):
+            return None
+        return round(datetime.fromisoformat(self.start).timestamp() * 1000)
+
+    @property
+    def uses_transactions(self) -> bool:
+        """Whether each partition has a transactional producer."""
+        return self.snapshots == "topic" or self.delivery == "exactly_once"
+
+    @property
+    def max_output_bytes(self) -> int:
+        """Largest message that the scores, anomalies and dead-letter topics must take."""
+        return self.max_message_bytes + _MESSAGE_ROOM
+
+
+def describe(settings: Settings) -> dict[str, Any]:
+    """Return the settings as plain data, secrets masked."""
+    return _describe_section(settings)
+
+
+def secrets(settings: Settings) -> list[str]:
+    """Return the values that nothing may print."""
+    section = settings.security
+    secret = [entry.name for entry in fields(section) if entry.metadata["secret"]]
+    return [value for name in secret if (value := getattr(section, name))]
+
+
+def _describe_section(section: Any) -> dict[str, Any]:
+    return {entry.name: _describe_field(section, entry) for entry in fields(section)}
+
+
+def _describe_field(section: Any, entry: Any) -> Any:
+    value = getattr(section, entry.name)
+    if isinstance(value, Section):
+        return _describe_section(value)
+    if entry.metadata["secret"]:
+        return value and "(set)"
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,139 @@
+"""The one reader of settings: a TOML file, over it the environment, over it overrides."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from faust_oslrau.app.errors import SettingsError
+
+from .definitions import LearnerSettings, SecuritySettings, Settings
+from .section import Section, short
+
+PREFIX = "OSLRAU_"
+SETTINGS_FILE = "OSLRAU_SETTINGS"
+# Names with our prefix that are no settings: the file itself, and what the tests are given.
+_OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
+_SECTIONS: dict[str, type[Section]] = {"learner": LearnerSettings, "security": SecuritySettings}
+
+
+def load_settings(path: Path | None, environ: Mapping[str, str], **overrides: Any) -> Settings:
+    """Return the settings of a TOML file, over them the environment's, over them `overrides`.
+
+    Without `path` the file is the one that `OSLRAU_SETTINGS` names, if any. Overrides that are
+    None count as not given; those of a section come as a mapping.
+
+    Raises
+    ------
+    SettingsError
+        Where a name is unknown or a value does not fit: one line that names the setting, the
+        value and what was expected.
+    """
+    if path is None and environ.get(SETTINGS_FILE):
+        path = Path(environ[SETTINGS_FILE])
+    layers = [
+        _read_file(path) if path else {},
+        _read_environment(environ),
+        {name: value for name, value in overrides.items() if value is not None},
+    ]
+    sections = {name: _merge_section(name, layers) for name in _SECTIONS}
+    plain = {name: value for layer in layers for name, value in layer.items()}
+    _check_names(plain, Settings)
+    return Settings(**{**plain, **sections})
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"settings file {path}: {error.strerror}") from None
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise SettingsError(f"settings file {path}: expected TOML, {error}") from None
+    _refuse_secrets(found)
+    return found
+
+
+def _refuse_secrets(found: Mapping[str, Any]) -> None:
+    for section, entry in _entries():
+        inside = found.get(section) if section else found
+        if entry.metadata["secret"] and isinstance(inside, Mapping) and entry.name in inside:
+            name = _environment_name(section, entry.name)
+            raise SettingsError(
+                f"setting {section}.{entry.name}: expected the environment's {name} or "
+                f"{name}_FILE, got it in the settings file"
+            )
+
+
+def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    names = {_environment_name(section, e.name): (section, e) for section, e in _entries()}
+    secrets = {
+        f"{name}_FILE": name for name, (_, entry) in names.items() if entry.metadata["secret"]
+    }
+    found: dict[str, Any] = {}
+    for name, value in environ.items():
+        if not name.startswith(PREFIX) or name in _OTHER_NAMES:
+            continue
+        if name not in names and name not in secrets:
+            raise SettingsError(_unknown("environment variable", name, [*names, *secrets]))
+        section, entry = names[secrets.get(name, name)]
+        if name in secrets:
+            if secrets[name] in environ:
+                raise SettingsError(f"setting {name}: expected it or {secrets[name]}, got both")
+            value = _read_secret(name, value)
+        inside = found.setdefault(section, {}) if section else found
+        inside[entry.name] = value
+    return found
+
+
+def _read_secret(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        reason = error.strerror
+    except ValueError:
+        reason = "not UTF-8"
+    raise SettingsError(f"setting {name}: expected a readable file, got {path!r}: {reason}")
+
+
+def _entries() -> Iterator[tuple[str, Any]]:
+    """Yield the section, '' for none, and the field of each setting."""
+    yield from (("", entry) for entry in fields(Settings) if "value_type" in entry.metadata)
+    for section, settings in _SECTIONS.items():
+        yield from ((section, entry) for entry in fields(settings))  # type: ignore[arg-type]
+
+
+def _environment_name(section: str, name: str) -> str:
+    # OSLRAU_SASL_PASSWORD says enough; OSLRAU_SECURITY_SASL_PASSWORD would say it twice.
+    plain = not section or name.startswith("sasl_")
+    return PREFIX + (name if plain else f"{section}_{name}").upper()
+
+
+def _merge_section(name: str, layers: list[dict[str, Any]]) -> Section:
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        inside = layer.get(name, {})
+        if isinstance(inside, Section):
+            return inside
+        if not isinstance(inside, Mapping):
+            raise SettingsError(f"setting {name}: expected a table, got {short(inside)}")
+        merged.update(inside)
+    _check_names(merged, _SECTIONS[name])
+    return _SECTIONS[name](**merged)
+
+
+def _check_names(found: Mapping[str, Any], section: type[Section]) -> None:
+    known = [entry.name for entry in fields(section)]  # type: ignore[arg-type]
+    for name in found:
+        if name not in known:
+            full = [section.prefix + candidate for candidate in known]
+            raise SettingsError(_unknown("setting", section.prefix + name, full))
+
+
+def _unknown(what: str, name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(known)}"
+    return f"unknown {what} {name}, {hint}"

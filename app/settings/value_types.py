@@ -1,0 +1,170 @@
+"""The types of value that a setting may hold: how to read one, and how to say what it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """Reads a value from TOML, the environment or code; ValueError where it does not fit."""
+
+    expected: str
+    read: Callable[[Any], Any]
+
+
+_SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+# As the learner names them, which takes long to import.
+TRANSFORM_NAMES = ("log", "log1p", "asinh")
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def integer(low: int, high: int | None = None) -> ValueType:
+    """Return the type of integers from `low` to `high`."""
+    expected = f"an integer of at least {low}"
+    if high is not None:
+        expected = f"an integer from {low} to {high}"
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool | float):
+            raise ValueError
+        return _within(int(value), low, high)
+
+    return ValueType(expected, read)
+
+
+def number(low: float, high: float, *, closed: str = "") -> ValueType:
+    """Return the type of numbers between `low` and `high`; `closed` may hold "low" and "high"."""
+    left, right = "[" if "low" in closed else "(", "]" if "high" in closed else ")"
+
+    def read(value: Any) -> float:
+        if isinstance(value, bool):
+            raise ValueError
+        found = float(value)
+        _require(
+            low < found < high or (low == found and left == "[") or (high == found and right == "]")
+        )
+        return found
+
+    return ValueType(f"a number in {left}{low:g}, {high:g}{right}", read)
+
+
+def choice(*names: str) -> ValueType:
+    """Return the type of exactly these names."""
+
+    def read(value: Any) -> str:
+        _require(value in names)
+        return str(value)
+
+    return ValueType("one of " + ", ".join(names), read)
+
+
+def optional(value_type: ValueType) -> ValueType:
+    """Return the type that also takes None, which the environment writes as `none`."""
+
+    def read(value: Any) -> Any:
+        return None if value in (None, "none") else value_type.read(value)
+
+    return ValueType(f"{value_type.expected}, or none", read)
+
+
+def _read_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    _require(isinstance(value, str) and value.lower() in _BOOLEANS)
+    return _BOOLEANS[value.lower()]
+
+
+def _read_text(value: Any) -> str:
+    _require(isinstance(value, str) and bool(value.strip()) and value.isprintable())
+    return str(value)
+
+
+def _read_topic(value: Any) -> str:
+    _require(isinstance(value, str) and bool(_TOPIC.fullmatch(value)) and value not in (".", ".."))
+    return str(value)
+
+
+def _read_topics(value: Any) -> tuple[str, ...]:
+    return _distinct(_read_topic(name) for name in _listed(value))
+
+
+def _read_features(value: Any) -> str | tuple[str, ...]:
+    if value == "auto":
+        return "auto"
+    return _distinct(_read_field(name) for name in _listed(value))
+
+
+def _read_field(value: Any) -> str:
+    _require(isinstance(value, str) and bool(value))
+    value.encode("utf-8")  # a name with a lone surrogate can be in no message
+    return str(value)
+
+
+def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, str):
+        pairs = [tuple(part.rsplit("=", 1)) for part in _listed(value) if part]
+    else:
+        pairs = [tuple(pair) for pair in value]
+    found = {_read_field(field.strip()): name.strip() for field, name in pairs}
+    _require(len(found) == len(pairs) and all(name in TRANSFORM_NAMES for name in found.values()))
+    return tuple(sorted(found.items()))
+
+
+def _read_start(value: Any) -> str:
+    if value in ("earliest", "latest"):
+        return str(value)
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    _require(moment.tzinfo is not None)
+    return moment.isoformat()
+
+
+def _read_servers(value: Any) -> str:
+    servers = [server.strip() for server in value.split(",")]
+    found = [_SERVER.fullmatch(server) for server in servers]
+    _require(all(match and 0 < int(match[2]) < 65536 for match in found))
+    return ",".join(servers)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [name.strip() for name in value.split(",")]
+    _require(isinstance(value, list | tuple))
+    return list(value)
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(names)
+    _require(0 < len(found) == len(set(found)))
+    return found
+
+
+def _within(value: int, low: int, high: int | None) -> int:
+    _require(low <= value and (high is None or value <= high))
+    return value
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+BOOLEAN = ValueType("true or false", _read_boolean)
+TEXT = ValueType("a non-empty text", _read_text)
+TOPIC = ValueType("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
+TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
+FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
+TRANSFORMS = ValueType(
+    f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
+)
+START = ValueType(
+    '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
+)
+SERVERS = ValueType("host:port, or several separated by commas", _read_servers)

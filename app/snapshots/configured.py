@@ -1,0 +1,23 @@
+"""The snapshot store that the settings ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.settings import Settings
+
+from .folder import FolderStore
+from .store import NoStore, SnapshotStore
+from .topic import TopicStore
+
+
+def snapshot_store(settings: Settings, producers: Producers) -> SnapshotStore:
+    """Return the store of a worker's snapshots."""
+    if settings.snapshots == "topic":
+        arguments = client_arguments(settings)
+        return TopicStore(settings.snapshots_topic, settings.app_id, producers, arguments)
+    if settings.snapshots == "folder":
+        return FolderStore(Path(settings.snapshot_dir), settings.app_id)
+    return NoStore()

@@ -1,0 +1,95 @@
+"""When the snapshots of a partition are due, and how the last one went."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from faust_oslrau.app.logs import at
+from faust_oslrau.app.metrics import PartitionMetrics
+from faust_oslrau.app.settings import Settings
+
+from .store import SnapshotError, SnapshotStore
+
+if TYPE_CHECKING:
+    from faust.types import TP
+
+logger = logging.getLogger(__name__)
+
+# A store that fails is not asked again for so long.
+_RETRY_SECONDS = 10.0
+
+
+class SnapshotSchedule:
+    """Saves the snapshots of one partition when they are due.
+
+    Attributes
+    ----------
+    offset
+        The offset of the last snapshot, or where learning began before there is one.
+    """
+
+    def __init__(
+        self,
+        tp: TP,
+        offset: int,
+        store: SnapshotStore,
+        settings: Settings,
+        metrics: PartitionMetrics,
+    ) -> None:
+        self.offset = offset
+        self._tp = tp
+        self._store = store
+        self._settings = settings
+        self._metrics = metrics
+        self._covered = time.monotonic()
+        self._rest_until = 0.0
+        self._saving = asyncio.Lock()
+
+    def record(self, offset: int, size: int) -> None:
+        """Record that the store has a snapshot at an offset, of this many bytes."""
+        self.offset = offset
+        self._covered = time.monotonic()
+        self._metrics.set_snapshot(offset, size)
+
+    def is_due(self, next_offset: int) -> bool:
+        """Tell whether a snapshot at this offset is due by time or by count."""
+        now = time.monotonic()
+        if self.offset == next_offset:
+            self._covered = now
+        self._metrics.snapshot_age = now - self._covered
+        if self.offset == next_offset or now < self._rest_until:
+            return False
+        records = next_offset - self.offset
+        return (
+            now - self._covered >= self._settings.snapshot_interval
+            or records >= self._settings.snapshot_records
+        )
+
+    async def save(self, next_offset: int, data: bytes) -> None:
+        """Save a snapshot, unless there is a newer one; a failure is logged and made good later.
+
+        Raises
+        ------
+        LostPartitionError
+            Another worker has taken the partition.
+        """
+        async with self._saving:
+            if next_offset <= self.offset:
+                return
+            try:
+                await self._store.save(self._tp, next_offset, data)
+            except SnapshotError as error:
+                self._rest_until = time.monotonic() + _RETRY_SECONDS
+                self._metrics.count_snapshot_failure("save")
+                about = at(self._tp, next_offset)
+                logger.error(
+                    "%s/%d: no snapshot, next try later: %s", *self._tp, error, extra=about
+                )
+                return
+            self.record(next_offset, len(data))
+        place = (*self._tp, next_offset, len(data))
+        about = at(self._tp, next_offset)
+        logger.debug("%s/%d: snapshot at %d, %d bytes", *place, extra=about)

@@ -1,0 +1,197 @@
+"""Kernels that edit the network: nodes, edges, scopes and statistics.
+
+Capacity is not checked here: the driver reserves room for the worst case of a mini-batch before
+it starts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..vector.compiler import Array, kernel
+from .layout import (
+    EDGES_TOP,
+    FIRST,
+    FREE,
+    FREE_EDGE,
+    FREE_NODE,
+    LAST,
+    LEAF,
+    N_NODES,
+    NIL,
+    NODES_TOP,
+    PRODUCT,
+    PRODUCT_SCOPES,
+    PRODUCT_STATS,
+    PRODUCTS,
+    SCOPES_TOP,
+    STATS_TOP,
+)
+
+
+@kernel
+def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int, before: int) -> int:
+    """Take a node from the free list, or the next one of the pool.
+
+    All but univariate leaves are to be evaluated just before the node ``before``, or at the end
+    for NIL.
+    """
+    i = header[FREE_NODE]
+    if i == NIL:
+        i = header[NODES_TOP]
+        header[NODES_TOP] += 1
+    else:
+        header[FREE_NODE] = nodes[i]["first_edge"]
+    header[N_NODES] += 1
+    nodes[i]["kind"] = kind
+    nodes[i]["n_children"] = 0
+    nodes[i]["first_edge"] = NIL
+    nodes[i]["last_edge"] = NIL
+    nodes[i]["scope"] = scope
+    nodes[i]["n_scope"] = n_scope
+    nodes[i]["stats"] = NIL
+    nodes[i]["count"] = 0.0
+    nodes[i]["observed"] = 0.0
+    nodes[i]["mean"] = 0.0
+    nodes[i]["variance"] = 0.0
+    if kind == PRODUCT:
+        count_product(header, n_scope, 1)
+    if kind != LEAF:
+        link(header, nodes, i, before)
+    return i
+
+
+@kernel
+def free_node(header: Array, nodes: Array, i: int) -> None:
+    """Put a node without edges on the free list; its block of statistics becomes garbage."""
+    if nodes[i]["kind"] == PRODUCT:
+        count_product(header, nodes[i]["n_scope"], -1)
+    if nodes[i]["kind"] != LEAF:
+        unlink(header, nodes, i)
+    nodes[i]["kind"] = FREE
+    nodes[i]["first_edge"] = header[FREE_NODE]
+    header[FREE_NODE] = i
+    header[N_NODES] -= 1
+
+
+@kernel
+def count_product(header: Array, k: int, change: int) -> None:
+    """Count a product over ``k`` variables that comes (1) or goes (-1)."""
+    header[PRODUCTS] += change
+    header[PRODUCT_SCOPES] += change * k
+    header[PRODUCT_STATS] += change * k * (k + 2)
+
+
+@kernel
+def link(header: Array, nodes: Array, i: int, before: int) -> None:
+    """Put a node into the list of those to evaluate, before another or at the end (NIL)."""
+    previous = header[LAST] if before == NIL else np.int64(nodes[before]["previous"])
+    nodes[i]["previous"] = previous
+    nodes[i]["next"] = before
+    if previous == NIL:
+        header[FIRST] = i
+    else:
+        nodes[previous]["next"] = i
+    if before == NIL:
+        header[LAST] = i
+    else:
+        nodes[before]["previous"] = i
+
+
+@kernel
+def unlink(header: Array, nodes: Array, i: int) -> None:
+    """Take a node out of the list of those to evaluate."""
+    previous, following = nodes[i]["previous"], nodes[i]["next"]
+    if previous == NIL:
+        header[FIRST] = following
+    else:
+        nodes[previous]["next"] = following
+    if following == NIL:
+        header[LAST] = previous
+    else:
+        nodes[following]["previous"] = previous
+
+
+@kernel
+def add_edge(
+    header: Array, nodes: Array, edges: Array, parent: int, child: int, weight: float
+) -> None:
+    """Append a child."""
+    e = header[FREE_EDGE]
+    if e == NIL:
+        e = header[EDGES_TOP]
+        header[EDGES_TOP] += 1
+    else:
+        header[FREE_EDGE] = edges[e]["next"]
+    edges[e]["child"] = child
+    edges[e]["weight"] = weight
+    edges[e]["next"] = NIL
+    if nodes[parent]["last_edge"] == NIL:
+        nodes[parent]["first_edge"] = e
+    else:
+        edges[nodes[parent]["last_edge"]]["next"] = e
+    nodes[parent]["last_edge"] = e
+    nodes[parent]["n_children"] += 1
+
+
+@kernel
+def remove_edge(header: Array, nodes: Array, edges: Array, parent: int, child: int) -> float:
+    """Unlink a child and return the weight it had."""
+    previous, e = NIL, nodes[parent]["first_edge"]
+    while edges[e]["child"] != child:
+        previous, e = e, edges[e]["next"]
+    if previous == NIL:
+        nodes[parent]["first_edge"] = edges[e]["next"]
+    else:
+        edges[previous]["next"] = edges[e]["next"]
+    if nodes[parent]["last_edge"] == e:
+        nodes[parent]["last_edge"] = previous
+    nodes[parent]["n_children"] -= 1
+    edges[e]["next"] = header[FREE_EDGE]
+    header[FREE_EDGE] = e
+    return edges[e]["weight"]
+
+
+@kernel
+def new_block(header: Array, stats: Array, length: int) -> int:
+    """Take ``length`` zeros from the pool of statistics."""
+    block = header[STATS_TOP]
+    header[STATS_TOP] += length
+    stats[block : block + length] = 0.0
+    return block
+
+
+@kernel
+def join_scopes(header: Array, nodes: Array, scopes: Array, a: int, b: int) -> int:
+    """Write the sorted union of two disjoint scopes to the pool and return its offset."""
+    start = header[SCOPES_TOP]
+    n, m = nodes[a]["n_scope"], nodes[b]["n_scope"]
+    i, j = nodes[a]["scope"], nodes[b]["scope"]
+    end_i, end_j = i + n, j + m
+    for t in range(start, start + n + m):
+        if j == end_j or (i < end_i and scopes[i] < scopes[j]):
+            scopes[t] = scopes[i]
+            i += 1
+        else:
+            scopes[t] = scopes[j]
+            j += 1
+    header[SCOPES_TOP] += n + m
+    return start
+
+
+@kernel
+def copy_statistics(nodes: Array, scopes: Array, stats: Array, source: int, target: int) -> None:
+    """Restrict the statistics of ``source`` to the scope of ``target``."""
+    k, n = nodes[source]["n_scope"], nodes[target]["n_scope"]
+    old, new = nodes[source]["stats"], nodes[target]["stats"]
+    at = np.empty(n, np.int64)
+    position = 0
+    for a in range(n):
+        while scopes[nodes[source]["scope"] + position] != scopes[nodes[target]["scope"] + a]:
+            position += 1
+        at[a] = position
+    for a in range(n):
+        stats[new + a] = stats[old + at[a]]
+        stats[new + n + a] = stats[old + k + at[a]]
+        for b in range(n):
+            stats[new + 2 * n + a * n + b] = stats[old + 2 * k + at[a] * k + at[b]]

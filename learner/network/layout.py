@@ -1,0 +1,102 @@
+"""Memory layout of the network: record types, node kinds and the slots of the header.
+
+The network is a set of flat arrays so that compiled kernels can walk it. A node refers to its
+children through a linked list of edges, to its scope through an offset into a pool of variable
+indices, and to its statistics through an offset into a pool of floats.
+
+A block of statistics for ``k`` variables holds, in this order, the mean ``(k,)``, the number of
+observed values ``(k,)`` and a ``(k, k)`` matrix whose upper triangle with the diagonal is the
+covariance and whose strictly lower triangle counts the rows in which both variables were
+observed. A multivariate leaf adds the ``(k, k)`` whitening matrix, the inverse of the lower
+Cholesky factor of its covariance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+FREE, SUM, PRODUCT, LEAF, MULTIVARIATE_LEAF = range(5)
+"""Node kinds; FREE marks a record on the free list."""
+
+
+KIND_NAMES = {
+    SUM: "sum",
+    PRODUCT: "product",
+    LEAF: "leaf",
+    MULTIVARIATE_LEAF: "multivariate_leaf",
+}
+
+
+NODE = np.dtype(
+    [
+        # what the evaluation of a leaf needs lies together
+        ("kind", np.int32),
+        ("n_scope", np.int32),
+        ("first_edge", np.uint32),
+        ("scope", np.uint32),
+        ("mean", np.float64),
+        ("log_norm", np.float64),
+        ("precision", np.float64),
+        ("next", np.uint32),
+        ("previous", np.uint32),
+        ("last_edge", np.uint32),
+        ("n_children", np.int32),
+        ("stats", np.int64),
+        ("count", np.float64),
+        ("observed", np.float64),
+        ("variance", np.float64),
+    ],
+    align=True,
+)
+"""One node. ``scope`` is an offset into the pool of scopes, whose first entries are the
+variables, so that it is the variable itself of a univariate leaf. ``count`` is the paper's n;
+``observed``, ``mean`` and ``variance`` belong to univariate leaves (a multivariate leaf keeps the
+floor on its diagonal there); ``log_norm`` and ``precision`` cache what the density needs.
+``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children first.
+Indices are unsigned: for signed ones the compiler would provide for counting from the end."""
+
+
+EDGE = np.dtype([("child", np.uint32), ("next", np.uint32), ("weight", np.float64)], align=True)
+"""One edge. ``weight`` is the unnormalised weight n_c + 1 of a sum node's child."""
+
+
+NIL = 2**32 - 1
+"""End of a linked list, and no node: no pool is as long."""
+
+
+(
+    ROOT,
+    NODES_TOP,
+    EDGES_TOP,
+    SCOPES_TOP,
+    STATS_TOP,
+    FREE_NODE,
+    FREE_EDGE,
+    N_NODES,
+    FIRST,
+    LAST,
+    PRODUCTS,
+    PRODUCT_SCOPES,
+    PRODUCT_STATS,
+    MIXTURES,
+    MULTIVARIATE_LEAVES,
+    MERGES_DENIED,
+    BACKGROUND,
+    HEADER_SIZE,
+) = range(18)
+"""Slots of the header: the root, the fill of each pool, free lists, live nodes, the ends of the
+list of nodes to evaluate, the number of products with what their scopes and statistics take,
+counters of structure changes, and the background component, a child of the root that every record
+reaches (NIL without one)."""
+
+
+def product_block(k: int) -> int:
+    """Length of mean, counts and matrix over ``k`` variables: all that a product node has."""
+    return k * (k + 2)
+
+
+def block_length(kind: int, k: int) -> int:
+    """Length of the statistics of a node over ``k`` variables, with its whitening matrix."""
+    if kind == PRODUCT:
+        return product_block(k)
+    return product_block(k) + k * k if kind == MULTIVARIATE_LEAF else 0

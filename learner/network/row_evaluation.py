@@ -1,0 +1,88 @@
+"""Evaluation of one row: the log-density of every node, to the bits that a block gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..vector.compiler import Array, kernel
+from ..vector.lanes import fma
+from ..vector.log_sums import add_term_of_row
+from ..vector.math import log_positive
+from .layout import FIRST, LEAF, NIL, PRODUCT, SUM
+from .leaves import evaluate_leaf, multivariate_of_row
+from .marginals import ends_of_runs, evaluate_incomplete
+
+
+@kernel
+def evaluate_row(
+    header: Array,
+    nodes: Array,
+    edges: Array,
+    scopes: Array,
+    stats: Array,
+    Z: Array,
+    values: Array,
+    end: int,
+) -> None:
+    """Evaluate one row, node by node as they are listed."""
+    d = Z.shape[0]
+    scratch, vectors = np.empty((2 * d + 2, 1)), np.empty((d + 1, d))
+    ends = ends_of_runs(Z, 1)
+    i = header[FIRST]
+    while i != end and i != NIL:
+        kind = nodes[i]["kind"]
+        if kind == PRODUCT:
+            evaluate_product_of_row(i, nodes, edges, Z, values)
+        elif kind == SUM:
+            values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
+        elif len(ends) > 0:
+            evaluate_incomplete(i, i, nodes, scopes, stats, Z, 1, values, scratch, vectors, ends)
+        else:
+            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, scratch)
+        i = nodes[i]["next"]
+
+
+@kernel
+def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> None:
+    """Sum of the log-densities of a product's children for one row."""
+    total, log_norm, n_leaves = 0.0, 0.0, 0
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] == LEAF:
+            dx = Z[nodes[child]["scope"], 0] - nodes[child]["mean"]
+            if dx == dx:
+                total = fma(-0.5 * nodes[child]["precision"] * dx, dx, total)
+                log_norm += nodes[child]["log_norm"]
+            n_leaves += 1
+        edge = edges[edge]["next"]
+    values[i, 0] = total + log_norm
+    if n_leaves < nodes[i]["n_children"]:
+        multiply_inner_of_row(i, nodes, edges, values)
+
+
+@kernel
+def multiply_inner_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
+    """Add the log-densities of a product's children that are no univariate leaves."""
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if nodes[child]["kind"] != LEAF:
+            values[i, 0] += values[child, 0]
+        edge = edges[edge]["next"]
+
+
+@kernel
+def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
+    """Log of the weighted mean of the densities of a sum's children for one row."""
+    reference, total, weights = -np.inf, 0.0, 0.0
+    edge = nodes[i]["first_edge"]
+    while edge != NIL:
+        child, weight = edges[edge]["child"], edges[edge]["weight"]
+        if nodes[child]["kind"] == LEAF:
+            evaluate_leaf(child, child, nodes, Z, 1, values)
+        weights += weight
+        reference, total = add_term_of_row(reference, total, weight, values[child, 0])
+        edge = edges[edge]["next"]
+    log_density: float = reference + log_positive(total * (1.0 / weights))
+    return log_density

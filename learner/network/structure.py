@@ -1,0 +1,214 @@
+"""The sum-product network: a rooted graph of sum, product and leaf nodes in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy as shallow_copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithm.tasks import TASK_FIELDS
+from .blocks import MOST_ROWS, neighbours_together, rows_per_block
+from .compaction import copy_nodes, link_in_order, move_scopes, move_statistics
+from .evaluation import log_densities
+from .layout import (
+    BACKGROUND,
+    EDGE,
+    EDGES_TOP,
+    FIRST,
+    FREE_EDGE,
+    FREE_NODE,
+    HEADER_SIZE,
+    KIND_NAMES,
+    LAST,
+    LEAF,
+    MULTIVARIATE_LEAF,
+    N_NODES,
+    NIL,
+    NODE,
+    NODES_TOP,
+    ROOT,
+    SCOPES_TOP,
+    STATS_TOP,
+    SUM,
+    product_block,
+)
+from .leaves import refresh_leaf, refresh_multivariate
+from .traversal import deepest, list_children, list_nodes
+
+
+class Network:
+    """Structure and parameters over ``n_variables`` variables, with exact inference.
+
+    Knows nothing of how it is learned: an algorithm edits the arrays through kernels.
+
+    Parameters
+    ----------
+    n_variables
+        Number d of variables.
+    n_nodes, n_edges, n_scopes, n_stats
+        Capacities of the pools to start with.
+    """
+
+    def __init__(
+        self, n_variables: int, n_nodes: int, n_edges: int, n_scopes: int, n_stats: int
+    ) -> None:
+        self.n_variables = n_variables
+        self.header = np.zeros(HEADER_SIZE, np.int64)
+        self.header[[ROOT, FREE_NODE, FREE_EDGE, FIRST, LAST, BACKGROUND]] = NIL
+        self.header[SCOPES_TOP] = n_variables
+        self.edges = np.zeros(n_edges, EDGE)
+        self.scopes = np.zeros(n_variables + n_scopes, np.int64)
+        self.scopes[:n_variables] = np.arange(n_variables)
+        self.stats = np.zeros(n_stats)
+        self._allocate_nodes(n_nodes)
+
+    def _allocate_nodes(self, n_nodes: int) -> None:
+        self.nodes = np.zeros(n_nodes, NODE)
+        self.tasks = np.zeros((n_nodes, TASK_FIELDS), np.int64)
+
+    @property
+    def root(self) -> int:
+        """Index of the root node."""
+        return int(self.header[ROOT])
+
+    @property
+    def background(self) -> int | None:
+        """Index of the Gaussian over all variables that every record updates, if there is one."""
+        return None if self.header[BACKGROUND] == NIL else int(self.header[BACKGROUND])
+
+    @property
+    def live(self) -> NDArray[np.int64]:
+        """Indices of all nodes, children before parents."""
+        return self._walk()[0]
+
+    @property
+    def depth(self) -> int:
+        """Nodes on the longest path from the root to a leaf."""
+        return self._walk()[1]
+
+    def _walk(self) -> tuple[NDArray[np.int64], int]:
+        live = np.empty(self.n_nodes, np.int64)
+        depth = list_nodes(self.root, self.nodes, self.edges, live, self.tasks)
+        return live, depth
+
+    def children(self, node: int) -> Iterator[tuple[int, float]]:
+        """Yield each child of a node with its unnormalised weight, in order."""
+        n = int(self.nodes[node]["n_children"])
+        children, weights = np.empty(n, np.int64), np.empty(n)
+        list_children(node, self.nodes, self.edges, children, weights)
+        yield from zip(children.tolist(), weights.tolist(), strict=True)
+
+    def scope(self, node: int) -> NDArray[np.int64]:
+        """Variables of a node, ascending."""
+        start, k = self.nodes[node]["scope"], self.nodes[node]["n_scope"]
+        return self.scopes[start : start + k]
+
+    def statistics(self, node: int) -> NDArray[np.float64]:
+        """Mean, counts, covariances and pair counts of a product or multivariate leaf."""
+        start, k = self.nodes[node]["stats"], int(self.nodes[node]["n_scope"])
+        return self.stats[start : start + product_block(k)]
+
+    def whitening(self, leaf: int) -> NDArray[np.float64]:
+        """Inverse (k, k) of the lower Cholesky factor of a multivariate leaf's covariance."""
+        start, k = self.nodes[leaf]["stats"], int(self.nodes[leaf]["n_scope"])
+        return self.stats[start + product_block(k) :][: k * k].reshape(k, k)
+
+    def gaussian(self, leaf: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and covariance of a multivariate leaf, with the floor on the diagonal."""
+        k = int(self.nodes[leaf]["n_scope"])
+        block = self.statistics(leaf)
+        upper = np.triu(block[2 * k :].reshape(k, k))
+        covariance = upper + np.triu(upper, 1).T
+        return block[:k].copy(), covariance + self.nodes[leaf]["variance"] * np.eye(k)
+
+    def kind_counts(self) -> dict[str, int]:
+        """Count the live nodes of each kind."""
+        kinds = self.nodes["kind"][self.live]
+        return {name: int(np.count_nonzero(kinds == kind)) for kind, name in KIND_NAMES.items()}
+
+    def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
+        order = neighbours_together(Z)
+        one = Z.shape[1] == 1
+        n_values = int(self.header[NODES_TOP]) if one else deepest(self.n_variables)
+        found = self._evaluate(Z[:, order], n_values, np.empty(0, np.int64))[0]
+        result = np.empty_like(found)
+        result[order] = found
+        return result
+
+    def evaluate(
+        self, Z: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the log-densities (m,) of the columns, and those of all nodes (nodes, >= m).
+
+        The latter only where all columns fit into one block and none lacks a value.
+        """
+        n_nodes = int(self.header[NODES_TOP])
+        if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():
+            return self._evaluate(Z, n_nodes, np.arange(n_nodes))
+        return self.log_density(Z), None
+
+    def _evaluate(
+        self, Z: NDArray[np.float64], n_values: int, kept: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return log-densities, and the last block's of the nodes that are ``kept``, row by row."""
+        result, rows = np.empty(Z.shape[1]), max(1, min(Z.shape[1], MOST_ROWS))
+        values = log_densities(
+            self.header, self.nodes, self.edges, self.scopes, self.stats,
+            np.ascontiguousarray(Z), rows, n_values, kept, result,
+        )  # fmt: skip
+        return result, values
+
+    def with_variance_floor(self, variance_floor: float) -> Network:
+        """Copy the network with no leaf variance below ``variance_floor``.
+
+        Univariate variances are raised to it; it is added to the diagonal of covariances.
+        """
+        copy = shallow_copy(self)
+        copy.nodes, copy.stats = self.nodes.copy(), self.stats.copy()
+        for i in copy.live:
+            if copy.nodes[i]["kind"] == LEAF:
+                refresh_leaf(i, copy.nodes, variance_floor)
+            elif copy.nodes[i]["kind"] == MULTIVARIATE_LEAF:
+                refresh_multivariate(i, copy.nodes, copy.stats, variance_floor)
+        return copy
+
+    def reserve(self, n_nodes: int, n_edges: int, n_scopes: int, n_stats: int) -> None:
+        """Make room for this many more entries in each pool, and as many again as are in use.
+
+        Moves nodes into the order of their evaluation, and drops what removed ones have left.
+        """
+        live, header = self.live, self.header
+        nodes, edges, n = self.nodes, self.edges, len(live)
+        moved = np.full(len(nodes), NIL)
+        moved[live] = np.arange(n)
+        self._allocate_nodes(2 * n + n_nodes)
+        self.edges = np.zeros(2 * n + n_edges, EDGE)
+        copy_nodes(live, nodes, edges, moved, self.nodes, self.edges)
+        scopes, stats = self.scopes, self.stats
+        self.scopes = np.zeros(2 * header[SCOPES_TOP] + n_scopes, np.int64)
+        self.stats = np.zeros(2 * header[STATS_TOP] + n_stats)
+        header[SCOPES_TOP] = move_scopes(self.nodes, n, self.n_variables, scopes, self.scopes)
+        header[STATS_TOP] = move_statistics(self.nodes, n, stats, self.stats)
+        header[[NODES_TOP, EDGES_TOP]] = n, n - 1
+        header[[FREE_NODE, FREE_EDGE]] = NIL
+        for slot in (ROOT, BACKGROUND):
+            if header[slot] != NIL:
+                header[slot] = moved[header[slot]]
+        link_in_order(header, self.nodes, n)
+
+    def count_parameters(self) -> int:
+        """Free parameters: weights less one a sum, means, and variances or covariances."""
+        # Column by column: whole records would be copied with all their columns.
+        kinds = self.nodes["kind"][self.live]
+        is_leaf = (kinds == LEAF) | (kinds == MULTIVARIATE_LEAF)
+        sums = self.nodes["n_children"][self.live][kinds == SUM].astype(np.int64)
+        sizes = self.nodes["n_scope"][self.live][is_leaf].astype(np.int64)
+        return int((sums - 1).sum() + (sizes + sizes * (sizes + 1) // 2).sum())
+
+    @property
+    def n_nodes(self) -> int:
+        """Live nodes, each counted once."""
+        return int(self.header[N_NODES])

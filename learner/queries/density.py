@@ -1,0 +1,246 @@
+"""A density as a network in the units of its data: every question that it can answer exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InvalidInputError, NotFittedError
+from ..network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
+from ..network.structure import Network
+from .drawing import to_dot, to_networkx
+from .inference import contributions, deviations, given_others, moments, sample
+from .outline import outline
+from .scaling import Scaling
+
+if TYPE_CHECKING:
+    import networkx
+
+
+FloatArray = NDArray[np.float64]
+
+
+class Evaluation(NamedTuple):
+    """Rows as a model sees them: what to tell of them, and what learning them would ask for again.
+
+    Attributes
+    ----------
+    measures
+        How usual each row is by several measures (m, k), high = usual. The first is the
+        log-density. The others are minus the sums of the fields' distances from their means in
+        standard deviations: each field alone, and, where there is a background component, each
+        given the others by that one Gaussian. Missing fields do not count.
+    rows, Z
+        The rows (m, d), and the same in the network's own units (d, m).
+    values
+        Log-density of every node for every row (nodes, >= m), or None.
+    network, n_records
+        Of the model, which had learned so many records.
+    """
+
+    measures: FloatArray
+    rows: FloatArray
+    Z: FloatArray
+    values: FloatArray | None
+    network: Network
+    n_records: int
+
+
+class NetworkDensity:
+    """Queries on a network and the units of its variables; algorithms derive from it.
+
+    Log-densities are in nats and in original units; low = anomalous. Missing values are NaN.
+    """
+
+    _network: Network | None = None
+    _scaling: Scaling
+    n_records_: int = 0
+    random_state: int = 0
+
+    def score_samples(self, X: ArrayLike, *, variance_floor: float | None = None) -> FloatArray:
+        """Log-density (m,) of each row of ``X`` (m, d) in nats, missing values marginalised.
+
+        ``variance_floor`` raises every leaf variance to at least this (standardised units).
+
+        Raises
+        ------
+        NotFittedError
+            Nothing was learned yet.
+        InvalidInputError
+            ``X`` does not fit the model.
+        """
+        network, Z, jacobian = self._query(X)
+        if variance_floor is not None:
+            network = network.with_variance_floor(variance_floor)
+        return network.log_density(Z) - jacobian
+
+    def evaluate(self, X: ArrayLike) -> Evaluation:
+        """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
+        network, rows = self._fitted(), self._check(X)
+        Z, jacobian = self._scaling.apply(rows)
+        log_density, values = network.evaluate(Z)
+        measures = [log_density - jacobian, *(-total for total in deviations(network, Z))]
+        return Evaluation(np.column_stack(measures), rows, Z, values, network, self.n_records_)
+
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return each field against the others: ``contributions``, and what is ``expected``.
+
+        Three arrays (m, d): -log p(x_i | the other fields) in nats, NaN where x_i is missing, and
+        mean and standard deviation of the field given the others. One pass up and one down the
+        network, whatever the number of fields.
+        """
+        network, Z, _ = self._query(X)
+        scale = self._scaling.scale
+        others = given_others(network, Z)
+        mean = others.mean.T * scale + self._scaling.location
+        return self._in_units(others.nats, Z), mean, np.sqrt(others.variance.T) * scale
+
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
+        network, Z, _ = self._query(X)
+        return self._in_units(contributions(network, Z), Z)
+
+    def _in_units(self, nats: FloatArray, Z: FloatArray) -> FloatArray:
+        return np.where(np.isnan(Z), np.nan, nats + np.log(self._scaling.scale)[:, None]).T
+
+    def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation (m, d) of each field given the other fields of its row."""
+        return self.given_others(X)[1:]
+
+    def impute(self, X: ArrayLike) -> FloatArray:
+        """Fill the missing fields of ``X`` (m, d) with their means given the observed ones."""
+        rows = self._check(X).copy()
+        missing = np.isnan(rows)
+        rows[missing] = self.expected(rows)[0][missing]
+        return rows
+
+    def conditional_log_density(self, X: ArrayLike, given: Sequence[int]) -> FloatArray:
+        """Log p(the other fields | the fields of index ``given``) (m,) in nats."""
+        rows = self._check(X)
+        condition = np.full_like(rows, np.nan)
+        condition[:, list(given)] = rows[:, list(given)]
+        return self.score_samples(rows) - self.score_samples(condition)
+
+    def conditional_moments(self, row: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Mean (d,) and covariance (d, d) of a row's missing fields given its observed ones.
+
+        Observed fields keep their value, with covariance zero.
+        """
+        given = np.asarray(row, np.float64)
+        network, Z, _ = self._query(given[None])
+        mean, covariance = moments(network, Z[:, 0])
+        scale = self._scaling.scale
+        missing = np.isnan(given)
+        mean = np.where(missing, mean * scale + self._scaling.location, given)
+        return mean, np.where(np.outer(missing, missing), covariance * np.outer(scale, scale), 0.0)
+
+    def sample(
+        self,
+        n: int = 1,
+        *,
+        given: ArrayLike | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> FloatArray:
+        """Draw ``n`` rows (n, d), with the observed fields of the row ``given`` held fixed.
+
+        ``random_state`` is a seed or generator; without one, the model's own is used.
+        """
+        d = self._fitted().n_variables
+        row = np.full(d, np.nan) if given is None else np.asarray(given, np.float64)
+        network, Z, _ = self._query(row[None])
+        seed = self.random_state if random_state is None else random_state
+        rows = sample(network, n, np.random.default_rng(seed), Z[:, 0])
+        rows = rows * self._scaling.scale + self._scaling.location
+        return np.where(np.isnan(row), rows, row)
+
+    def to_dot(self, names: Sequence[str] | None = None) -> str:
+        """Write the structure in Graphviz's language, with the fields' names if given."""
+        network = self._fitted()
+        location, scale = self._scaling.location, self._scaling.scale
+        return to_dot(network, self._names(names), lambda v, z: float(z * scale[v] + location[v]))
+
+    def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
+        """Build a networkx graph of the structure, whose nodes know kind, scope and count."""
+        return to_networkx(self._fitted(), self._names(names))
+
+    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the structure as columns of plain numbers; `outline.outline` explains them."""
+        network = self._fitted()
+        return outline(network, self._names(names), self._scaling.location, self._scaling.scale)
+
+    def _names(self, names: Sequence[str] | None) -> Sequence[str]:
+        d = self._fitted().n_variables
+        if names is not None and len(names) != d:
+            raise InvalidInputError(f"names: expected {d} of them, got {len(names)}")
+        return [f"x{v}" for v in range(d)] if names is None else names
+
+    @property
+    def network_(self) -> Network:
+        """The network itself, in standardised units; not to be changed."""
+        return self._fitted()
+
+    @property
+    def n_nodes_(self) -> int:
+        """Number of sum, product and leaf nodes, each counted once."""
+        return self._fitted().n_nodes
+
+    @property
+    def n_edges_(self) -> int:
+        """Number of edges."""
+        network = self._fitted()
+        return int(network.nodes["n_children"][network.live].sum())
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters: weights, means, variances and covariances."""
+        return self._fitted().count_parameters()
+
+    @property
+    def depth_(self) -> int:
+        """Nodes on the longest path from the root to a leaf."""
+        return self._fitted().depth
+
+    @property
+    def node_counts_(self) -> dict[str, int]:
+        """Number of nodes by kind: sum, product, leaf, multivariate_leaf."""
+        return self._fitted().kind_counts()
+
+    @property
+    def structure_changes_(self) -> dict[str, int]:
+        """Structure changes since the start.
+
+        Mixtures and multivariate leaves made, and mixtures denied by the node budget.
+        """
+        header = self._fitted().header
+        return {
+            "mixture": int(header[MIXTURES]),
+            "multivariate_leaf": int(header[MULTIVARIATE_LEAVES]),
+            "denied": int(header[MERGES_DENIED]),
+        }
+
+    def _check(self, X: ArrayLike) -> FloatArray:
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] == 0:
+            raise InvalidInputError(
+                f"X: expected a matrix (m, d) with d >= 1, got shape {rows.shape}"
+            )
+        if self._network is not None and rows.shape[1] != self._network.n_variables:
+            raise InvalidInputError(
+                f"X: expected {self._network.n_variables} columns, got {rows.shape[1]}"
+            )
+        if np.isinf(rows).any():
+            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+        return rows
+
+    def _query(self, X: ArrayLike) -> tuple[Network, FloatArray, FloatArray]:
+        network = self._fitted()
+        Z, jacobian = self._scaling.apply(self._check(X))
+        return network, Z, jacobian
+
+    def _fitted(self) -> Network:
+        if self._network is None:
+            raise NotFittedError("the model has learned nothing yet: call partial_fit first")
+        return self._network

@@ -1,0 +1,217 @@
+"""Exact queries on a network beyond its density, in the network's own units."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network.blocks import copy_columns, neighbours_together, new_block, rows_per_block
+from ..network.evaluation import evaluate
+from ..network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
+from ..network.structure import Network
+from ..network.traversal import deepest
+from .deviations import component_moments, sum_deviations, sum_residuals
+from .leave_one_out import keep_siblings, leave_one_out
+from .mixtures import REFERENCE, TOTAL, VARIANCE
+
+FloatArray = NDArray[np.float64]
+
+
+LEAST_VARIANCE = 1e-4
+"""Added to the variances of fields, in standardised units, so that none is zero."""
+
+
+class Others(NamedTuple):
+    """Each variable given the other observed ones, (d, m) each."""
+
+    nats: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+
+
+def given_others(network: Network, Z: FloatArray) -> Others:
+    """Tell, for each variable and column of ``Z`` (d, m), what the other variables say.
+
+    ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
+    ``variance`` are the variable's moments given them.
+    """
+    nats, _, mean, variance = _leave_one_out(network, Z, VARIANCE + 1)
+    return Others(nats, mean, variance)
+
+
+def contributions(network: Network, Z: FloatArray) -> FloatArray:
+    """Return the ``nats`` (d, m) of ``given_others`` alone, in less time."""
+    nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[REFERENCE]
+    return nats
+
+
+def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
+    """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
+    result = np.empty((fields, *Z.shape))
+    order, live, kept = neighbours_together(Z), network.live, np.empty(len(network.nodes), np.int64)
+    Z = np.ascontiguousarray(Z[:, order])
+    n_values = keep_siblings(live, network.nodes, network.edges, deepest(len(Z)), kept)
+    rows = max(1, min(Z.shape[1], rows_per_block(n_values)))
+    # lanes are taken up and down, even for one row
+    block = new_block(len(Z), max(rows, 2))
+    values, downs = np.empty((n_values, block.shape[1])), np.empty((n_values, block.shape[1]))
+    mixtures = np.empty((fields, *block.shape))
+    for start in range(0, Z.shape[1], rows):
+        m = min(rows, Z.shape[1] - start)
+        copy_columns(Z, start, m, block)
+        arrays = (network.nodes, network.edges, network.scopes, network.stats, block)
+        evaluate(network.header, *arrays, max(m, 2), values, kept, NIL)
+        leave_one_out(live, kept, *arrays, m, values, downs, mixtures.reshape(-1, block.shape[1]))
+        mixtures[REFERENCE, :, :m] -= values[kept[network.root], :m]
+        result[:, :, start : start + m] = mixtures[:, :, :m]
+    result[:, :, order] = result.copy()
+    return result
+
+
+def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:
+    """Sum over each column of ``Z`` (d, m) how far its fields are off, in standard deviations.
+
+    Two arrays (m,): each field alone, and each given the others by the background's Gaussian.
+    Without a background the first only, by the fields' moments in the whole mixture.
+    """
+    alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
+    if network.background is None:
+        sum_deviations(Z, *mixture_moments(network), alone)
+        return [alone]
+    background = np.array([network.background])
+    mean, variance = (moment[0] for moment in _component_moments(network, background))
+    sum_deviations(Z, mean, np.sqrt(variance + LEAST_VARIANCE), alone)
+    sum_residuals(Z, mean, network.whitening(network.background), given)
+    return [alone, given]
+
+
+def mixture_moments(network: Network) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation (d,) of each variable, from the root's components."""
+    is_sum = network.nodes[network.root]["kind"] == SUM
+    weighted = [*network.children(network.root)] if is_sum else [(network.root, 1.0)]
+    components, weights = (np.array(each) for each in zip(*weighted, strict=True))
+    share = weights / weights.sum()
+    means, variances = _component_moments(network, components)
+    mean = share @ means
+    variance = share @ (variances + (means - mean) ** 2)
+    return mean, np.sqrt(variance + LEAST_VARIANCE)
+
+
+def _component_moments(
+    network: Network, components: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """Means and variances (n, d) of nodes (n,) over all variables."""
+    means, variances = np.empty((2, len(components), network.n_variables))
+    component_moments(network.nodes, network.stats, components, means, variances)
+    return means, variances
+
+
+def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray) -> FloatArray:
+    """Draw ``n`` rows (n, d) from the density given the observed values of ``given`` (d,)."""
+    values = node_values(network, given)
+    rows = np.tile(given, (n, 1))
+    waiting = [(network.root, np.arange(n))]
+    while waiting:
+        i, chosen = waiting.pop()
+        if network.nodes[i]["kind"] == SUM:
+            children, share = posterior_weights(network, i, values)
+            picks = rng.choice(len(children), size=len(chosen), p=share)
+            waiting += [
+                (child, chosen[picks == c])
+                for c, child in enumerate(children)
+                if (picks == c).any()
+            ]
+        elif network.nodes[i]["kind"] == PRODUCT:
+            waiting += [(child, chosen) for child, _ in network.children(i)]
+        else:
+            scope = network.scope(i)
+            mean, covariance = leaf_moments(network, i, given[scope])
+            missing = np.isnan(given[scope])
+            if missing.any():
+                draws = rng.multivariate_normal(
+                    mean[missing], covariance[np.ix_(missing, missing)], len(chosen),
+                    method="cholesky",
+                )  # fmt: skip
+                rows[np.ix_(chosen, scope[missing])] = draws
+    return rows
+
+
+def moments(network: Network, given: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) given the observed values of ``given`` (d,).
+
+    Observed variables keep their value, with covariance zero.
+    """
+    values = node_values(network, given)
+    done: dict[int, tuple[FloatArray, FloatArray]] = {}
+    for i in network.live.tolist():
+        if network.nodes[i]["kind"] == SUM:
+            children, share = posterior_weights(network, i, values)
+            done[i] = _mix(share, [done.pop(child) for child in children])
+        elif network.nodes[i]["kind"] == PRODUCT:
+            done[i] = _join(network, i, done)
+        else:
+            done[i] = leaf_moments(network, i, given[network.scope(i)])
+    return done[network.root]
+
+
+def node_values(network: Network, z: FloatArray) -> FloatArray:
+    """Log-density of every node for one row (d,), by node index."""
+    block = new_block(len(z), 1)
+    block[:, 0] = z
+    values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
+    evaluate(
+        network.header, network.nodes, network.edges, network.scopes,
+        network.stats, block, 1, values, np.empty(0, np.int64), NIL,
+    )  # fmt: skip
+    return values[:, 0]
+
+
+def posterior_weights(network: Network, i: int, values: FloatArray) -> tuple[list[int], FloatArray]:
+    """Children of a sum node and their probabilities given what was observed."""
+    children, weights = zip(*network.children(i), strict=True)
+    logs = np.log(weights) + values[list(children)]
+    share = np.exp(logs - logs.max())
+    return list(children), share / share.sum()
+
+
+def leaf_moments(network: Network, i: int, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of a leaf over its scope, given the observed values of ``x``."""
+    node = network.nodes[i]
+    if node["kind"] == LEAF:
+        mean, covariance = np.array([node["mean"]]), np.array([[1.0 / node["precision"]]])
+    else:
+        mean, covariance = network.gaussian(i)
+    seen = ~np.isnan(x)
+    if not seen.any():
+        return mean, covariance
+    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
+    mean = mean + gain @ (x[seen] - mean[seen])
+    covariance = covariance - gain @ covariance[seen]
+    mean[seen] = x[seen]
+    covariance[seen], covariance[:, seen] = 0.0, 0.0
+    return mean, covariance
+
+
+def _mix(
+    share: FloatArray, parts: list[tuple[FloatArray, FloatArray]]
+) -> tuple[FloatArray, FloatArray]:
+    means = np.array([mean for mean, _ in parts])
+    mean = share @ means
+    covariance = sum(
+        p * (part + np.outer(m - mean, m - mean))
+        for p, m, (_, part) in zip(share, means, parts, strict=True)
+    )
+    return mean, np.asarray(covariance)
+
+
+def _join(
+    network: Network, i: int, done: dict[int, tuple[FloatArray, FloatArray]]
+) -> tuple[FloatArray, FloatArray]:
+    scope = network.scope(i)
+    mean, covariance = np.empty(len(scope)), np.zeros((len(scope), len(scope)))
+    for child, _ in network.children(i):
+        at = np.searchsorted(scope, network.scope(child))
+        mean[at], covariance[np.ix_(at, at)] = done.pop(child)
+    return mean, covariance

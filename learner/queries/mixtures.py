@@ -1,0 +1,85 @@
+"""Kernels of mixtures of Gaussians that grow by one component at a time, for rows side by side.
+
+``mixtures`` (2 d or 4 d, m) gathers one for each of d variables and each row: logarithms of the
+weights that others are measured by, the sums of the weights as multiples of these, and, where
+asked for, means and variances, d rows each.
+"""
+
+from __future__ import annotations
+
+from ..network.blocks import FEW
+from ..vector.compiler import Array, kernel
+from ..vector.lanes import Value, all_below, choose, fma, load, store
+from ..vector.log_sums import FAR_AHEAD, NOTHING, moved
+from ..vector.math import exp_bounded, larger, smaller
+
+REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
+"""Of ``mixtures``."""
+
+
+SMALLEST = -1e300
+"""The reference before the first: finite, as infinities have no difference."""
+
+
+@kernel
+def clear(mixtures: Array, d: int) -> None:
+    """Make them mixtures of nothing."""
+    mixtures[:d] = SMALLEST
+    mixtures[d:] = 0.0
+
+
+@kernel
+def add_component(
+    v: int,
+    r: int,
+    log_weight: Value,
+    own_mean: Value,
+    own_variance: Value,
+    d: int,
+    mixtures: Array,
+) -> None:
+    """Merge a Gaussian of each row from ``r`` on into the mixtures of a variable.
+
+    ``own_mean`` and ``own_variance`` are the Gaussians'.
+    """
+    reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
+    if len(mixtures) == MEAN * d:
+        ahead = log_weight - reference
+        if d <= FEW and all_below(ahead, NOTHING):  # a total is never below 1
+            return
+        if not all_below(ahead, FAR_AHEAD):
+            reference, total = moved(reference, total, log_weight)
+            store(mixtures, v, r, reference)
+            ahead = log_weight - reference
+        store(mixtures, TOTAL * d + v, r, total + exp_bounded(ahead))
+        return
+    mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
+    reference, total, mean, variance = add_gaussian(
+        log_weight, own_mean, own_variance, reference, total, mean, variance
+    )
+    store(mixtures, v, r, reference)
+    store(mixtures, TOTAL * d + v, r, total)
+    store(mixtures, MEAN * d + v, r, mean)
+    store(mixtures, VARIANCE * d + v, r, variance)
+
+
+@kernel
+def add_gaussian(
+    log_weight: Value,
+    own_mean: Value,
+    own_variance: Value,
+    reference: Value,
+    total: Value,
+    mean: Value,
+    variance: Value,
+) -> tuple[Value, Value, Value, Value]:
+    """Merge one Gaussian into a mixture of weight total e**reference with a mean and a variance."""
+    top = larger(log_weight, reference)
+    scale = exp_bounded(smaller(log_weight, reference) - top)
+    ahead = log_weight > reference
+    total = choose(ahead, fma(total, scale, 1.0), total + scale)
+    share = choose(ahead, 1.0, scale) / total
+    shift = own_mean - mean
+    mean = mean + share * shift
+    variance = variance + share * (own_variance - variance + (1.0 - share) * shift * shift)
+    return top, total, mean, variance

@@ -1,0 +1,1 @@
+"""What makes scores of densities: measures, p-values, the guard, drift and blame."""

@@ -1,0 +1,147 @@
+"""p-values of scores against the recent stream, with a model of the tail."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ordered import excess_moments, ranks, replace_ordered
+
+FloatArray = NDArray[np.float64]
+
+
+RECENT = 8192
+"""Scores that p-values are taken from: enough that eight of them lie below a rate of 0.001, few
+enough to follow the stream."""
+
+
+TAIL_SHARE = 0.1
+"""Share of the recent scores, the lowest ones, that the tail is fitted to."""
+
+
+FEWEST_IN_TAIL = 20
+"""Fewer scores do not make a tail."""
+
+
+TRUSTED_RANK = 5
+"""Ranks below it say less about a score than the tail does."""
+
+
+LOW_SHARE = 1 / 16
+"""Share of the lowest scores that tell nothing about the usual ones."""
+
+
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""No p-value is zero: a logarithm of it may be wanted."""
+
+
+LARGEST_SHAPE = 0.9
+"""The fit by moments needs a mean, which a generalised Pareto has for shapes below 1."""
+
+
+class Tail(NamedTuple):
+    """Generalised Pareto distribution of how far a score lies below ``threshold``."""
+
+    threshold: float
+    shape: float
+    scale: float
+
+    def survival(self, score: FloatArray) -> FloatArray:
+        """Probability (m,) of a score this low or lower among those below the threshold."""
+        excess = np.maximum(self.threshold - score, 0.0) / self.scale
+        if abs(self.shape) < 1e-9:
+            return np.exp(-excess)
+        base = np.maximum(1.0 + self.shape * excess, 0.0)
+        return np.asarray(base ** (-1.0 / self.shape), np.float64)
+
+
+class Recent:
+    """The last ``RECENT`` scores.
+
+    Attributes
+    ----------
+    recent
+        Oldest first: the whole state.
+    ascending
+        The same in order.
+    """
+
+    def __init__(self) -> None:
+        self.recent = np.empty(0)
+        self.ascending = np.empty(0)
+
+    def update(self, score: FloatArray) -> None:
+        """Take in the scores (m,) of a learning batch, none of them NaN."""
+        score = score[-RECENT:]
+        recent = np.concatenate([self.recent, score])
+        gone = np.sort(recent[:-RECENT])
+        self._set(recent[-RECENT:], replace_ordered(self.ascending, gone, np.sort(score)))
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Forget all scores but those (n,)."""
+        recent = self.recent[which]
+        self._set(recent, np.sort(recent))
+
+    def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
+        self.recent, self.ascending = recent, ascending
+
+
+class Calibration(Recent):
+    """How often the recent stream was at least as unlikely as a record.
+
+    A score's p-value is its rank among the recent ones; below the lowest few it follows a
+    generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
+    ``update`` and ``keep`` alone, which the scorer calls at learning boundaries, so that p-values
+    do not depend on how the stream was cut into blocks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tail: Tail | None = None
+
+    @property
+    def lowest_usual(self) -> float:
+        """Lowest recent score but for the lowest ``LOW_SHARE``."""
+        n = len(self.ascending)
+        return float(self.ascending[int(LOW_SHARE * n)]) if n > 0 else -np.inf
+
+    def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
+        super()._set(recent, ascending)
+        self._tail = fit_tail(self.ascending)
+
+    def p_value(self, score: FloatArray) -> FloatArray:
+        """Share (m,) of the recent scores, with the record itself, not above each score.
+
+        NaN before the first update.
+        """
+        n = len(self.ascending)
+        if n == 0:
+            return np.full(len(score), np.nan)
+        rank = ranks(self.ascending, score, True)
+        p_value = np.asarray((1.0 + rank) / (n + 1.0), np.float64)
+        beyond = rank < TRUSTED_RANK
+        if self._tail is None or not beyond.any():
+            return p_value
+        anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
+        share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
+        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST)
+        return p_value
+
+
+def fit_tail(ascending: FloatArray) -> Tail | None:
+    """Fit the lowest tenth of the scores by probability-weighted moments (Hosking and Wallis).
+
+    None where there are too few, or where they do not differ. A shape below 0, a tail that ends,
+    is taken for 0: there is always something less likely still.
+    """
+    n = int(TAIL_SHARE * len(ascending))
+    if n < FEWEST_IN_TAIL:
+        return None
+    mean, weighted = excess_moments(ascending, n)
+    if mean <= 0.0 or not math.isfinite(mean):
+        return None
+    shape = min(max(2.0 - mean / (mean - 2.0 * weighted), 0.0), LARGEST_SHAPE)
+    return Tail(float(ascending[n]), shape, mean * (1.0 - shape))

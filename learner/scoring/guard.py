@@ -1,0 +1,167 @@
+"""What is kept out of learning: records far below all usual scores, unless they persist."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import StateError
+
+FloatArray = NDArray[np.float64]
+
+
+FAR = 20.0
+"""Interquartile ranges below the lower quartile from which a score is far: nothing that a stream
+of Gaussians or exponentials shows in a million records, and close to any incident."""
+
+
+FEWEST_SCORES = 240
+"""Scores that quartiles are taken from at the least."""
+
+
+REGIME = 512
+"""As many far records within ``BURST`` records are no incident but a new regime."""
+
+
+BURST = 8192
+"""Records over which a regime is counted: a burst of up to 6 % is never taken for one."""
+
+
+SLOTS = 16
+"""Stretches of time that are looked back on."""
+
+
+SLOT = 1024
+"""Records of a stretch. Far records in all of them but a few are a part of the stream."""
+
+
+FEWEST_SLOTS = 12
+"""Stretches with far ones from which on they are usual: a share of 0.2 % gets there, no burst
+shorter than 11,000 records does."""
+
+
+COMPACT = 0.25
+"""Spread of a cluster, as a share of its distance from the rest or of the spread of the rest."""
+
+
+class Parted(NamedTuple):
+    """A learning batch (m, d), parted.
+
+    Attributes
+    ----------
+    usual
+        Which rows are to be learned (m,).
+    counted
+        Which rows' scores are to be taken for usual ones (m,).
+    regime
+        Rows held back before or now that are to be learned after the usual ones.
+    """
+
+    usual: NDArray[np.bool_]
+    counted: NDArray[np.bool_]
+    regime: FloatArray
+
+
+class Guard:
+    """Holds far records back at learning boundaries, and hands them out if they persist.
+
+    Attributes
+    ----------
+    held
+        Records held back (k, d), oldest first, and their ``positions`` in the stream (k,).
+    far
+        Positions of all far records in the last ``SLOTS * SLOT``.
+    accepted
+        Whether far records are learned for the time being.
+    """
+
+    def __init__(self) -> None:
+        self.held = np.empty((0, 0))
+        self.positions = np.empty(0, np.int64)
+        self.far = np.empty(0, np.int64)
+        self.accepted = False
+
+    def restore(
+        self,
+        held: FloatArray,
+        positions: NDArray[np.int64],
+        far: NDArray[np.int64],
+        accepted: bool,
+    ) -> None:
+        """Take up a state; StateError where it cannot be one."""
+        if held.ndim != 2 or positions.shape != held.shape[:1] or far.ndim != 1:
+            raise StateError("state: expected a position for each record held back")
+        self.held, self.positions, self.far, self.accepted = held, positions, far, accepted
+
+    def part(
+        self, rows: FloatArray, score: FloatArray, ascending: FloatArray, end: int, room: int
+    ) -> Parted:
+        """Part the stream's records up to number ``end`` by their scores.
+
+        ``ascending`` are the recent scores that they are held against; ``room`` is how many far
+        ones there may be among those.
+        """
+        limit = fence(ascending)
+        is_far = score < limit
+        if not (is_far.any() or self.accepted or len(self.far)):  # nearly always
+            return Parted(~is_far, ~is_far, rows[:0])
+        self._note(rows[is_far], np.arange(end - len(rows), end)[is_far], end)
+        persistent = self._slots(end) >= FEWEST_SLOTS
+        self.accepted = persistent and (self.accepted or is_compact(self.held, rows[~is_far]))
+        counted = ~is_far
+        if persistent:
+            counted[:] = True
+        elif is_far.any():
+            room -= int(np.searchsorted(ascending, limit))
+            counted[np.flatnonzero(is_far)[: max(room, 0)]] = True
+        return Parted(~is_far, counted, self._release(end))
+
+    def _note(self, rows: FloatArray, positions: NDArray[np.int64], end: int) -> None:
+        """Keep far records, and forget those that are too old."""
+        span = end - SLOTS * SLOT
+        recent = self.positions >= span
+        held = self.held[recent] if len(self.held) else rows[:0]
+        self.held = np.concatenate([held, rows])
+        self.positions = np.concatenate([self.positions[recent], positions])
+        self.far = np.concatenate([self.far[self.far >= span], positions])
+
+    def _slots(self, end: int) -> int:
+        return len(np.unique((end - 1 - self.far) // SLOT))
+
+    def _release(self, end: int) -> FloatArray:
+        """Return the held records where they are no incident."""
+        regime = np.count_nonzero(self.positions >= end - BURST) >= REGIME
+        if not (regime or self.accepted):
+            return self.held[:0]
+        released, self.held, self.positions = self.held, self.held[:0], self.positions[:0]
+        if regime:
+            self.far = self.far[:0]
+        return released
+
+
+def fence(ascending: FloatArray) -> float:
+    """Score below which a record is far from the recent ones, -inf where they are too few."""
+    n = len(ascending)
+    if n < FEWEST_SCORES:
+        return -np.inf
+    lower, upper = ascending[n // 4], ascending[3 * n // 4]
+    return float(lower - FAR * (upper - lower))
+
+
+def is_compact(held: FloatArray, usual: FloatArray) -> bool:
+    """Say whether the held records are a cluster in some field: close together, far from the rest.
+
+    Anomalies of many kinds lie scattered around the usual records instead.
+    """
+    for v in range(held.shape[1]):
+        some, rest = (column[~np.isnan(column)] for column in (held[:, v], usual[:, v]))
+        if 2 * len(some) <= len(held) or len(rest) == 0:
+            continue
+        centre, around = np.median(some), np.median(rest)
+        spread = np.median(np.abs(some - centre))
+        apart = max(abs(centre - around), np.median(np.abs(rest - around)))
+        if spread <= COMPACT * apart and apart > 0:
+            return True
+    return False

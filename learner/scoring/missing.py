@@ -1,0 +1,183 @@
+"""Measures of records with missing fields, made comparable with those of complete ones.
+
+A record that lacks fields has fewer terms in its log-density, or in another sum over fields: on
+another level, and with less spread. The level is measured: rows of the recent past are measured
+as they are and with the same fields left out. The spread is that of Gaussians, whose
+log-densities of k fields vary with the square root of k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import StateError
+
+FloatArray = NDArray[np.float64]
+
+
+Measure = Callable[[FloatArray], FloatArray]
+"""Takes rows (m, d), gives k measures of each (m, k)."""
+
+
+ROWS = 64
+"""Rows that a loss is measured on: its error is then an eighth of a measure's spread at most."""
+
+
+BUDGET = 8
+"""Losses measured within a learning batch: 512 rows, twice a usual batch. Others are
+estimated from those measured before."""
+
+
+LONGEST = 16_384
+"""Records after which a loss is measured again, and half of the old one kept; in the beginning,
+after twice as many records as there were."""
+
+
+STEP = 0.5
+"""Share of its error by which a measured loss corrects what its fields were taken to be worth."""
+
+
+WIDEST = 2.0
+"""Most that measures are spread, however few fields a record has."""
+
+
+class Missing:
+    """What fields are worth to each measure, found when a record first lacks them.
+
+    The loss of a log-density is log p(all fields) - log p(those observed), on average. Nothing is
+    measured as long as records are complete. Which losses are measured depends on the order of
+    the records alone.
+
+    Attributes
+    ----------
+    rows
+        The most complete recent records (k, d), k <= ROWS, oldest first.
+    masks
+        Patterns whose loss was measured (p, d), 1 = missing, in the order of measuring.
+    losses, born
+        Their losses (p, k), and records at the boundary before (p,).
+    worth
+        What each field adds to the losses (d, k), for patterns that were not measured.
+    left
+        Losses that may be measured before the next boundary.
+    """
+
+    def __init__(self) -> None:
+        self.rows = np.empty((0, 0))
+        self.masks = np.empty((0, 0), np.uint8)
+        self.losses = np.empty((0, 0))
+        self.born = np.empty(0, np.int64)
+        self.worth = np.empty((0, 0))
+        self.left = BUDGET
+        self.boundary = 0
+        self._known: dict[bytes, int] = {}
+
+    def comparable(
+        self, rows: FloatArray, measures: FloatArray, level: FloatArray, measure: Measure
+    ) -> FloatArray:
+        """Return what the ``measures`` (m, k) of ``rows`` (m, d) would be, had they all fields.
+
+        ``level`` (k,) are the usual ones of complete records, ``measure`` gives those of any.
+        """
+        missing = np.isnan(rows)
+        if not missing.any() or len(self.rows) == 0:
+            return measures
+        result = measures.copy()
+        d = rows.shape[1]
+        for i in np.flatnonzero(missing.any(axis=1)).tolist():
+            observed = d - int(np.count_nonzero(missing[i]))
+            spread = min(math.sqrt(d / observed), WIDEST) if observed else 1.0
+            loss = self._loss(missing[i], measure)
+            result[i] = level + spread * (measures[i] + loss - level)
+        return result
+
+    def update(self, rows: FloatArray, boundary: int) -> None:
+        """Take in the usual rows of a learning batch, which ends at ``boundary`` records."""
+        if len(self.rows) == 0:
+            self.rows, self.masks = rows[:0], np.empty((0, rows.shape[1]), np.uint8)
+        self.rows = most_complete(np.concatenate([self.rows, rows]))
+        for measured in np.flatnonzero(self.born == self.boundary).tolist():
+            self._correct(self.masks[measured], self.losses[measured])
+        self.left, self.boundary = BUDGET, boundary
+        if len(self.born) == 0:
+            return
+        latest = np.zeros(len(self.born), np.bool_)
+        latest[list(self._known.values())] = True
+        young = boundary - self.born <= 2 * np.minimum(self.born, LONGEST)
+        self._keep(latest & young)
+
+    def restore(
+        self,
+        rows: FloatArray,
+        masks: NDArray[np.uint8],
+        losses: FloatArray,
+        born: NDArray[np.int64],
+        worth: FloatArray,
+        left: int,
+        boundary: int,
+    ) -> None:
+        """Take up a state; StateError where it cannot be one."""
+        if rows.ndim != 2 or masks.shape[1:] != rows.shape[1:]:
+            raise StateError("state: expected patterns of as many fields as there are")
+        if masks.shape[:1] != losses.shape[:1] or losses.shape[:1] != born.shape:
+            raise StateError("state: expected losses for each pattern of missing fields")
+        if losses.ndim != 2 or len(worth) not in (0, rows.shape[1]) or worth.ndim != 2:
+            raise StateError("state: expected what each field is worth to each measure")
+        self.rows, self.masks, self.losses, self.born = rows, masks, losses, born
+        self.worth, self.left, self.boundary = worth, left, boundary
+        self._keep(np.ones(len(born), np.bool_))
+
+    def _keep(self, which: NDArray[np.bool_]) -> None:
+        self.masks, self.losses = self.masks[which], self.losses[which]
+        self.born = self.born[which]
+        self._known = {mask.tobytes(): i for i, mask in enumerate(self.masks)}
+
+    def _loss(self, missing: NDArray[np.bool_], measure: Measure) -> FloatArray:
+        mask = missing.astype(np.uint8)
+        at = self._known.get(mask.tobytes())
+        if at is not None and self.boundary - self.born[at] <= min(self.born[at], LONGEST):
+            return np.asarray(self.losses[at], np.float64)
+        if self.left > 0:
+            return self._note(mask, self._measure(missing, measure), at)
+        return np.asarray(
+            self.worth[missing].sum(axis=0) if at is None else self.losses[at], np.float64
+        )
+
+    def _measure(self, missing: NDArray[np.bool_], measure: Measure) -> FloatArray:
+        """Leave the fields out of the rows; those that rows lack anyway count like the others."""
+        left_out = self.rows.copy()
+        left_out[:, missing] = np.nan
+        taken = np.count_nonzero(np.isnan(left_out) & ~np.isnan(self.rows))
+        total = (measure(self.rows) - measure(left_out)).sum(axis=0)
+        return np.asarray(total * int(np.count_nonzero(missing)) / max(taken, 1), np.float64)
+
+    def _note(self, mask: NDArray[np.uint8], loss: FloatArray, old: int | None) -> FloatArray:
+        if old is not None:
+            loss = (loss + self.losses[old]) / 2.0
+        if len(self.worth) == 0:
+            self.worth = np.zeros((len(mask), len(loss)))
+        self.left -= 1
+        self._known[mask.tobytes()] = len(self.losses)
+        self.masks = np.concatenate([self.masks, mask[None]])
+        self.losses = np.concatenate([self.losses.reshape(-1, len(loss)), loss[None]])
+        self.born = np.append(self.born, self.boundary)
+        return loss
+
+    def _correct(self, mask: NDArray[np.uint8], loss: FloatArray) -> None:
+        """Normalised least mean squares: fields of the pattern share what the sum was wrong by."""
+        missing = mask.astype(bool)
+        error = loss - self.worth[missing].sum(axis=0)
+        self.worth[missing] += STEP * error / int(np.count_nonzero(missing))
+
+
+def most_complete(rows: FloatArray) -> FloatArray:
+    """Return the ``ROWS`` with the fewest missing fields, of those the last, in their order."""
+    if not np.isnan(rows[-ROWS:]).any():
+        return rows[-ROWS:]
+    lacking = np.isnan(rows).sum(axis=1)[::-1]
+    chosen = len(rows) - 1 - np.argsort(lacking, kind="stable")[:ROWS]
+    return rows[np.sort(chosen)]

@@ -1,0 +1,152 @@
+"""Fields learned on another scale: logarithms of latencies and counts, with exact densities.
+
+A density of y = t(x) is one of x by the slope of t: log p(x) = log p(y) + log t'(x). So scores stay
+in the fields' own units, and those of different transforms can be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInputError, InvalidParameterError
+from ..vector.compiler import Array, kernel
+from .blame import Blame
+
+FloatArray = NDArray[np.float64]
+
+
+IDENTITY, LOG, LOG1P, ASINH = range(4)
+
+
+NAMES = {"log": LOG, "log1p": LOG1P, "asinh": ASINH}
+
+
+LOWER_BOUNDS = {"log": 0.0, "log1p": -1.0, "asinh": -math.inf}
+"""Values of a field have to lie above that of its transform."""
+
+
+class Transforms:
+    """Transforms of some columns: ``log``, ``log1p`` = log(1 + x), or ``asinh``.
+
+    Parameters
+    ----------
+    names
+        Name of the transform by column number; other columns are as they are.
+    """
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        for column, name in names.items():
+            if name not in NAMES or column < 0:
+                raise InvalidParameterError(
+                    f"transform {name!r} of column {column}: expected one of {', '.join(NAMES)}"
+                )
+        self.names = dict(names)
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """Return the rows (m, d) with their columns transformed.
+
+        Raises
+        ------
+        InvalidInputError
+            A value is beyond its transform's range.
+        """
+        if not self.names:
+            return X
+        for column, name in self.names.items():
+            if column >= X.shape[1]:
+                raise InvalidInputError(f"X: expected a column {column} to transform")
+            bad = X[:, column] <= LOWER_BOUNDS[name]
+            if bad.any():
+                raise InvalidInputError(
+                    f"X: expected values above {LOWER_BOUNDS[name]:g} in column {column}, "
+                    f"transformed by {name}, got {X[bad, column][0]:g}"
+                )
+        Y = X.copy()
+        transform(Y, self._kinds(X.shape[1]))
+        return Y
+
+    def log_slope(self, Y: FloatArray) -> FloatArray:
+        """Return log t'(x) (m, d) of transformed rows, 0 where nothing is transformed."""
+        result = np.zeros(Y.shape)
+        if self.names:
+            log_slope(Y, self._kinds(Y.shape[1]), result)
+        return result
+
+    def log_jacobian(self, Y: FloatArray) -> FloatArray:
+        """Return the sum (m,) of the log-slopes of each row's observed fields."""
+        total = np.zeros(len(Y))
+        slopes = self.log_slope(Y) if self.names else Y
+        for column in self.names:
+            total += np.nan_to_num(slopes[:, column])
+        return total
+
+    def undo(self, Y: FloatArray) -> FloatArray:
+        """Return the rows (m, d) in the fields' own units."""
+        X = Y.copy()
+        if self.names:
+            undo(X, self._kinds(Y.shape[1]))
+        return X
+
+    def undo_blame(self, blame: Blame) -> Blame:
+        """Return the blame in the fields' own units; the order is that of the transformed ones.
+
+        What is expected is the mean of the transformed field, taken back; the deviation is taken
+        back by the slope there.
+        """
+        if not self.names:
+            return blame
+        at_mean = self.log_slope(blame.expected)
+        return blame._replace(
+            nats=blame.nats - self.log_slope(blame.value),
+            usual=blame.usual - at_mean,
+            expected=self.undo(blame.expected),
+            deviation=blame.deviation * np.exp(-at_mean),
+        )
+
+    def _kinds(self, d: int) -> NDArray[np.int64]:
+        kinds = np.full(d, IDENTITY)
+        for column, name in self.names.items():
+            kinds[column] = NAMES[name]
+        return kinds
+
+
+@kernel
+def transform(X: Array, kinds: Array) -> None:
+    """Transform columns in place; one value at a time, so that bits depend on it alone."""
+    for v in range(X.shape[1]):
+        for r in range(X.shape[0]):
+            if kinds[v] == LOG:
+                X[r, v] = math.log(X[r, v])
+            elif kinds[v] == LOG1P:
+                X[r, v] = math.log1p(X[r, v])
+            elif kinds[v] == ASINH:
+                X[r, v] = math.asinh(X[r, v])
+
+
+@kernel
+def undo(Y: Array, kinds: Array) -> None:
+    """Undo ``transform`` in place; infinite beyond the range of a double."""
+    for v in range(Y.shape[1]):
+        for r in range(Y.shape[0]):
+            if kinds[v] == LOG:
+                Y[r, v] = np.exp(Y[r, v])
+            elif kinds[v] == LOG1P:
+                Y[r, v] = np.expm1(Y[r, v])
+            elif kinds[v] == ASINH:
+                Y[r, v] = np.sinh(Y[r, v])
+
+
+@kernel
+def log_slope(Y: Array, kinds: Array, result: Array) -> None:
+    """Fill ``result`` with log t'(x) at y = t(x)."""
+    for v in range(Y.shape[1]):
+        for r in range(Y.shape[0]):
+            y = Y[r, v]
+            if kinds[v] == LOG or kinds[v] == LOG1P:
+                result[r, v] = -y
+            elif kinds[v] == ASINH:  # t' = 1 / cosh(y)
+                result[r, v] = math.log(2.0) - abs(y) - math.log1p(math.exp(-2.0 * abs(y)))

@@ -1,0 +1,1 @@
+"""Compiled arithmetic: the compiler's decorator, lanes of rows, exponential and logarithm."""

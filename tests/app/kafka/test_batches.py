@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.app.kafka.batches import pack
+from faust_oslrau.topics import Record
+
+
+def _records(offsets):
+    return [Record("features", 3, offset, offset * 10, None, b"") for offset in offsets]
+
+
+@given(st.sets(st.integers(5, 200), min_size=1), st.integers(1, 50))
+def test_batches_hold_all_records_in_order_and_never_more_than_asked(offsets, size):
+    records = _records(sorted(offsets))
+    batches = pack(5, records, size)
+    assert [record for batch in batches for record in batch.records] == records
+    assert all(len(batch.records) <= size for batch in batches)
+
+
+@given(st.sets(st.integers(5, 200), min_size=1), st.integers(1, 50))
+def test_each_batch_begins_where_the_one_before_it_ended(offsets, size):
+    batches = pack(5, _records(sorted(offsets)), size)
+    ends = [5, *(batch.next_offset for batch in batches)]
+    assert [batch.position for batch in batches] == ends[:-1]
+
+
+def test_a_batch_looks_like_its_last_record_to_faust():
+    (batch,) = pack(0, _records([4, 7, 9]), 10)
+    assert (batch.tp, batch.offset, batch.timestamp) == (("features", 3), 9, 90)
+    assert batch.value is batch

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from faust_oslrau.app.kafka.emitter import Emitter
+from faust_oslrau.topics import OutMessage
+
+pytestmark = pytest.mark.real_kafka
+
+_NOW = int(time.time() * 1000)
+
+
+def _messages(values, headers=()):
+    return [OutMessage(i, b"k%d" % i, value, _NOW, headers) for i, value in enumerate(values)]
+
+
+def _send(client, *calls):
+    async def send():
+        emitter = Emitter({"bootstrap_servers": client.servers})
+        await emitter.start()
+        await asyncio.gather(*[emitter.send(*call) for call in calls])
+        await emitter.stop()
+
+    asyncio.run(send())
+
+
+def test_messages_arrive_in_order_with_all_their_parts(client, topic_name):
+    client.create(topic_name, 2)
+    values = [b"x" * (i % 500) for i in range(5000)]  # more than one batch takes
+    _send(client, (topic_name, 1, _messages(values, headers=(("a", b"1"),))))
+    found = client.read(topic_name)
+    assert [record.value for record in found] == values
+    assert {record.partition for record in found} == {1}
+    assert {record.timestamp for record in found} == {_NOW}
+    assert {record.headers for record in found} == {(("a", b"1"),)}
+
+
+def test_a_message_without_key_and_value_arrives(client, topic_name):
+    client.create(topic_name)
+    _send(client, (topic_name, 0, [OutMessage(0, None, None, _NOW, (("a", b"1"),))]))
+    (record,) = client.read(topic_name)
+    assert (record.key, record.value, record.headers) == (None, None, (("a", b"1"),))
+
+
+def test_too_large_messages_lose_their_content_and_no_other_message_suffers(client, topic_name):
+    small, large = f"{topic_name}-small", f"{topic_name}-large"
+    client.create(small, 1, **{"max.message.bytes": "50000"})
+    client.create(large)
+    values = [b"a" * 1000] * 200 + [b"b" * 60_000] + [b"c"] * 10
+    messages = _messages(values, headers=(("own", b"1"), ("oslrau-offset", b"5")))
+    _send(client, (small, 0, messages), *[(large, 0, _messages([b"d"] * 100))] * 5)
+    found = client.read(small)
+    assert [record.value for record in found] == [*values[:200], None, *values[201:]]
+    headers = dict(found[200].headers)
+    assert set(headers) == {"oslrau-offset", "oslrau-left-out-bytes"}
+    assert len(client.read(large)) == 500
+
+
+def test_a_missing_partition_is_waited_for(client, topic_name, caplog):
+    client.create(topic_name, 1)
+
+    async def send():
+        emitter = Emitter({"bootstrap_servers": client.servers})
+        sending = asyncio.create_task(emitter.send(topic_name, 1, _messages([b"x"])))
+        while "has no partition 1" not in caplog.text:
+            await asyncio.sleep(0.02)
+        await asyncio.to_thread(client.add_partitions, topic_name, 2)
+        await sending
+        await emitter.stop()
+
+    asyncio.run(send())
+    assert [(record.partition, record.value) for record in client.read(topic_name)] == [(1, b"x")]

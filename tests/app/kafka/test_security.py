@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import ssl
+
+import faust
+import pytest
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.kafka.security import client_arguments, faust_credentials
+from faust_oslrau.app.settings import SecuritySettings, Settings
+
+SCRAM = SecuritySettings(
+    protocol="SASL_SSL",
+    sasl_mechanism="SCRAM-SHA-512",
+    sasl_username="meter",
+    sasl_password="hunter-2",
+)
+
+
+def test_a_plain_broker_needs_no_credentials():
+    settings = Settings(broker="a:1,b:2")
+    expected = {"bootstrap_servers": ["a:1", "b:2"], "security_protocol": "PLAINTEXT"}
+    assert client_arguments(settings) == expected
+    assert faust_credentials(settings.security) is None
+
+
+def test_tls_checks_the_broker_and_its_name():
+    settings = Settings(security=SecuritySettings(protocol="SSL"))
+    context = client_arguments(settings)["ssl_context"]
+    assert context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
+    assert isinstance(faust_credentials(settings.security), faust.SSLCredentials)
+
+
+def test_sasl_passes_mechanism_and_credentials():
+    arguments = client_arguments(Settings(security=SCRAM))
+    assert arguments["sasl_mechanism"] == "SCRAM-SHA-512"
+    assert arguments["sasl_plain_username"] == "meter"
+    assert arguments["sasl_plain_password"] == "hunter-2"
+
+
+@pytest.mark.parametrize(
+    "security",
+    [
+        SCRAM,
+        SecuritySettings(protocol="SSL"),
+        SecuritySettings(protocol="SASL_PLAINTEXT", sasl_username="u", sasl_password="p"),
+    ],
+)
+def test_faust_reaches_the_broker_with_the_same_arguments(security):
+    from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
+
+    through_faust = dict(credentials_to_aiokafka_auth(faust_credentials(security)))
+    direct = client_arguments(Settings(security=security))
+    del direct["bootstrap_servers"]
+    for arguments in (through_faust, direct):
+        arguments["ssl_context"] = arguments.get("ssl_context") is not None
+    assert through_faust == direct
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+@pytest.mark.parametrize("name", ["ca_file", "cert_file"])
+def test_a_file_that_is_no_certificate_is_named(tmp_path, name, content):
+    path = tmp_path / "file.pem"
+    if content is not None:
+        path.write_text(content)
+    settings = Settings(security=SecuritySettings(protocol="SSL", **{name: str(path)}))
+    with pytest.raises(SettingsError, match=rf"security\.{name}: .*file\.pem"):
+        client_arguments(settings)

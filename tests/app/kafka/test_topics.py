@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.topics import set_up_topics
+
+pytestmark = pytest.mark.real_kafka
+
+
+def _set_up(*settings):
+    async def set_up():
+        await asyncio.gather(*[set_up_topics(one, client_arguments(one)) for one in settings])
+
+    asyncio.run(set_up())
+
+
+def _describe(settings, name):
+    """Return the number of partitions and the settings of a topic."""
+
+    async def describe():
+        admin = AIOKafkaAdminClient(**client_arguments(settings))
+        await admin.start()
+        (topic,) = await admin.describe_topics([name])
+        (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+        await admin.close()
+        return len(topic["partitions"]), {entry[0]: entry[1] for entry in answer.resources[0][4]}
+
+    return asyncio.run(describe())
+
+
+def test_missing_topics_are_created_with_the_partitions_of_the_source(client, settings, topic_name):
+    client.create(topic_name, 3)
+    _set_up(settings)
+    for name in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
+        assert _describe(settings, name)[0] == 3
+    sizes = _describe(settings, settings.dead_letter_topic)[1]
+    assert sizes["max.message.bytes"] == str(settings.max_output_bytes)
+
+
+def test_scores_are_kept_as_long_as_their_source(client, settings, topic_name):
+    client.create(topic_name, **{"retention.ms": "-1"})
+    _set_up(settings)
+    assert _describe(settings, settings.scores_topic)[1]["retention.ms"] == "-1"
+
+
+def test_workers_that_start_at_the_same_time_do_not_disturb_each_other(
+    client, settings, topic_name
+):
+    client.create(topic_name, 2)
+    _set_up(*[settings] * 4)
+    assert _describe(settings, settings.scores_topic)[0] == 2
+
+
+def test_larger_topics_fit_and_smaller_ones_get_the_partitions_they_lack(
+    client, settings, topic_name
+):
+    client.create(topic_name, 3)
+    client.create(settings.scores_topic, 5)
+    client.create(settings.anomalies_topic, 2)
+    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    _set_up(*[settings] * 3)  # several workers at the same time
+    assert _describe(settings, settings.scores_topic)[0] == 5
+    assert _describe(settings, settings.anomalies_topic)[0] == 3
+    assert _describe(settings, settings.snapshots_topic)[0] == 3
+
+
+def test_a_topic_for_smaller_messages_is_warned_about(client, settings, topic_name, caplog):
+    client.create(topic_name)
+    client.create(settings.dead_letter_topic, **{"max.message.bytes": "1000"})
+    _set_up(settings)
+    assert f"topic {settings.dead_letter_topic} takes messages of 1000 bytes" in caplog.text

@@ -1,0 +1,105 @@
+"""What is kept of the last minutes: little, whatever comes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import orjson
+import pytest
+
+from faust_oslrau.app.metrics import history
+from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, merged
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds since 1970 that the test lets pass."""
+    times = [5000.0]
+    monkeypatch.setattr(history.time, "time", lambda: times[0])
+    return times
+
+
+def _processed(values, settings=Settings()):  # noqa: B008  it is frozen
+    pipeline = PartitionPipeline("features", 0, settings)
+    records = [Record("features", 0, i, None, b"k", value) for i, value in enumerate(values)]
+    return pipeline.process(records)
+
+
+def _numbers(number):
+    rng = np.random.default_rng(0)
+    return [orjson.dumps({"a": a, "b": b}) for a, b in rng.normal(size=(number, 2)).tolist()]
+
+
+def test_a_second_counts_all_and_samples_some(clock):
+    block = _processed([*_numbers(3000), b"broken"])
+    part = History()
+    part.note_emitted(block)
+    part.note_emitted(block)
+    (second,) = merged([part], 5000, 5001)
+    assert (second.scored, second.rejected) == (6000, 2)
+    assert second.anomalies == 2 * len(block.anomalies)
+    assert second.lowest == np.nanmin(block.log_likelihood)
+    assert second.sampled <= 128
+    known = block.log_likelihood[~np.isnan(block.log_likelihood)]
+    middle = second.quantiles(0.5)[0]
+    assert np.quantile(known, 0.3) < middle < np.quantile(known, 0.7)
+
+
+def test_partitions_are_added_up_second_by_second(clock):
+    parts = [History(), History()]
+    block = _processed(_numbers(100))
+    parts[0].note_emitted(block)
+    clock[0] = 5002.5
+    for part in parts:
+        part.note_emitted(block)
+    parts[1].note_replayed(7)
+    seconds = merged(parts, 5000, 5003)
+    assert [second.scored for second in seconds] == [100, 0, 200]
+    assert [second.replayed for second in seconds] == [0, 0, 7]
+    assert seconds[1].quantiles(0.05, 0.5) == [None, None] and math.isnan(seconds[1].lowest)
+
+
+def test_memory_is_bounded(clock):
+    part = History()
+    block = _processed(_numbers(2000), Settings(alarm_rate=0.9))
+    assert len(block.anomalies) > ANOMALIES
+    for _ in range(2 * SECONDS):
+        part.note_emitted(block)
+        part.note_lag(1)
+        clock[0] += 1
+    assert len(part.anomalies) == ANOMALIES
+    assert [found.message for found in part.anomalies] == block.anomalies[-ANOMALIES:]
+    assert len(list(part.since(0))) == SECONDS
+
+
+def test_the_lag_of_a_moment_is_the_last_one_known(clock):
+    part = History()
+    part.note_lag(10)
+    clock[0] += 3
+    part.note_lag(20)
+    lags = part.lag_at(np.arange(4999, 5005))
+    assert np.isnan(lags[0]) and lags[1:].tolist() == [10, 10, 10, 20, 20]
+
+
+def test_a_large_record_is_not_kept(clock):
+    usual = _numbers(1000)
+    odd = orjson.dumps({"a": 1e6, "b": 1e6, "note": "x" * 100_000})
+    block = _processed([*usual, odd])
+    part = History()
+    part.note_emitted(block)
+    kept = orjson.loads(part.anomalies[-1].message.value)
+    assert kept["offset"] == 1000 and "record" not in kept
+    assert kept["contributions"]
+
+
+def test_blocks_without_scores_are_counted(clock):
+    part = History()
+    block = _processed([b"broken"] * 5)
+    assert block.reasons == Counter(not_json=5)
+    part.note_emitted(block)
+    assert [second.rejected for second in merged([part], 5000, 5001)] == [5]

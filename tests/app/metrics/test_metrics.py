@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+
+from faust_oslrau.app.metrics import Metrics, NetworkSize
+from faust_oslrau.app.metrics.broker_contact import BrokerContact
+from faust_oslrau.app.metrics.distribution import Distribution
+from faust_oslrau.app.metrics.partition import BlamedFields
+from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
+from faust_oslrau.app.settings import LearnerSettings, Settings
+from faust_oslrau.topics import OutMessage, Record
+
+_LABELS = {"topic": "features", "partition": "1"}
+
+
+def _block(scored=0, rejected=0, anomalous=0, log_likelihood=(), **changed):
+    message = OutMessage(0, None, b"", None)
+    values = {
+        "scores": [message] * scored,
+        "anomalies": [message] * anomalous,
+        "dead_letters": [message] * rejected,
+        "reasons": Counter(not_json=rejected),
+        "timestamps": np.empty(0),
+        "log_likelihood": np.array(log_likelihood, dtype=np.float64),
+        "p_value": np.empty(0),
+        "blamed": Counter(),
+        "learned": scored,
+        "skipped": Counter(),
+        "seconds": {"decode": 0.1, "score": 0.2, "learn": 0.3, "emit": 0.4},
+    }
+    return ProcessedBlock(**{**values, **changed})
+
+
+@pytest.fixture
+def registry():
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def metrics(registry):
+    return Metrics(registry)
+
+
+@pytest.fixture
+def partition(metrics):
+    return metrics.of_partition("features", 1)
+
+
+@pytest.fixture
+def value(registry):
+    return lambda name, **labels: registry.get_sample_value(f"oslrau_{name}", _LABELS | labels)
+
+
+def test_rows_are_counted_by_outcome(partition, value):
+    partition.count_emitted(_block(scored=7, rejected=2, anomalous=1), np.full(7, 0.01))
+    partition.count_replayed(_block(scored=4, rejected=1))
+    assert value("records_total", outcome="scored") == 7
+    assert value("records_total", outcome="rejected") == 2
+    assert value("records_total", outcome="replayed") == 5
+    assert value("dead_letters_total", reason="not_json") == 2
+    assert value("anomalies_total") == 1
+    assert value("learned_records_total") == 11
+    assert value("end_to_end_seconds_count") == 7
+    assert value("stage_seconds_sum", stage="learn") == pytest.approx(0.6)
+
+
+def test_known_labels_are_there_before_the_first_event(partition, value):
+    assert value("records_total", outcome="rejected") == 0
+    assert value("dead_letters_total", reason="not_json") == 0
+    assert value("learning_skipped_total", reason="far") == 0
+    assert value("snapshot_failures_total", kind="damaged") == 0
+
+
+def test_the_mean_log_likelihood_is_that_of_recent_records(partition, value):
+    partition.count_emitted(_block(log_likelihood=[np.nan]), np.empty(0))
+    assert value("log_likelihood_mean") is None
+    partition.count_emitted(_block(log_likelihood=[-4.0, np.nan, -2.0]), np.empty(0))
+    assert value("log_likelihood_mean") == -3
+    partition.count_emitted(_block(log_likelihood=[10.0] * 10_000), np.empty(0))
+    assert value("log_likelihood_mean") == 10
+
+
+@pytest.mark.parametrize("centre", [-40_000.0, 0.001, 300.0])
+def test_quantiles_are_exact_wherever_the_stream_lies(partition, value, centre):
+    recent = centre + np.random.default_rng(0).permutation(np.linspace(-1, 1, 2001))
+    for start in range(0, 2001, 300):  # comes in pieces
+        partition.count_emitted(_block(log_likelihood=recent[start : start + 300]), np.empty(0))
+    assert value("log_likelihood_quantile", quantile="0.5") == pytest.approx(centre, abs=1e-6)
+    low = value("log_likelihood_quantile", quantile="0.05")
+    assert low == pytest.approx(centre - 0.9, abs=1e-6)
+
+
+def test_quantiles_forget_what_is_long_ago(partition, value):
+    for level in (-5.0, 7.0):
+        partition.count_emitted(_block(log_likelihood=np.full(3000, level)), np.empty(0))
+    assert value("log_likelihood_quantile", quantile="0.01") == 7
+
+
+def test_structure_changes_are_counted_once(partition, value):
+    size = {"nodes": {"leaf": 2}, "edges": 2, "parameters": 4, "depth": 2}
+    for mixtures in (3, 3, 5):
+        partition.set_network(NetworkSize(**size, structure_changes={"mixture": mixtures}))
+    assert value("structure_changes_total", kind="mixture") == 5
+    assert value("network_nodes", kind="leaf") == 2
+
+
+def test_changes_of_a_restored_structure_are_not_counted_again(partition, value):
+    size = {"nodes": {"leaf": 2}, "edges": 2, "parameters": 4, "depth": 2}
+    partition.begin_network(NetworkSize(**size, structure_changes={"mixture": 500}))
+    assert value("network_depth") == 2
+    partition.set_network(NetworkSize(**size, structure_changes={"mixture": 502}))
+    assert value("structure_changes_total", kind="mixture") == 2
+
+
+def test_a_partition_that_moved_away_leaves_no_series_whatever_comes_late(
+    partition, metrics, registry
+):
+    partition.count_emitted(_block(scored=1, rejected=1, log_likelihood=[1.0]), np.ones(1))
+    partition.observe_stage("restore", 1.0)
+    other = metrics.of_partition("features", 2)
+    assert b'partition="1"' in generate_latest(registry)
+    metrics.retain([("features", 2)])
+    partition.set_snapshot(5, 100)
+    page = generate_latest(registry)
+    assert b'partition="1"' not in page
+    assert b'partition="2"' in page
+    assert metrics.of_partition("features", 2) is other
+
+
+def test_a_partition_that_comes_back_begins_at_nothing(partition, metrics, value):
+    partition.count_missing(3)
+    metrics.remove("features", 1)
+    metrics.of_partition("features", 1)
+    assert value("missing_offsets_total") == 0
+
+
+def test_the_settings_that_alerts_are_relative_to_are_shown(registry):
+    unbounded = LearnerSettings(max_nodes=None)
+    Metrics(registry, Settings(alarm_rate=0.02, snapshot_interval=7, learner=unbounded))
+    assert registry.get_sample_value("oslrau_alarm_rate") == 0.02
+    assert registry.get_sample_value("oslrau_snapshot_interval_seconds") == 7
+    assert registry.get_sample_value("oslrau_max_nodes") == math.inf
+
+
+def test_a_broker_that_was_never_asked_is_not_silent(registry):
+    contact = BrokerContact()
+    Metrics(registry, contact=contact)
+    assert math.isnan(registry.get_sample_value("oslrau_broker_silent_seconds"))
+    contact.note()
+    assert registry.get_sample_value("oslrau_broker_silent_seconds") >= 0
+
+
+def test_the_field_to_blame_is_counted_by_topic(metrics, registry):
+    for number in (0, 1):
+        block = _block(blamed=Counter(pressure=2, flow=1))
+        metrics.of_partition("features", number).count_emitted(block, np.empty(0))
+    labels = {"topic": "features", "field": "pressure"}
+    assert registry.get_sample_value("oslrau_blamed_fields_total", labels) == 4
+
+
+def test_fields_without_number_do_not_become_series_without_number():
+    blamed = BlamedFields()
+    for number in range(1000):
+        blamed.count("features", {f"field-{number}": 1})
+    assert len(blamed.counts) == 101
+    assert blamed.counts["features", BlamedFields.REST] == 900
+    assert blamed.counts.total() == 1000
+
+
+def _records(rows):
+    text = b'{"a": %f, "b": %f}'
+    return [Record("features", 1, i, 0, None, text % tuple(row)) for i, row in enumerate(rows)]
+
+
+def _correlated(number):
+    a = np.random.default_rng(0).normal(size=number)
+    return np.column_stack([a, a])
+
+
+def test_a_record_far_away_is_blamed_on_its_field_and_skipped():
+    rows = _correlated(1500)
+    rows[900, 1] = 1e6
+    block = PartitionPipeline("features", 1, Settings()).process(_records(rows))
+    assert block.blamed["b"] >= 1
+    assert block.skipped["far"] >= 1
+
+
+def test_a_drift_is_counted_and_told_from_its_approach(partition, value):
+    event = OutMessage(5, None, b"", None)
+    partition.count_emitted(_block(drift=0.7), np.empty(0))
+    assert (value("drift_statistic"), value("drift_events_total")) == (0.7, 0)
+    partition.count_emitted(_block(drift=0.0, events=[event]), np.empty(0))
+    assert (value("drift_statistic"), value("drift_events_total")) == (0, 1)
+    partition.count_replayed(_block(events=[event]))
+    assert value("drift_events_total") == 1
+
+
+def test_what_a_frozen_model_scores_is_skipped(partition, value):
+    pipeline = PartitionPipeline("features", 1, Settings(learning=False))
+    partition.count_emitted(pipeline.process(_records(_correlated(1000))), np.empty(0))
+    assert value("learning_skipped_total", reason="frozen") == 1000
+    assert value("learned_records_total") == 0
+
+
+def test_a_distribution_counts_as_prometheus_own_histogram_does():
+    bounds, values = (0.5, 1.0, 2.0), np.array([0.1, 0.5, np.nan, 0.7, 1.0, 5.0, 2.0])
+    at_once, one_by_one = Distribution(bounds), Distribution(bounds)
+    at_once.observe(values)
+    registry = CollectorRegistry()
+    expected = Histogram("h", "Help.", buckets=bounds, registry=registry)
+    for known in values[~np.isnan(values)]:
+        one_by_one.observe_one(known)
+        expected.observe(known)
+    buckets, total = at_once.cumulated()
+    assert one_by_one.cumulated() == (buckets, total)
+    for bound, count in buckets:
+        assert registry.get_sample_value("h_bucket", {"le": bound}) == count
+    assert registry.get_sample_value("h_sum") == total

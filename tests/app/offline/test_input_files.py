@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+import math
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.app.offline.input_files import InputFileError, NpzInput, open_input
+from faust_oslrau.topics import FeatureDecoder, Reason
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def write(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def documents(source):
+    return [json.loads(message.value) for message in source]
+
+
+def test_csv_cells_become_numbers_nulls_or_strings(tmp_path):
+    path = write(tmp_path, "a.csv", "a,b,c,d\n1,-2.5e3, ,pump\n+7,.5,007,nan\n")
+    assert documents(open_input(path)) == [
+        {"a": 1, "b": -2500.0, "c": None, "d": "pump"},
+        {"a": 7.0, "b": 0.5, "c": 7.0, "d": "nan"},
+    ]
+
+
+def test_csv_numbers_keep_every_digit(tmp_path):
+    path = write(tmp_path, "a.csv", "a,b\n0.1000000000000000055,123456789012345678901234567890\n")
+    (message,) = open_input(path)
+    assert message.value == b'{"a":0.1000000000000000055,"b":123456789012345678901234567890}'
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "+1e400", "1_0", "inf", "0x10", "1,5"])
+def test_csv_text_that_is_no_double_is_rejected_later_not_changed(tmp_path, text):
+    path = write(tmp_path, "a.csv", f'a\n"{text}"\n')
+    (message,) = open_input(path)
+    rejected = FeatureDecoder(("a",), 1000).decode([message.value]).rejected
+    expected = Reason.NOT_FINITE if "400" in text else Reason.NOT_A_NUMBER
+    assert [rejection.reason for _, rejection in rejected] == [expected]
+
+
+def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
+    path = write(tmp_path, "a.csv", '\ufeff"x ""1""",note\r\n\r\n1,"two\nlines"\r\n')
+    assert documents(open_input(path)) == [{'x "1"': 1, "note": "two\nlines"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "line 1: expected a header"),
+        ("1,2\n3,4\n", "line 1: expected a header"),
+        ("a,\n3,4\n", "line 1: expected a header"),
+        ("a,a\n3,4\n", "line 1: expected distinct names"),
+        ("a,b\n3,4\n5\n", "line 3: expected 2 cells as in the header, got 1"),
+        (b"a,b\n3,\xff\n", "line 2: expected UTF-8"),
+        ("a\n" + "x" * 200_000, "line 2: field larger than field limit"),
+    ],
+)
+def test_a_broken_csv_names_the_line(tmp_path, content, message):
+    with pytest.raises(InputFileError, match=message):
+        list(open_input(write(tmp_path, "a.csv", content)))
+
+
+def test_ndjson_lines_go_byte_for_byte(tmp_path):
+    lines = [b'{"a": 1.50}', b"", b"\xff\x00", b'{"a":2}\r']
+    path = write(tmp_path, "a.ndjson", b"\n".join(lines))
+    assert [message.value for message in open_input(path)] == lines
+    ended = write(tmp_path, "b.jsonl", b"\n".join(lines) + b"\n")
+    assert [message.value for message in open_input(ended)] == lines
+
+
+def test_a_key_is_the_content_of_its_column(tmp_path):
+    csv = write(tmp_path, "a.csv", "id,x\npump-1,1\n,2\n")
+    assert [message.key for message in open_input(csv, "id")] == [b"pump-1", None]
+    lines = '{"id":"pump-1"}\n{"id":7}\n{"x":1}\n{\n[1]\n'
+    ndjson = write(tmp_path, "a.ndjson", lines)
+    keys = [message.key for message in open_input(ndjson, "id")]
+    assert keys == [b"pump-1", b"7", None, None, None]
+    assert [message.key for message in open_input(csv)] == [None, None]
+
+
+def test_a_missing_key_column_is_named(tmp_path):
+    with pytest.raises(InputFileError, match="no column 'id', expected one of x"):
+        list(open_input(write(tmp_path, "a.csv", "x\n1\n"), "id"))
+
+
+def test_parquet_rows_keep_their_types(tmp_path):
+    table = pyarrow.table(
+        {
+            "a": [1, None],
+            "b": pyarrow.array([0.1, math.inf], pyarrow.float32()),
+            "c": ["pump", None],
+            "d": [{"e": [-math.inf]}, None],
+            "f": [Decimal("1.5"), None],
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    first, second = open_input(tmp_path / "a.parquet", "c")
+    assert (first.key, second.key) == (b"pump", None)
+    assert json.loads(first.value) == {
+        "a": 1,
+        "b": float(np.float32(0.1)),
+        "c": "pump",
+        "d": {"e": [-math.inf]},
+        "f": "1.5",
+    }
+    rejected = FeatureDecoder(("b",), 1000).decode([second.value]).rejected
+    assert rejected[0][1].reason is Reason.NOT_FINITE
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    path = write(tmp_path, "a.parquet", b"")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(InputFileError, match=r"pip install 'faust-oslrau\[parquet\]'"):
+        open_input(path)
+
+
+def test_npz_rows_are_named_by_column(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.array([[1.0, np.nan]]), other=np.eye(2), fold=[1])
+    assert documents(open_input(tmp_path / "a.npz")) == [{"x0": 1.0, "x1": None}]
+    np.savez(tmp_path / "b.npz", only=np.float32([[0.1]]), fold=[1])
+    assert documents(open_input(tmp_path / "b.npz")) == [{"x0": float(np.float32(0.1))}]
+
+
+def test_npz_without_a_clear_matrix_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.eye(2), b=np.eye(2))
+    with pytest.raises(InputFileError, match=r"expected a matrix of floats named x.*\['a', 'b'\]"):
+        open_input(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.npz"])
+def test_a_file_of_another_kind_is_refused(tmp_path, name):
+    with pytest.raises(InputFileError, match=name):
+        open_input(write(tmp_path, name, b"something else"))
+
+
+def test_a_missing_file_and_an_unknown_ending_are_refused(tmp_path):
+    with pytest.raises(InputFileError, match="expected a file"):
+        open_input(tmp_path / "none.csv")
+    with pytest.raises(InputFileError, match=r"expected a name that ends in \.csv"):
+        open_input(write(tmp_path, "a.xls", b""))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet", "a.npz"])
+def test_the_share_read_grows_to_all_and_a_source_can_be_read_again(tmp_path, name):
+    if name == "a.parquet":
+        pyarrow.parquet.write_table(pyarrow.table({"x": [1.0] * 10}), tmp_path / name)
+    elif name == "a.npz":
+        np.savez(tmp_path / name, x=np.ones((10, 1)))
+    else:
+        write(tmp_path, name, "x\n" + "1\n" * 10)
+    source = open_input(tmp_path / name)
+    messages = iter(source)
+    next(messages)
+    assert 0 < source.share_read < 1
+    rest = list(messages)
+    assert source.share_read == 1
+    assert list(source)[1:] == rest
+
+
+@given(st.lists(FINITE, min_size=1, max_size=5))
+def test_numbers_keep_every_bit_from_file_to_matrix(tmp_path_factory, numbers):
+    folder = tmp_path_factory.mktemp("bits")
+    np.savez(folder / "a.npz", x=np.array([numbers]))
+    names = [f"x{i}" for i in range(len(numbers))]
+    write(folder, "a.csv", ",".join(names) + "\n" + ",".join(map(repr, numbers)) + "\n")
+    table = pyarrow.table({n: [v] for n, v in zip(names, numbers, strict=True)})
+    pyarrow.parquet.write_table(table, folder / "a.parquet")
+    for name in ("a.npz", "a.csv", "a.parquet"):
+        values = [message.value for message in open_input(folder / name)]
+        rows = FeatureDecoder(names, 10_000).decode(values).rows
+        assert rows.tobytes() == np.array([numbers]).tobytes()
+
+
+def test_a_data_set_keeps_every_bit(dataset, tmp_path):
+    x = dataset("ca")[:500]
+    np.savez(tmp_path / "ca.npz", x=x)
+    values = [message.value for message in NpzInput(tmp_path / "ca.npz", None)]
+    names = [f"x{i}" for i in range(x.shape[1])]
+    assert FeatureDecoder(names, 10_000).decode(values).rows.tobytes() == x.tobytes()

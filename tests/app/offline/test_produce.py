@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+
+import numpy as np
+import pytest
+from aiokafka import AIOKafkaConsumer
+from click.testing import CliRunner
+
+from faust_oslrau.app.brokers.ports import free_ports
+from faust_oslrau.app.cli import main
+from faust_oslrau.app.offline.placement import partition_of
+
+
+@pytest.fixture
+def topic(broker, topic_name):
+    broker.create_topic(topic_name, 3)
+    return topic_name
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["produce", *map(str, arguments)])
+
+
+def read(servers, topic, count):
+    async def consume():
+        consumer = AIOKafkaConsumer(
+            topic, bootstrap_servers=servers, auto_offset_reset="earliest", enable_auto_commit=False
+        )
+        await consumer.start()
+        try:
+            records = [await asyncio.wait_for(consumer.getone(), 20) for _ in range(count)]
+            ends = await consumer.end_offsets(consumer.assignment())
+        finally:
+            await consumer.stop()
+        assert sum(ends.values()) == count
+        return records
+
+    return asyncio.run(consume())
+
+
+def write_ndjson(tmp_path, lines):
+    path = tmp_path / "rows.ndjson"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def test_row_i_goes_to_partition_i_modulo_the_number_of_partitions(broker, topic, tmp_path):
+    lines = [b'{"x": %d}' % i for i in range(9000)]
+    path = write_ndjson(tmp_path, lines)
+    result = run(path, "--topic", topic, "--broker", broker.bootstrap_servers, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary.pop("seconds") > 0
+    assert summary == {
+        "topic": topic,
+        "partitions": 3,
+        "records": 9000,
+        "bytes": sum(map(len, lines)),
+    }
+    for record in read(broker.bootstrap_servers, topic, 9000):
+        assert record.value == lines[3 * record.offset + record.partition]
+        assert record.key is None
+
+
+def test_rows_with_a_key_go_where_their_key_belongs(broker, topic, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("id,x\n" + "".join(f"pump-{i % 7},{i}\n" for i in range(50)) + ",50\n")
+    result = run(path, "--topic", topic, "--key", "id", "--broker", broker.bootstrap_servers)
+    assert result.exit_code == 0, result.output
+    records = read(broker.bootstrap_servers, topic, 51)
+    for record in records:
+        row = json.loads(record.value)["x"]
+        assert record.partition == partition_of(record.key, row, 3)
+    ordered = sorted(records, key=lambda record: (record.partition, record.offset))
+    for _, of_partition in itertools.groupby(ordered, key=lambda record: record.partition):
+        rows = [json.loads(record.value)["x"] for record in of_partition]
+        assert rows == sorted(rows)
+
+
+def test_the_rate_is_not_exceeded(broker, topic, tmp_path):
+    path = write_ndjson(tmp_path, [b"{}"] * 60)
+    arguments = (path, "--topic", topic, "--broker", broker.bootstrap_servers)
+    result = run(*arguments, "--rate", 100, "--json")
+    # The last chunk of five leaves when the others have taken their time.
+    assert json.loads(result.stdout)["seconds"] >= 0.55
+
+
+def test_without_a_terminal_the_summary_is_one_plain_line(broker, topic, tmp_path):
+    path = write_ndjson(tmp_path, [b"{}"])
+    result = run(path, "--topic", topic, "--broker", broker.bootstrap_servers)
+    assert result.stdout.startswith(f"1 records (2 bytes) sent to {topic}, 3 partitions, in ")
+    assert result.stderr == ""
+
+
+def test_large_and_small_messages_pass_together(broker, topic, tmp_path):
+    lines = [b'{"x": 1, "y": "' + b"z" * size + b'"}' for size in (1_000_000, 5, 950_000, 7)]
+    path = write_ndjson(tmp_path, lines)
+    result = run(path, "--topic", topic, "--broker", broker.bootstrap_servers)
+    assert result.exit_code == 0, result.output
+    assert {record.value for record in read(broker.bootstrap_servers, topic, 4)} == set(lines)
+
+
+def test_a_missing_topic_is_not_created(broker, tmp_path):
+    path = write_ndjson(tmp_path, [b"{}"])
+    for _ in range(2):
+        result = run(path, "--topic", "nobody-made-me", "--broker", broker.bootstrap_servers)
+        assert result.exit_code == 4
+        assert "topic nobody-made-me: expected to exist" in result.stderr
+
+
+def test_a_broker_that_creates_no_topics_says_so(broker, topic_name, tmp_path):
+    path = write_ndjson(tmp_path, [b"{}"])
+    create = ("--create-topic", "--partitions", 2)
+    result = run(path, "--topic", topic_name, "--broker", broker.bootstrap_servers, *create)
+    assert result.exit_code == 4
+    assert "this broker creates no topics" in result.stderr
+
+
+def test_wrong_use_has_its_own_exit_codes(tmp_path):
+    path = write_ndjson(tmp_path, [b"{}"])
+    nowhere = f"127.0.0.1:{free_ports(1)[0]}"
+    assert run(path, "--broker", nowhere).exit_code == 3
+    assert run(path, "--broker", "nowhere").exit_code == 2
+    assert run(path, "--create-topic").exit_code == 2
+    assert run(tmp_path / "none.csv", "--broker", nowhere).exit_code == 1
+
+
+def test_a_broken_file_ends_with_its_line(broker, topic, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    result = run(path, "--topic", topic, "--broker", broker.bootstrap_servers)
+    assert result.exit_code == 1
+    assert "line 3: expected 2 cells" in result.stderr
+
+
+@pytest.mark.real_kafka
+def test_a_topic_is_created_on_request(kafka, topic_name, tmp_path):
+    np.savez(tmp_path / "rows.npz", x=np.arange(10.0).reshape(5, 2))
+    create = ("--create-topic", "--partitions", 2)
+    arguments = (tmp_path / "rows.npz", "--topic", topic_name, "--broker", kafka.bootstrap_servers)
+    result = run(*arguments, *create)
+    assert result.exit_code == 0, result.output
+    records = read(kafka.bootstrap_servers, topic_name, 5)
+    rows = {2 * r.offset + r.partition: json.loads(r.value) for r in records}
+    assert rows == {i: {"x0": 2.0 * i, "x1": 2.0 * i + 1} for i in range(5)}
+    again = run(*arguments, *create)
+    assert again.exit_code == 4 and "already exists" in again.stderr
+
+
+@pytest.mark.real_kafka
+def test_a_row_larger_than_the_topic_takes_is_named(kafka, topic_name, tmp_path):
+    path = write_ndjson(tmp_path, [b"{}", b"x" * 2_000_000])
+    arguments = (path, "--topic", topic_name, "--broker", kafka.bootstrap_servers)
+    result = run(*arguments, "--create-topic", "--partitions", 2)
+    assert result.exit_code == 4
+    assert "row 1 of 2000000 bytes is larger than it takes" in result.stderr
+
+
+@pytest.mark.real_kafka
+def test_a_missing_topic_is_not_created_by_a_broker_that_would(kafka, topic_name, tmp_path):
+    path = write_ndjson(tmp_path, [b"{}"])
+    for _ in range(2):
+        result = run(path, "--topic", topic_name, "--broker", kafka.bootstrap_servers)
+        assert result.exit_code == 4 and "expected to exist" in result.stderr

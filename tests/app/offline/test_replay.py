@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+
+import numpy as np
+import orjson
+import pyarrow.parquet
+import pytest
+from aiokafka import AIOKafkaProducer
+from click.testing import CliRunner
+
+from faust_oslrau.app.brokers import EmbeddedBroker
+from faust_oslrau.app.brokers.ports import free_ports
+from faust_oslrau.app.cli import main
+from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+ROWS = 1500
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(ROWS, 2)) @ np.array([[1, 0.9], [0, 0.5]])
+    rows[::250] += 30
+    lines = [orjson.dumps({"b": b, "a": a}) for a, b in rows.tolist()]
+    lines[7], lines[400] = b"\xff", b'{"a": "x"}'
+    path = tmp_path_factory.mktemp("replay") / "rows.ndjson"
+    path.write_bytes(b"\n".join(lines))
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["replay", *map(str, arguments)])
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines()
+
+
+def expected_scores(file, partitions):
+    """Scores of the file from pipelines that see one record at a time."""
+    pipelines = [PartitionPipeline("features", p, Settings()) for p in range(partitions)]
+    scores = []
+    for row, (key, value) in enumerate(open_input(file)):
+        place = ("features", row % partitions, row // partitions)
+        block = pipelines[row % partitions].process([Record(*place, None, key, value)])
+        scores += [message.value for message in block.scores]
+    return scores
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_file_is_scored_as_its_records_one_by_one(file, tmp_path, partitions):
+    out = tmp_path / "scores.ndjson"
+    result = run(file, "--partitions", partitions, "--out", out, "--json")
+    assert result.exit_code == 0, result.output
+    expected = expected_scores(file, partitions)
+    assert sorted(lines_of(out)) == sorted(expected)
+    summary = json.loads(result.stdout)
+    assert summary.pop("seconds") > 0
+    anomalies = sum(json.loads(score)["is_anomaly"] for score in expected)
+    assert summary == {
+        "records": ROWS,
+        "scored": ROWS - 2,
+        "anomalies": anomalies,
+        "rejected": {"not_utf8": 1, "not_a_number": 1},
+    }
+
+
+def test_rows_are_named_by_partition_and_offset(file, tmp_path):
+    out = tmp_path / "scores.ndjson"
+    run(file, "--partitions", 4, "--out", out, "--topic", "sensors")
+    scores = list(map(json.loads, lines_of(out)))
+    rows = [4 * score["offset"] + score["partition"] for score in scores]
+    assert sorted(rows) == [row for row in range(ROWS) if row not in (7, 400)]
+    assert {score["topic"] for score in scores} == {"sensors"}
+    assert {score["timestamp"] for score in scores} == {None}
+    offsets = defaultdict(list)
+    for score in scores:
+        offsets[score["partition"]].append(score["offset"])
+    assert all(found == sorted(found) for found in offsets.values())
+
+
+def test_rejected_rows_are_written_with_their_reasons(file, tmp_path):
+    letters = tmp_path / "letters.ndjson"
+    run(file, "--out", tmp_path / "scores.ndjson", "--dead-letters", letters)
+    first, second = map(json.loads, lines_of(letters))
+    assert (first["value"], first["key"]) == ({"base64": "/w=="}, None)
+    headers = dict(second["headers"])
+    assert second["value"] == '{"a": "x"}'
+    assert headers["oslrau-reason"] == "not_a_number"
+    assert headers["oslrau-offset"] == "400"
+
+
+def test_parquet_holds_what_ndjson_holds(file, tmp_path, monkeypatch):
+    monkeypatch.setenv("OSLRAU_ALARM_RATE", "0.05")
+    run(file, "--out", tmp_path / "scores.ndjson")
+    result = run(file, "--out", tmp_path / "scores.parquet")
+    assert result.exit_code == 0, result.output
+    table = pyarrow.parquet.read_table(tmp_path / "scores.parquet").to_pylist()
+    for row in table:
+        if row["contributions"] is None:
+            del row["contributions"]
+    assert table == list(map(json.loads, lines_of(tmp_path / "scores.ndjson")))
+    assert any("contributions" in row for row in table)
+
+
+def test_settings_and_chosen_fields_decide_the_scores(file, tmp_path):
+    chosen = tmp_path / "settings.toml"
+    chosen.write_text("batch_size = 64\n")
+    outs = [tmp_path / name for name in ("default", "settings", "fields")]
+    run(file, "--out", outs[0])
+    run(file, "--out", outs[1], "--settings", chosen)
+    run(file, "--out", outs[2], "--features", "b")
+    assert len({out.read_bytes() for out in outs}) == 3
+
+
+def test_wrong_use_has_its_own_exit_codes(file, tmp_path):
+    out = tmp_path / "scores.ndjson"
+    assert run(file, "--out", out, "--from", 3).exit_code == 2
+    assert run(file, "--out", out, "--to", 3).exit_code == 2
+    assert run("--out", out, "--to", "never").exit_code == 2
+    assert run(file).exit_code == 2
+    assert run(file, "--out", out, "--features", "a,a").exit_code == 2
+    assert run(file, "--out", tmp_path / "none" / "scores").exit_code == 1
+    assert run("--out", out, "--broker", f"127.0.0.1:{free_ports(1)[0]}").exit_code == 3
+
+
+def produce(servers, topic, values, partitions):
+    async def send():
+        producer = AIOKafkaProducer(bootstrap_servers=servers)
+        await producer.start()
+        try:
+            for row, value in enumerate(values):
+                await producer.send(
+                    topic, value, partition=row % partitions, timestamp_ms=1_700_000_000_000 + row
+                )
+            await producer.flush()
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())
+
+
+def expected_of_topic(values, topic, partitions, start=0, end=None):
+    """Scores of the offsets from start to end by partition, with the times of `produce`."""
+    scores = {}
+    for partition in range(partitions):
+        records = [
+            Record(topic, partition, offset, 1_700_000_000_000 + row, None, values[row])
+            for offset, row in enumerate(range(partition, len(values), partitions))
+        ]
+        block = PartitionPipeline(topic, partition, Settings()).process(records[start:end])
+        scores[partition] = [message.value for message in block.scores]
+    return scores
+
+
+def scores_by_partition(out):
+    found = defaultdict(list)
+    for line in lines_of(out):
+        found[json.loads(line)["partition"]].append(line)
+    return found
+
+
+def test_a_topic_gives_the_scores_of_its_records(file, tmp_path, topic_name):
+    values = [message.value for message in open_input(file)]
+    with EmbeddedBroker() as broker:
+        broker.create_topic(topic_name, 2)
+        produce(broker.bootstrap_servers, topic_name, values, 2)
+        arguments = ("--topic", topic_name, "--broker", broker.bootstrap_servers, "--out")
+        assert run(*arguments, tmp_path / "all").exit_code == 0
+        result = run(*arguments, tmp_path / "some", "--from", 100, "--to", 500, "--json")
+        missing = run("--topic", "none", *arguments[2:], tmp_path / "none")
+    assert scores_by_partition(tmp_path / "all") == expected_of_topic(values, topic_name, 2)
+    some = expected_of_topic(values, topic_name, 2, 100, 500)
+    assert scores_by_partition(tmp_path / "some") == some
+    assert json.loads(result.stdout)["records"] == 800
+    assert missing.exit_code == 4 and "expected to exist" in missing.stderr
+
+
+@pytest.mark.real_kafka
+def test_aborted_records_and_markers_are_passed_over(kafka, tmp_path, topic_name):
+    async def send():
+        producer = AIOKafkaProducer(
+            bootstrap_servers=kafka.bootstrap_servers, transactional_id=topic_name
+        )
+        await producer.start()
+        try:
+            for number in range(6):
+                await producer.begin_transaction()
+                await producer.send_and_wait(topic_name, b'{"x": %d}' % number, partition=0)
+                if number % 2:
+                    await producer.abort_transaction()
+                else:
+                    await producer.commit_transaction()
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())
+    out = tmp_path / "scores.ndjson"
+    arguments = ("--topic", topic_name, "--broker", kafka.bootstrap_servers, "--out", out)
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["scored"] == 3
+    assert [json.loads(line)["offset"] for line in lines_of(out)] == [0, 4, 8]

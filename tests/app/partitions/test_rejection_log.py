@@ -1,0 +1,81 @@
+"""Rejected records in the log: the first ones, then numbers, however many there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from faust_oslrau.app.partitions import rejection_log
+from faust_oslrau.app.partitions.rejection_log import RejectionLog
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that the test lets pass."""
+    times = [1000.0]
+    monkeypatch.setattr(rejection_log.time, "monotonic", lambda: times[0])
+    return times
+
+
+def _rejecting(log):
+    """Return a function that rejects so many records of a value, and says what was logged."""
+    pipeline = PartitionPipeline("features", 2, Settings())
+    offsets = iter(range(10**6))
+
+    def reject(number, value=b"broken", headers=()):
+        records = [
+            Record("features", 2, next(offsets), None, None, value, headers) for _ in range(number)
+        ]
+        log.note(pipeline.process(records))
+
+    return reject
+
+
+def test_the_first_rejections_have_a_line_each(clock, caplog):
+    _rejecting(RejectionLog(("features", 2)))(2)
+    assert [record.offset for record in caplog.records] == [0, 1]
+    assert {record.reason for record in caplog.records} == {"not_json"}
+    assert caplog.messages[0].startswith("features/2: record at 0 rejected, not_json: ")
+
+
+def test_the_others_are_summed_up_by_reason_once_an_interval(clock, caplog):
+    log = RejectionLog(("features", 2))
+    reject = _rejecting(log)
+    for _ in range(100):
+        reject(10)
+        reject(1, None)
+        log.sum_up()
+    assert len(caplog.records) == 3
+    clock[0] += 60
+    log.sum_up()
+    assert caplog.messages[3:] == [
+        "features/2: 1097 more records rejected in 60 s: not_json 997, no_value 100"
+    ]
+    assert caplog.records[3].reasons == {"not_json": 997, "no_value": 100}
+    clock[0] += 1
+    reject(5)
+    log.sum_up()
+    assert len(caplog.records) == 4  # it goes on, so that there are numbers only
+    clock[0] += 60
+    log.sum_up()
+    assert caplog.messages[4:] == ["features/2: 5 more records rejected in 61 s: not_json 5"]
+
+
+def test_after_a_quiet_interval_the_first_ones_are_told_again(clock, caplog):
+    log = RejectionLog(("features", 2))
+    reject = _rejecting(log)
+    reject(5)
+    for _ in range(3):
+        clock[0] += 60
+        log.sum_up()
+    reject(1)
+    assert len(caplog.records) == 3 + 1 + 1
+    assert caplog.messages[-1].startswith("features/2: record at 5 rejected")
+
+
+def test_headers_of_the_record_itself_do_not_mislead(clock, caplog):
+    headers = (("oslrau-reason", b"\xff"), ("oslrau-detail", b"\xff"))  # a dead letter sent again
+    _rejecting(RejectionLog(("features", 2)))(1, headers=headers)
+    assert caplog.records[0].reason == "not_json"

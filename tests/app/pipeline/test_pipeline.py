@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faust_oslrau.app.pipeline import STAGES, IncompatibleSnapshotError, PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.topics import Record
+
+SETTINGS = Settings(batch_size=32, alarm_rate=0.05)
+N = 500
+
+
+def sensor_rows(n=N, seed=3):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 3)) @ np.array([[1, 0.8, 0], [0, 0.4, 0], [0, 0, 2.0]])
+    rows[rng.random(rows.shape) < 0.05] = np.nan
+    rows[::97] += 20
+    return rows
+
+
+def values():
+    rows = sensor_rows()
+    rows[0] = [1.0, 2.0, 3.0]  # the first record chooses the fields
+    messages = [orjson.dumps(dict(zip("abc", row, strict=True))) for row in rows.tolist()]
+    for at, bad in enumerate([None, b"{", b"[]", b'{"a": "x"}', b'{"a": 1e400}', b"{}"]):
+        messages[40 * at + 7] = bad
+    return messages
+
+
+def as_records(messages, first=0):
+    return [
+        Record("features", 2, first + i, 1700000000000 + i, b"k%d" % i, value, (("h", b"v"),))
+        for i, value in enumerate(messages)
+    ]
+
+
+RECORDS = as_records(values())
+
+
+def row_of(record):
+    document = json.loads(record.value)
+    return [np.nan if document[name] is None else document[name] for name in "abc"]
+
+
+def run(pieces, chosen=SETTINGS):
+    pipeline = PartitionPipeline("features", 2, chosen)
+    blocks = [pipeline.process(piece) for piece in pieces]
+    return pipeline, blocks
+
+
+def joined(blocks, name):
+    return [message for block in blocks for message in getattr(block, name)]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return run([RECORDS])
+
+
+def test_each_record_is_a_score_or_a_dead_letter(whole):
+    pipeline, (block,) = whole
+    offsets = [message.offset for message in block.scores + block.dead_letters]
+    assert sorted(offsets) == list(range(N))
+    assert pipeline.next_offset == N
+    assert block.reasons == {
+        "no_value": 1,
+        "not_json": 1,
+        "not_an_object": 1,
+        "not_a_number": 1,
+        "not_finite": 1,
+        "no_features": 1,
+    }
+
+
+def test_scores_are_those_of_the_scorer_alone(whole):
+    _, (block,) = whole
+    scored = {message.offset for message in block.scores}
+    rows = [row_of(record) for record in RECORDS if record.offset in scored]
+    alone = StreamScorer(OSLRAU(), 32, 0.05).process(np.array(rows))
+    messages = [json.loads(message.value) for message in block.scores]
+    given_scores = np.array([m["log_likelihood"] for m in messages], dtype=float)
+    np.testing.assert_array_equal(given_scores, alone.log_likelihood)
+    assert [m["is_anomaly"] for m in messages] == alone.is_anomaly.tolist()
+    assert [m["n_learned"] for m in messages] == alone.n_learned.tolist()
+    np.testing.assert_array_equal(block.log_likelihood, alone.log_likelihood)
+    assert block.learned == alone.learned > 400
+
+
+def test_scores_keep_key_and_time_of_their_records(whole):
+    _, (block,) = whole
+    for message in block.scores:
+        record = RECORDS[message.offset]
+        assert (message.key, message.timestamp) == (record.key, record.timestamp)
+        content = json.loads(message.value)
+        assert (content["topic"], content["partition"]) == ("features", 2)
+        assert (content["offset"], content["timestamp"]) == (record.offset, record.timestamp)
+
+
+def test_anomalies_are_the_anomalous_scores_with_their_records(whole):
+    _, (block,) = whole
+    scores = {m.offset: json.loads(m.value) for m in block.scores}
+    expected = [offset for offset, score in scores.items() if score["is_anomaly"]]
+    assert [m.offset for m in block.anomalies] == expected != []
+    for message in block.anomalies:
+        content = json.loads(message.value)
+        assert content.pop("record") == json.loads(RECORDS[message.offset].value)
+        assert content == scores[message.offset]
+        blamed = [item["field"] for item in content["contributions"]]
+        assert set(blamed) <= set("abc") and len(blamed) == len(set(blamed)) > 0
+        assert message.key == RECORDS[message.offset].key
+
+
+def test_the_stages_are_timed(whole):
+    _, (block,) = whole
+    assert set(block.seconds) == set(STAGES)
+    assert min(block.seconds.values()) > 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, N), max_size=12).map(sorted))
+def test_any_cutting_of_the_records_gives_the_same_messages(whole, cuts):
+    edges = [0, *cuts, N]
+    pieces = [RECORDS[a:b] for a, b in pairwise(edges)]
+    pipeline, blocks = run(pieces)
+    _, (together,) = whole
+    for name in ("scores", "anomalies", "dead_letters"):
+        assert joined(blocks, name) == getattr(together, name)
+    assert sum(block.learned for block in blocks) == together.learned
+    assert pipeline.next_offset == N
+
+
+def test_rejected_records_move_no_score():
+    good = [record.value for record in RECORDS if record.offset % 40 != 7]
+    clean, noisy = as_records(good), []
+    for value in good:
+        noisy += [value, b"\xff", None]
+    _, (with_noise,) = run([as_records(noisy)])
+    _, (without,) = run([clean])
+
+    def scores(block):
+        keep = ("log_likelihood", "p_value", "n_learned", "warming_up")
+        return [[json.loads(message.value)[name] for name in keep] for message in block.scores]
+
+    assert scores(with_noise) == scores(without)
+
+
+def test_chosen_fields_are_known_from_the_start():
+    pipeline = PartitionPipeline("features", 2, Settings(features=("c", "a")))
+    assert pipeline.fields == ("c", "a") and pipeline.scorer is None
+    pipeline.process(RECORDS[:3])
+    assert pipeline.scorer.n_records == 3
+
+
+def test_records_before_the_first_valid_one_are_dead_letters_without_a_scorer():
+    pipeline = PartitionPipeline("features", 2, SETTINGS)
+    block = pipeline.process(as_records([None, b"{}", b'{"name": "pump"}']))
+    assert pipeline.fields is None and pipeline.scorer is None
+    assert len(block.dead_letters) == 3 and block.scores == []
+    assert pipeline.next_offset == 3
+    pipeline.process(as_records([b'{"a": 1}'], first=3))
+    assert pipeline.fields == ("a",) and pipeline.scorer.n_records == 1
+
+
+def test_no_records_change_nothing():
+    pipeline = PartitionPipeline("features", 2, SETTINGS)
+    assert pipeline.process([]).scores == []
+    assert pipeline.next_offset is None
+
+
+def test_gaps_in_the_log_are_taken_and_steps_back_are_not():
+    pipeline = PartitionPipeline("features", 2, SETTINGS)
+    pipeline.process([RECORDS[0], RECORDS[5]])
+    for again in ([RECORDS[5]], [RECORDS[8], RECORDS[6]]):
+        with pytest.raises(ValueError, match="expected offset"):
+            pipeline.process(again)
+    assert pipeline.next_offset == 6 and pipeline.scorer.n_records == 2
+
+
+def test_the_settings_reach_the_learner_and_the_scorer():
+    chosen = Settings(batch_size=64, alarm_rate=0.2, learning=False, features=("a",))
+    chosen = replace(chosen, learner=replace(chosen.learner, corr_threshold=0.7, max_nodes=None))
+    pipeline, _ = run([RECORDS], chosen)
+    assert (pipeline.scorer.batch_size, pipeline.scorer.alarm_rate) == (64, 0.2)
+    assert pipeline.scorer.learning is False and pipeline.scorer.learner.n_records_ == 0
+    assert pipeline.scorer.learner.corr_threshold == 0.7
+    assert pipeline.scorer.learner.max_nodes is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=2,
+                 max_size=2), min_size=17, max_size=60)
+)  # fmt: skip
+def test_numbers_of_any_size_are_scored(rows):
+    pipeline = PartitionPipeline("features", 2, Settings(features=("a", "b"), batch_size=16))
+    messages = [orjson.dumps({"a": a, "b": b}) for a, b in rows]
+    block = pipeline.process(as_records(messages))
+    assert len(block.scores) + len(block.dead_letters) == len(rows)
+    assert all(json.loads(message.value) for message in block.scores)
+
+
+def test_a_drift_is_one_event_at_the_record_that_completed_it():
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(8000, 2))
+    rows[6000:] *= 2.5
+    records = as_records([orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()])
+    blocks = [PartitionPipeline("features", 2, Settings()).process(records)]
+    _, pieces = run([records[:6100], records[6100:6101], records[6101:]], Settings())
+    for found in (blocks, pieces):
+        (event,) = (message for block in found for message in block.events)
+        assert 6000 < event.offset < 6000 + 3 * 256
+        assert (event.key, event.timestamp) == (b"k%d" % event.offset, 1700000000000 + event.offset)
+        content = json.loads(event.value)
+        assert (content["event"], content["offset"]) == ("drift", event.offset)
+        assert content["statistic"] >= 1 and 0 < content["records"] <= 3 * 256
+    assert blocks[0].events == [message for block in pieces for message in block.events]
+    assert blocks[0].drift == pieces[-1].drift < 1
+
+
+def test_transformed_fields_are_scored_in_their_units_and_rejected_out_of_range():
+    rng = np.random.default_rng(8)
+    rows = np.exp(rng.normal(size=(2000, 2)) * 2)
+    rows[1500, 1] = 0.0
+    records = as_records([orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()])
+    plain = PartitionPipeline("features", 2, Settings()).process(records)
+    chosen = Settings(transforms="b=log")
+    pipeline = PartitionPipeline("features", 2, chosen)
+    first = pipeline.process(records[:1000])
+    restored = PartitionPipeline.restored(pipeline.snapshot(0, 1000), chosen)
+    second = restored.process(records[1000:])
+    alone = StreamScorer(OSLRAU(), transforms={1: "log"}).process(np.delete(rows, 1500, axis=0))
+    joined_scores = np.concatenate([first.log_likelihood, second.log_likelihood])
+    np.testing.assert_array_equal(joined_scores, alone.log_likelihood)
+    assert np.nanmean(joined_scores) > np.nanmean(plain.log_likelihood)
+    assert dict(second.reasons) == {"out_of_range": 1}
+    assert second.dead_letters[0].offset == 1500
+    with pytest.raises(IncompatibleSnapshotError, match="transforms"):
+        PartitionPipeline.restored(pipeline.snapshot(0, 1000), Settings(transforms="b=asinh"))

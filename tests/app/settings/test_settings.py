@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
+from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
+from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
+
+SASL = {
+    "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
+    "OSLRAU_SASL_USERNAME": "meter",
+    "OSLRAU_SASL_PASSWORD": "hunter-2",
+}
+
+
+def toml(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_defaults_are_the_documented_topics():
+    settings = load_settings(None, {})
+    assert settings == Settings()
+    assert settings.source_topics == ("features",)
+    assert settings.scores_topic == "scores"
+    assert settings.anomalies_topic == "anomalies"
+    assert settings.dead_letter_topic == "features-dead-letters"
+    assert settings.chosen_fields is None
+
+
+def test_a_file_is_read_with_its_tables(tmp_path):
+    path = toml(
+        tmp_path,
+        """
+        broker = "kafka-1:9092, kafka-2:9092"
+        features = ["temperature", "vibration.rms"]
+        learning = false
+        start = 2026-01-31T00:00:00Z
+        [learner]
+        corr_threshold = 0.3
+        structure_until = 1000
+        [security]
+        protocol = "SSL"
+        """,
+    )
+    settings = load_settings(path, {})
+    assert settings.broker == "kafka-1:9092,kafka-2:9092"
+    assert settings.chosen_fields == ("temperature", "vibration.rms")
+    assert settings.learning is False
+    assert settings.start_timestamp == datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1000
+    assert settings.learner == LearnerSettings(corr_threshold=0.3, structure_until=1000)
+    assert settings.security.uses_tls
+
+
+def test_the_environment_wins_over_the_file_and_overrides_over_both(tmp_path):
+    path = toml(tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nmin_count = 5')
+    environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "50"}
+    settings = load_settings(path, environ, web_port=3, broker=None)
+    assert (settings.broker, settings.batch_size, settings.web_port) == ("a:1", 64, 3)
+    assert (settings.learner.min_count, settings.learner.max_nodes) == (5, 50)
+
+
+def test_the_environment_can_name_the_file(tmp_path):
+    path = toml(tmp_path, "batch_size = 32")
+    assert load_settings(None, {"OSLRAU_SETTINGS": str(path)}).batch_size == 32
+
+
+def test_every_setting_can_be_given_in_the_environment():
+    environ = {
+        "OSLRAU_SOURCE_TOPICS": "a,b",
+        "OSLRAU_FEATURES": "x, v.rms",
+        "OSLRAU_LEARNING": "false",
+        "OSLRAU_ALARM_RATE": "0.01",
+        "OSLRAU_LEARNER_STRUCTURE_UNTIL": "none",
+        "OSLRAU_START": "latest",
+        "UNRELATED": "kept out",
+    }
+    settings = load_settings(None, environ)
+    assert settings.source_topics == ("a", "b")
+    assert settings.chosen_fields == ("x", "v.rms")
+    assert settings.learning is False and settings.alarm_rate == 0.01
+    assert settings.learner.structure_until is None
+    assert settings.start == "latest" and settings.start_timestamp is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("broker", "localhost", "expected host:port"),
+        ("broker", "localhost:99999", "expected host:port"),
+        ("broker", 9092, "expected host:port"),
+        ("app_id", "a b", "expected a topic name"),
+        ("source_topics", [], "expected distinct topic names"),
+        ("source_topics", ["a", "a"], "expected distinct topic names"),
+        ("source_topics", "a/b", "expected distinct topic names"),
+        ("features", [], 'expected "auto" or a list of distinct field names'),
+        ("features", ["x", "x"], "expected"),
+        ("features", ["x", 3], "expected"),
+        ("transforms", "x=sqrt", "expected fields with one of log, log1p, asinh"),
+        ("transforms", "x", "expected fields with one of log"),
+        ("transforms", {"x": 3}, "expected fields with one of log"),
+        ("features", ["\udcff"], "expected"),
+        ("scores_topic", "..", "expected a topic name"),
+        ("scores_topic", "features", "expected a topic of its own"),
+        ("anomalies_topic", "scores", "expected a topic of its own"),
+        ("start", "yesterday", 'expected "earliest", "latest" or a time with its zone'),
+        ("start", "2026-01-31T00:00:00", "expected"),
+        ("start", 7, "expected"),
+        ("learning", "maybe", "expected true or false"),
+        ("learning", 2, "expected true or false"),
+        ("batch_size", 15, "expected an integer from 16 to 65536"),
+        ("batch_size", 16.5, "expected an integer"),
+        ("batch_size", True, "expected an integer"),
+        ("batch_size", "many", "expected an integer"),
+        ("batch_size", None, "expected an integer"),
+        ("alarm_rate", 0, "expected a number in (0, 1)"),
+        ("alarm_rate", 1, "expected a number in (0, 1)"),
+        ("alarm_rate", "nan", "expected a number"),
+        ("alarm_rate", float("inf"), "expected a number"),
+        ("max_record_bytes", 0, "expected an integer of at least 1"),
+        ("web_host", "", "expected a non-empty text"),
+        ("web_port", 65536, "expected an integer from 1 to 65535"),
+        ("commit_interval", -1, "expected a number"),
+        ("log_level", "LOUD", "expected one of DEBUG, INFO, WARNING, ERROR"),
+    ],
+)
+def test_a_wrong_value_fails_in_one_line_that_says_what_was_expected(name, value, expected):
+    with pytest.raises(SettingsError) as failure:
+        Settings(**{name: value})
+    message = str(failure.value)
+    assert f"setting {name}: " in message and expected in message
+    assert repr(value)[1:-1] in message and "\n" not in message
+
+
+def test_a_wrong_learner_parameter_is_named_with_its_table():
+    with pytest.raises(SettingsError, match=r"setting learner\.corr_threshold: expected a number"):
+        load_settings(None, {"OSLRAU_LEARNER_CORR_THRESHOLD": "2"})
+
+
+def test_the_learner_settings_are_the_learner_parameters_with_their_defaults():
+    parameters = inspect.signature(OSLRAU).parameters.values()
+    assert asdict(LearnerSettings()) == {p.name: p.default for p in parameters}
+
+
+def test_a_long_wrong_value_is_cut():
+    with pytest.raises(SettingsError) as failure:
+        Settings(web_port="x" * 10_000)
+    assert len(str(failure.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("batchsize = 3", "unknown setting batchsize, did you mean batch_size?"),
+        ("[learner]\ncorr = 3", "unknown setting learner.corr"),
+        ("[lerner]\nmin_count = 3", "unknown setting lerner, did you mean learner?"),
+        ("learner = 3", "setting learner: expected a table, got 3"),
+        ("batch_size = ", "expected TOML"),
+        ('[security]\nsasl_password = "hunter-2"', "expected the environment's OSLRAU_SASL_PASS"),
+    ],
+)
+def test_a_wrong_file_fails_in_one_line(tmp_path, text, message):
+    with pytest.raises(SettingsError) as failure:
+        load_settings(toml(tmp_path, text), {})
+    assert message in str(failure.value)
+    assert "\n" not in str(failure.value) and "hunter-2" not in str(failure.value)
+
+
+def test_a_missing_file_and_one_that_is_not_text_fail(tmp_path):
+    with pytest.raises(SettingsError, match="No such file"):
+        load_settings(tmp_path / "none.toml", {})
+    path = tmp_path / "settings.toml"
+    path.write_bytes(b'broker = "\xff"')
+    with pytest.raises(SettingsError, match="expected TOML"):
+        load_settings(path, {})
+
+
+def test_an_unknown_environment_variable_with_our_prefix_fails():
+    with pytest.raises(SettingsError, match="OSLRAU_BROKERS, did you mean OSLRAU_BROKER"):
+        load_settings(None, {"OSLRAU_BROKERS": "a:1"})
+
+
+def test_a_secret_is_in_no_text(capsys):
+    settings = load_settings(None, SASL)
+    assert settings.security.sasl_password == "hunter-2"
+    assert "hunter-2" not in repr(settings) + str(settings) + str(describe(settings))
+    assert describe(settings)["security"]["sasl_password"] == "(set)"
+    assert describe(Settings())["security"]["sasl_password"] is None
+
+
+def test_a_wrong_secret_is_not_shown():
+    with pytest.raises(SettingsError) as failure:
+        load_settings(None, SASL | {"OSLRAU_SASL_PASSWORD": "hunter-2\n"})
+    assert "hunter" not in str(failure.value) and "a secret" in str(failure.value)
+
+
+def test_a_secret_can_come_from_a_file(tmp_path):
+    path = tmp_path / "password"
+    path.write_text("hunter-2\n")
+    environ = {name: value for name, value in SASL.items() if "PASSWORD" not in name}
+    named = environ | {"OSLRAU_SASL_PASSWORD_FILE": str(path)}
+    assert load_settings(None, named).security.sasl_password == "hunter-2"
+    with pytest.raises(SettingsError, match="got both"):
+        load_settings(None, SASL | named)
+    with pytest.raises(SettingsError, match="expected a readable file"):
+        load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": str(tmp_path / "none")})
+
+
+@pytest.mark.parametrize(
+    ("security", "message"),
+    [
+        ({"protocol": "TLS"}, "security.protocol: expected one of PLAINTEXT, SSL"),
+        ({"protocol": "SASL_SSL"}, "security.sasl_username: expected a value with protocol SASL"),
+        ({"sasl_username": "meter"}, "security.sasl_username: expected none with protocol PLAIN"),
+        ({"ca_file": "ca.pem"}, "security.ca_file: expected none with protocol PLAINTEXT"),
+        ({"protocol": "SSL", "key_file": "k.pem"}, "security.cert_file: expected"),
+        ({"sasl_mechanism": "GSSAPI"}, "security.sasl_mechanism: expected one of PLAIN, SCRAM"),
+    ],
+)
+def test_security_settings_that_do_not_belong_together_fail(security, message):
+    with pytest.raises(SettingsError, match=message):
+        load_settings(None, {}, security=security)
+
+
+def test_the_description_is_plain_data():
+    described = describe(Settings(features=("x", "y")))
+    assert described["features"] == ["x", "y"]
+    assert described["learner"]["random_state"] == 0
+
+
+def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_path):
+    file = tmp_path / "worker.toml"
+    file.write_text('transforms = {"latency.ms" = "log1p", size = "log"}\n')
+    expected = (("latency.ms", "log1p"), ("size", "log"))
+    assert load_settings(file, {}).transforms == expected
+    given = {"OSLRAU_TRANSFORMS": "size=log, latency.ms=log1p"}
+    assert load_settings(None, given).transforms == expected
+    assert load_settings(None, {}).transforms == ()
+    assert tuple(LOWER_BOUNDS) == TRANSFORM_NAMES
+
+
+def test_a_transform_of_a_field_that_is_not_chosen_fails():
+    with pytest.raises(SettingsError, match="transforms: expected fields of the setting features"):
+        Settings(features=["a"], transforms={"b": "log"})

@@ -1,0 +1,224 @@
+"""The snapshots' topic on a real Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+import pytest
+from aiokafka.errors import KafkaError
+from faust.types import TP
+
+from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
+from faust_oslrau.app.snapshots.tail import TailReader
+from faust_oslrau.app.snapshots.topic import TopicStore
+
+pytestmark = pytest.mark.real_kafka
+
+_TP = TP("features", 0)
+_COMPACT = {"cleanup.policy": "compact"}
+
+
+class _Owner:
+    """A worker's store and producers, with partition 0 open; use it as a context manager."""
+
+    def __init__(self, client, topic, app_id="app"):
+        arguments = {"bootstrap_servers": client.servers}
+        self.producers = Producers(f"{topic}-{app_id}", arguments)
+        self.store = TopicStore(topic, app_id, self.producers, arguments)
+
+    async def __aenter__(self):
+        await self.producers.open(_TP)
+        await self.store.open(_TP)
+        return self.store
+
+    async def __aexit__(self, *_):
+        await self.store.close()
+        await self.producers.close()
+
+
+async def _stored(store):
+    return [(stored.next_offset, stored.data) async for stored in store.load(_TP)]
+
+
+@pytest.fixture
+def topic(client, topic_name):
+    client.create(topic_name, 1, **_COMPACT)
+    return topic_name
+
+
+@pytest.fixture
+def owner(client, topic):
+    return lambda **options: _Owner(client, topic, **options)
+
+
+def _state(size, seed=0):
+    return random.Random(seed).randbytes(size)
+
+
+def test_the_two_newest_come_back_whole_and_newest_first(owner):
+    async def run():
+        async with owner() as store:
+            for number in range(5):
+                await store.save(_TP, number, _state(2_500_000 - number, number))
+            inside = await _stored(store)
+        async with owner() as store:
+            return inside, await _stored(store)
+
+    inside, afterwards = asyncio.run(run())
+    assert afterwards == [(4, _state(2_499_996, 4)), (3, _state(2_499_997, 3))]
+    assert inside == afterwards
+
+
+def test_an_empty_topic_has_no_snapshot_and_takes_one(owner):
+    async def run():
+        async with owner() as store:
+            before = await _stored(store)
+            await store.save(_TP, 1, b"one")
+            return before, await _stored(store)
+
+    assert asyncio.run(run()) == ([], [(1, b"one")])
+
+
+def test_a_later_owner_fences_the_earlier_one(owner):
+    async def run():
+        async with owner() as zombie:
+            await zombie.save(_TP, 100, b"old")
+            async with owner() as heir:
+                await heir.save(_TP, 200, b"new")
+                with pytest.raises(LostPartitionError):
+                    await zombie.save(_TP, 150, b"late")
+                await heir.save(_TP, 300, b"newer")
+        async with owner() as store:
+            return await _stored(store)
+
+    assert asyncio.run(run()) == [(300, b"newer"), (200, b"new")]
+
+
+def test_a_snapshot_that_waits_when_the_partition_is_revoked_ends_as_lost(owner):
+    async def run():
+        async with owner() as store:
+            under_way = asyncio.create_task(store.save(_TP, 100, _state(2_000_000)))
+            waiting = asyncio.create_task(store.save(_TP, 150, b"late"))
+            await asyncio.sleep(0)  # both have begun
+        return await asyncio.gather(under_way, waiting, return_exceptions=True)
+
+    first, second = asyncio.run(run())
+    assert first is None
+    assert isinstance(second, LostPartitionError)
+
+
+def test_a_snapshot_that_was_cut_off_is_not_seen(owner, topic):
+    async def run():
+        async with owner() as store:
+            await store.save(_TP, 1, b"whole")
+        killed = owner()
+        await killed.producers.open(_TP)
+        await killed.store.open(_TP)
+        with pytest.raises(KafkaError, match="killed"):
+            async with killed.producers.of(_TP).transaction() as transaction:
+                slots = killed.store._slot(_TP)
+                await killed.store._write(transaction, _TP, slots, 1, 2, b"half")
+                raise KafkaError("killed")
+        async with owner() as store:
+            return await _stored(store)
+
+    assert asyncio.run(run()) == [(1, b"whole")]
+
+
+def test_chunks_left_over_from_a_longer_snapshot_get_tombstones(owner, client, topic):
+    async def run():
+        async with owner() as store:
+            await store.save(_TP, 1, _state(2_000_000))
+            await store.save(_TP, 2, b"other slot")
+            await store.save(_TP, 3, b"short")
+
+    asyncio.run(run())
+    last = {record.key: record.value for record in client.read(topic)}
+    assert [key for key, value in last.items() if value is None] == [
+        b"app/features/0/0/1",
+        b"app/features/0/0/2",
+    ]
+
+
+def test_discarded_snapshots_are_gone_for_the_next_owner_too(owner):
+    async def run():
+        async with owner() as store:
+            await store.save(_TP, 1, b"one")
+            await store.save(_TP, 2, b"two")
+            await store.discard(_TP)
+        async with owner() as store:
+            found = await _stored(store)
+            await store.save(_TP, 1, b"anew")
+            return found, await _stored(store)
+
+    assert asyncio.run(run()) == ([], [(1, b"anew")])
+
+
+def test_deployments_share_a_topic(owner):
+    async def run():
+        async with owner() as one, owner(app_id="other") as other:
+            await one.save(_TP, 1, b"one")
+            for number in range(50):
+                await other.save(_TP, number, b"other %d" % number)
+        async with owner() as one, owner(app_id="other") as other:
+            return await _stored(one), await _stored(other)
+
+    one, other = asyncio.run(run())
+    assert one == [(1, b"one")]
+    assert other == [(49, b"other 49"), (48, b"other 48")]
+
+
+@pytest.fixture
+def records_read(monkeypatch):
+    """A list that grows by each record that a restore reads."""
+    found = []
+    records = TailReader._records
+
+    async def counted(self, low, high):
+        async for record in records(self, low, high):
+            found.append(record.offset)
+            yield record
+
+    monkeypatch.setattr(TailReader, "_records", counted)
+    return found
+
+
+def test_a_restore_does_not_read_the_thousand_snapshots_in_the_tail(owner, records_read):
+    state = _state(100_000)
+
+    async def run():
+        async with owner() as store:
+            for number in range(1000):
+                await store.save(_TP, number, state)
+        records_read.clear()
+        began = time.perf_counter()
+        async with owner() as store:
+            found = await _stored(store)
+        print(f"restored in {time.perf_counter() - began:.3f} s")
+        return found
+
+    assert asyncio.run(run()) == [(999, state), (998, state)]
+    assert len(records_read) <= 20
+
+
+def test_compaction_leaves_the_two_newest(client, topic_name):
+    quick = {"segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    client.create(topic_name, 1, **_COMPACT, **quick, **{"max.compaction.lag.ms": "100"})
+
+    def save(number):
+        async def run():
+            async with _Owner(client, topic_name) as store:
+                await store.save(_TP, number, b"state %d" % number)
+                return await _stored(store)
+
+        return asyncio.run(run())
+
+    for number in range(200):
+        found = save(number)
+        if number > 3 and client.read(topic_name)[0].offset > 0:  # the first ones are gone
+            break
+    else:
+        pytest.fail("the log was never compacted")
+    assert found == [(number, b"state %d" % number), (number - 1, b"state %d" % (number - 1))]

@@ -1,0 +1,191 @@
+"""Workers that go on from snapshots, on a real Kafka: in the topic, and in a folder."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+from clean_run import clean_run, newest_states, rows, scores_of
+from faust.types import TP
+
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.pipeline import Snapshot
+from faust_oslrau.app.snapshots.configured import snapshot_store
+
+pytestmark = pytest.mark.real_kafka
+
+# Snapshots every few hundred records.
+_OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "max_poll_records": 500}
+
+
+@pytest.fixture(params=["topic", "folder"])
+def settings(settings, request):
+    return replace(settings, snapshots=request.param)
+
+
+def test_a_restart_goes_on_from_the_snapshot_of_the_shutdown(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    client.send(topic_name, [*rows(3000, 2), (0, b"broken")])
+    assert start_worker().wait_records(3001).terminate() == 0
+    client.send(topic_name, rows(1000, 2, seed=1))
+    worker = start_worker().wait_records(1000)
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 0
+    assert worker.metric("oslrau_snapshot_offset") == 1501 + 1500
+    assert worker.metric("oslrau_stage_seconds_count", stage="restore") == 2
+    assert worker.terminate() == 0
+    scores, states = clean_run(client, settings)
+    assert scores_of(client, settings) == scores
+    assert newest_states(settings, 2) == states
+
+
+def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    total = 0
+    for seed in range(3):
+        client.send(topic_name, rows(20_000, 2, seed))
+        total += 20_000
+        worker = start_worker(session_timeout=2, commit_interval=0.7, **_OFTEN).wait_ready()
+        worker.wait_until(
+            lambda w=worker, t=total: sum(p["next_offset"] for p in w.model()) > t - 12_000,
+            "in the middle of its work",
+        )
+        worker.kill()
+    last = start_worker(**_OFTEN).wait_ready()
+    last.wait_offsets(total // 2)
+    assert last.metric("oslrau_records_total", outcome="replayed") < total / 2
+    assert last.terminate() == 0
+    scores, states = clean_run(client, settings)
+    found = scores_of(client, settings)
+    assert {p: set(values) for p, values in found.items()} == {
+        p: set(values) for p, values in scores.items()
+    }
+    assert newest_states(settings, 2) == states
+
+
+def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, topic_name):
+    client.create(topic_name)
+    client.send(topic_name, rows(100))
+    worker = start_worker(snapshot_interval=0.3).wait_records(100)
+    worker.wait_until(lambda: worker.metric("oslrau_snapshot_offset") == 100, "snapshotted")
+    assert worker.metric("oslrau_snapshot_bytes") > 1000
+    worker.wait_until(lambda: worker.metric("oslrau_snapshot_age_seconds") < 0.1, "up to date")
+    worker.kill()
+    (state,) = newest_states(settings, 1).values()
+    assert Snapshot.from_bytes(state).records == 100
+
+
+def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_worker, topic_name):
+    client.create(topic_name)
+    for seed in (0, 1):
+        client.send(topic_name, rows(700, seed=seed))
+        start_worker().wait_records(700).terminate()
+    _damage_newest(client, settings)
+    client.send(topic_name, rows(700, seed=2))
+    worker = start_worker().wait_ready()
+    worker.wait_offsets(2100)
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 700
+    assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
+    assert "is left out" in worker.log()
+    worker.terminate()
+    scores, states = clean_run(client, settings)
+    assert scores_of(client, settings) == scores
+    assert newest_states(settings, 1) == states
+
+
+def _damage_newest(client, settings):
+    if settings.snapshots == "folder":
+        newest = max(Path(settings.snapshot_dir).rglob("*.snapshot"))
+        data = bytearray(newest.read_bytes())
+        data[len(data) // 2] ^= 1
+        newest.write_bytes(data)
+        return
+    manifests = [r for r in client.read(settings.snapshots_topic) if r.key.count(b"/") == 3]
+    newest = orjson.loads(manifests[-1].value)
+    wrong = orjson.dumps(newest | {"checksum": "0" * 32})
+    client.send(settings.snapshots_topic, [(0, wrong, manifests[-1].key)])
+
+
+def test_a_snapshot_inside_the_log_makes_up_for_lost_history(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(500))
+    start_worker().wait_records(500).terminate()
+    client.send(topic_name, rows(500, seed=1))
+    whole = clean_run(client, settings)[0]
+    client.delete_before(topic_name, 0, 300)
+    worker = start_worker().wait_records(500)
+    assert worker.terminate() == 0
+    assert scores_of(client, settings) == whole
+
+
+def test_retention_that_overtook_the_worker_is_refused_or_passed_over_with_the_model(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(500))
+    start_worker().wait_records(500).terminate()
+    client.send(topic_name, rows(500, seed=1))
+    client.delete_before(topic_name, 0, 600)
+    refused = start_worker()
+    assert refused.wait() == 4
+    assert "the state is at offset 500, the log begins at 600" in refused.log()
+    worker = start_worker(lost_history="continue").wait_records(400)
+    assert worker.metric("oslrau_missing_offsets_total") == 100
+    assert worker.model()[0]["records"] == 900
+    worker.terminate()
+
+
+def test_a_snapshot_of_another_version_is_refused_and_kept(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(100))
+    start_worker().wait_records(100).terminate()
+    newest = newest_states(settings, 1)
+    _save(settings, TP(topic_name, 0), 101, newest[0][:7] + b"\x09" + newest[0][8:])
+    refused = start_worker()
+    assert refused.wait() == 2
+    line = refused.log().splitlines()[-1]
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 101 is of another ")
+    assert "expected format version 1, got 9" in line and "inspect --forget" in line
+    assert newest_states(settings, 1)[0][7] == 9
+
+
+def _save(settings, tp, next_offset, data):
+    async def save():
+        producers = Producers(settings.app_id, client_arguments(settings))
+        store = snapshot_store(settings, producers)
+        await producers.open(tp)
+        await store.open(tp)
+        await store.save(tp, next_offset, data)
+        await producers.close()
+
+    asyncio.run(save())
+
+
+def test_other_settings_are_refused_at_start_in_one_line(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(100))
+    start_worker().wait_records(100).terminate()
+    refused = start_worker(batch_size=128, log_level="ERROR")
+    assert refused.wait() == 2
+    line = refused.log().splitlines()[-1]
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 100 was made with")
+    assert "batch_size = 256, now 128" in line
+    refused = start_worker(features="a,b", log_level="ERROR")
+    assert refused.wait() == 2
+    line = refused.log().splitlines()[-1]
+    assert "features = 'auto', now ['a', 'b']" in line
+    assert "another app_id" in line and "inspect --forget" in line
+    assert start_worker().wait_ready().terminate() == 0

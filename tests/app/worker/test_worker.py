@@ -1,0 +1,267 @@
+"""Workers as processes on a real Kafka."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter, defaultdict
+from itertools import count
+
+import orjson
+import pytest
+
+from faust_oslrau.app.pipeline import PartitionPipeline
+
+pytestmark = pytest.mark.real_kafka
+
+# Kafka deletes what is older than a week, so that the rows must look fresh.
+_NOW = int(time.time() * 1000)
+
+
+def _rows(number, partitions=1, seed=0):
+    """Return rows of two correlated fields, a row in two thousand far away."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(number):
+        a = rng.gauss(0, 1) + 1000 * (i % 1999 == 1998)
+        value = orjson.dumps({"a": a, "b": a + rng.gauss(0, 0.1)})
+        rows.append((i % partitions, value, b"key-%d" % i, (), _NOW + i))
+    return rows
+
+
+def _outputs(records):
+    """Return partition, key, timestamp and value of each record, by partition in order."""
+    found = defaultdict(list)
+    for record in records:
+        found[record.partition].append((record.key, record.timestamp, record.value))
+    return dict(found)
+
+
+def _offline(records, settings):
+    """Return what the pipeline makes of a topic's records, without Kafka."""
+    by_partition = defaultdict(list)
+    for record in records:
+        by_partition[record.partition].append(record)
+    scores, anomalies = {}, {}
+    for partition, part in by_partition.items():
+        block = PartitionPipeline(part[0].topic, partition, settings).process(part)
+        scores[partition] = [(m.key, m.timestamp, m.value) for m in block.scores]
+        if block.alerts:
+            anomalies[partition] = [(m.key, m.timestamp, m.value) for m in block.alerts]
+    return scores, anomalies
+
+
+def _offsets(scores):
+    """Return how often each source offset was scored, by partition."""
+    return Counter((r.partition, orjson.loads(r.value)["offset"]) for r in scores)
+
+
+def test_a_record_is_scored_to_its_partition_with_its_key_and_timestamp(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 3)
+    client.send(topic_name, [(2, b'{"a": 1}', b"key", (), _NOW - 60_000)])
+    worker = start_worker().wait_ready().wait_records(1)
+    assert worker.terminate() == 0
+    (score,) = client.read(settings.scores_topic)
+    assert (score.partition, score.key, score.timestamp) == (2, b"key", _NOW - 60_000)
+    assert orjson.loads(score.value)["topic"] == topic_name
+
+
+def test_live_scores_equal_those_of_the_pipeline_offline(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 4)
+    client.send(topic_name, _rows(8000, 4))
+    worker = start_worker().wait_records(8000)
+    client.send(topic_name, _rows(1001, 4, seed=1))  # comes in other pieces
+    worker.wait_records(9001).terminate()
+    scores, anomalies = _offline(client.read(topic_name), settings)
+    assert _outputs(client.read(settings.scores_topic)) == scores
+    assert _outputs(client.read(settings.anomalies_topic)) == anomalies
+    assert anomalies
+
+
+def test_without_snapshots_a_restart_learns_again_but_emits_nothing_twice(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    client.send(topic_name, [*_rows(3000, 2), (0, b"broken")])
+    assert start_worker(snapshots="off").wait_records(3001).terminate() == 0
+    client.send(topic_name, _rows(1000, 2, seed=1))
+    worker = start_worker(snapshots="off", snapshot_interval=0.1).wait_records(4001)
+    assert "oslrau_snapshot_bytes{" not in worker.get("/metrics")[1]
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 3001
+    assert worker.metric("oslrau_records_total", outcome="scored") == 1000
+    worker.terminate()
+    scores, _ = _offline(client.read(topic_name), settings)
+    assert _outputs(client.read(settings.scores_topic)) == scores
+    assert len(client.read(settings.dead_letter_topic)) == 1
+
+
+def test_kills_lose_no_score_and_make_only_identical_duplicates(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    total = 0
+    for seed in range(3):
+        client.send(topic_name, _rows(20_000, 2, seed))
+        total += 20_000
+        worker = start_worker(commit_interval=60, session_timeout=2)
+        more = total - 15_000  # in the middle of its work
+        worker.wait_records(more)
+        worker.kill()
+    start_worker().wait_records(total).terminate()
+    scores, _ = _offline(client.read(topic_name), settings)
+    found = _outputs(client.read(settings.scores_topic))
+    assert {partition: set(rows) for partition, rows in found.items()} == {
+        partition: set(rows) for partition, rows in scores.items()
+    }
+    assert sum(map(len, found.values())) > total
+
+
+def test_a_second_worker_shares_the_partitions_and_nothing_is_lost(
+    client, settings, start_worker, topic_name, free_port
+):
+    client.create(topic_name, 4)
+    client.send(topic_name, _rows(4000, 4))
+    first = start_worker().wait_ready().wait_records(2000)
+    second = start_worker(web_port=free_port())
+    client.send(topic_name, _rows(4000, 4, seed=1))
+    second.wait_ready()
+    first.wait_ready()
+    assert len(first.model()) == len(second.model()) == 2
+    client.send(topic_name, _rows(4000, 4, seed=2))
+    for worker in (first, second):
+        worker.wait_offsets(3000)
+    assert first.terminate() == second.terminate() == 0
+    scores, _ = _offline(client.read(topic_name), settings)
+    assert _outputs(client.read(settings.scores_topic)) == scores
+
+
+def test_every_kind_of_bad_input_is_a_dead_letter_byte_for_byte(
+    client, settings, start_worker, topic_name
+):
+    bad = {
+        b'{"a": 1': "not_json",
+        b'{"a": NaN}': "not_json",
+        b'{"a": "text"}': "not_a_number",
+        b'{"a": 1e400}': "not_finite",
+        b"{}": "no_features",
+        b"[1]": "not_an_object",
+        b"\xff\xfe": "not_utf8",
+        None: "no_value",
+        b" " * 1_000_001: "too_large",
+        b" " * 1_048_400: "too_large",  # just below what the broker takes
+    }
+    client.create(topic_name, 2)
+    headers = (("trace", b"7"),)
+    rows = [(1, value, b"k" if value is None else None, headers) for value in bad]
+    client.send(topic_name, rows)
+    worker = start_worker(features="a").wait_records(len(bad))
+    for reason, number in Counter(bad.values()).items():
+        assert worker.metric("oslrau_dead_letters_total", reason=reason) == number
+    assert worker.terminate() == 0
+    letters = client.read(settings.dead_letter_topic)
+    assert [letter.value for letter in letters] == list(bad)
+    assert {letter.partition for letter in letters} == {1}
+    for offset, letter, reason in zip(count(), letters, bad.values(), strict=False):
+        assert letter.headers[0] == headers[0]
+        found = dict(letter.headers)
+        assert found["oslrau-reason"] == reason.encode()
+        assert found["oslrau-topic"] == topic_name.encode()
+        assert (found["oslrau-partition"], found["oslrau-offset"]) == (b"1", b"%d" % offset)
+
+
+def test_ten_thousand_bad_messages_in_a_row_hold_nothing_up(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, [(0, b"no json %d" % i) for i in range(10_000)])
+    client.send(topic_name, _rows(100))
+    start_worker().wait_records(10_100).terminate()
+    letters = client.read(settings.dead_letter_topic)
+    assert [letter.value for letter in letters] == [b"no json %d" % i for i in range(10_000)]
+    assert len(client.read(settings.scores_topic)) == 100
+
+
+def test_what_the_dead_letter_topic_does_not_take_goes_as_headers_alone(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.create(settings.dead_letter_topic, **{"max.message.bytes": "100000"})
+    client.send(topic_name, [(0, b"x"), (0, b" " * 200_000), (0, b"y"), *_rows(50)])
+    worker = start_worker().wait_records(53)
+    assert worker.terminate() == 0
+    letters = client.read(settings.dead_letter_topic)
+    assert [letter.value for letter in letters] == [b"x", None, b"y"]
+    headers = dict(letters[1].headers)
+    assert int(headers["oslrau-left-out-bytes"]) > 200_000
+    assert headers["oslrau-offset"] == b"1"
+    assert "max.message.bytes" in worker.log()
+
+
+def test_records_of_an_aborted_transaction_are_not_scored(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, _rows(10), abort=False)
+    client.send(topic_name, _rows(10, seed=1), abort=True)
+    client.send(topic_name, _rows(10, seed=2), abort=False)
+    worker = start_worker().wait_records(20)
+    worker.wait_until(lambda: worker.model()[0]["lag"] == 0, "aware that nothing waits")
+    # Two marks, ten aborted records: the mark at the end has no record after it.
+    assert worker.metric("oslrau_missing_offsets_total") == 12
+    worker.terminate()
+    scores, _ = _offline(client.read(topic_name), settings)
+    assert _outputs(client.read(settings.scores_topic)) == scores
+    assert _offsets(client.read(settings.scores_topic)).total() == 20
+
+
+def test_where_learning_began_outlives_a_restart(client, settings, start_worker, topic_name):
+    client.create(topic_name)
+    client.send(topic_name, _rows(100))
+    start_worker(start="latest", snapshots="off").wait_ready().terminate()
+    client.send(topic_name, _rows(100, seed=1))
+    start_worker(start="latest", snapshots="off").wait_records(100).terminate()
+    client.send(topic_name, _rows(100, seed=2))
+    start_worker(start="latest", snapshots="off").wait_records(200).terminate()
+    scores, _ = _offline(client.read(topic_name)[100:], settings)
+    assert _outputs(client.read(settings.scores_topic)) == scores
+
+
+def test_without_snapshots_lost_history_is_refused_or_gone_on_without_as_the_settings_say(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, _rows(500))
+    start_worker(snapshots="off").wait_records(500).terminate()
+    client.delete_before(topic_name, 0, 100)
+    refused = start_worker(snapshots="off")
+    assert refused.wait() == 4
+    assert "learning began at offset 0 but the log now begins at 100" in refused.log()
+    client.send(topic_name, _rows(100, seed=1))
+    worker = start_worker(snapshots="off", lost_history="continue").wait_records(500)
+    assert worker.model()[0]["start"] == 100
+    worker.terminate()
+    scored = _offsets(client.read(settings.scores_topic))
+    assert scored == Counter((0, offset) for offset in range(600))
+
+
+def test_a_source_topic_may_come_later(client, settings, start_worker, topic_name):
+    worker = start_worker()
+    worker.wait_until(lambda: f"waiting for topic {topic_name}" in worker.log(), "waiting")
+    assert worker.get("/readyz") == (
+        503,
+        '{"status":"unavailable","reason":"waiting for the broker and the topics"}',
+    )
+    assert worker.get("/healthz")[0] == 200
+    client.create(topic_name)
+    client.send(topic_name, _rows(10))
+    assert worker.wait_ready().wait_records(10).terminate() == 0
+
+
+def test_a_worker_that_waits_for_its_topic_can_be_stopped(start_worker, topic_name):
+    worker = start_worker()
+    worker.wait_until(lambda: f"waiting for topic {topic_name}" in worker.log(), "waiting")
+    assert worker.terminate() == 0

@@ -1,0 +1,61 @@
+"""Which module may import which: the contracts of `[tool.importlinter]` in pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("learner", "topics", "app")
+
+
+def _lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Check the contracts for the packages that Python finds in a folder first."""
+    command = [Path(sysconfig.get_path("scripts")) / "lint-imports", "--no-cache"]
+    return subprocess.run(
+        [*command, "--config", ROOT / "pyproject.toml"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A folder with a copy of the packages."""
+    for package in PACKAGES:
+        folder = tmp_path / "faust_oslrau" / package
+        shutil.copytree(ROOT / package, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_imports_go_one_way(copy: Path) -> None:
+    checked = _lint(copy)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("app/settings/section.py", "import faust_oslrau.app.kafka.topics"),
+        ("app/pipeline/pipeline.py", "import faust_oslrau.app.snapshots"),
+        ("app/pipeline/block.py", "import aiokafka"),
+        ("app/metrics/window.py", "import faust_oslrau.app.partitions.runtime"),
+        ("learner/network/layout.py", "import faust_oslrau.learner.scoring.blame"),
+        ("learner/algorithm/moments.py", "import faust_oslrau.learner.queries.density"),
+        ("topics/records.py", "import faust_oslrau.learner"),
+    ],
+)
+def test_a_forbidden_import_is_found(copy: Path, module: str, line: str) -> None:
+    with (copy / "faust_oslrau" / module).open("a") as file:
+        file.write(f"\n{line}\n")
+    checked = _lint(copy)
+    assert checked.returncode == 1
+    name = module.removesuffix(".py").replace("/", ".")
+    assert f"faust_oslrau.{name} -> {line.removeprefix('import ')}" in checked.stdout
