@@ -13,7 +13,7 @@ from faust.types import TP
 
 from faust_oslrau.topics import OutMessage
 
-from .emitter import Emitter, without_content
+from .emitter import Emitter, smaller
 from .logs import at
 from .partition import ProcessedBlock
 from .resume import recorded_start
@@ -164,9 +164,9 @@ def _from(offset: int, outputs: dict[str, list[OutMessage]]) -> dict[str, list[O
 def _make_smaller(
     error: TooLargeError, outputs: dict[str, list[OutMessage]], most: dict[str, int]
 ) -> None:
-    """Send a topic less at a time, or the one message without its content."""
+    """Send a topic less at a time, or the one message without its largest part."""
     if error.count > 1:
         most[error.topic] = error.count // 2
         return
     messages = outputs[error.topic]
-    messages[error.first] = without_content(error.topic, messages[error.first])
+    messages[error.first] = smaller(error.topic, messages[error.first])

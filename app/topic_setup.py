@@ -141,11 +141,8 @@ async def _set_up_snapshots(
 def _output_topics(settings: Settings) -> dict[str, dict[str, str]]:
     """Return the topics that the worker writes to, and how to configure them."""
     size = {_MAX_BYTES: str(settings.max_output_bytes)}
-    return {
-        settings.scores_topic: {},
-        settings.anomalies_topic: size,
-        settings.dead_letter_topic: size,
-    }
+    names = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
+    return dict.fromkeys(names, size)
 
 
 async def _connect(client_arguments: Mapping[str, Any]) -> AIOKafkaAdminClient:
@@ -276,8 +273,8 @@ def _check_size(name: str, config: Mapping[str, str], found: Mapping[str, str]) 
     taken = int(found.get(_MAX_BYTES, needed))
     if taken < needed:
         logger.warning(
-            "topic %s takes messages of %d bytes, up to %d may come: what does not fit goes "
-            "as headers alone; max.message.bytes=%d would keep it",
+            "topic %s takes messages of %d bytes, up to %d may come: what does not fit "
+            "loses its largest parts; max.message.bytes=%d would keep them",
             *(name, taken, needed, needed),
         )
 
