@@ -36,12 +36,19 @@ def message_bytes(
     return _FRAME_BYTES + _HEADER_FRAME_BYTES * len(headers) + sum(map(len, contents))
 
 
-def _reason_headers(record: KafkaRecord, rejection: Rejection) -> tuple[tuple[str, bytes], ...]:
+def place_headers(topic: str, partition: int, offset: int) -> tuple[tuple[str, bytes], ...]:
+    """Return headers that say where a record is."""
     texts = {
-        "oslrau-reason": rejection.reason.value,
-        "oslrau-detail": rejection.detail[:_MAX_DETAIL],
-        "oslrau-topic": record.topic,
-        "oslrau-partition": str(record.partition),
-        "oslrau-offset": str(record.offset),
+        "oslrau-topic": topic,
+        "oslrau-partition": str(partition),
+        "oslrau-offset": str(offset),
     }
     return tuple((name, text.encode()) for name, text in texts.items())
+
+
+def _reason_headers(record: KafkaRecord, rejection: Rejection) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("oslrau-reason", rejection.reason.value.encode()),
+        ("oslrau-detail", rejection.detail[:_MAX_DETAIL].encode()),
+        *place_headers(record.topic, record.partition, record.offset),
+    )

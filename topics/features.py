@@ -9,12 +9,19 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from .fields import find, is_number, numeric_fields, parent_of
+from .documents import SHALLOW_BYTES, is_too_deep, parse
+from .fields import find, is_beyond, is_number, numeric_fields, parent_of
 from .readers import record_reader
-from .rejections import Reason, Rejection, reject_field, reject_range, reject_value
+from .rejections import (
+    Reason,
+    Rejection,
+    reject_beyond,
+    reject_field,
+    reject_range,
+    reject_value,
+)
 
 # A row of k numbers costs the learner k * k; more are hardly meant, rather a list in disguise.
 MAX_AUTO_FIELDS = 1024
@@ -41,10 +48,10 @@ class DecodedBlock:
 class FeatureDecoder:
     """Decodes one partition's values; without `fields`, its first valid record chooses them.
 
-    A record is valid where it is a JSON object of at most `max_bytes` bytes in which every chosen
-    field is a number, a boolean (0 or 1), null or absent, and at least one is a number. Numbers
-    of a field in ``bounds`` have to be greater than its bound. A number beyond the range of a
-    double makes a record invalid; where no chosen name has a dot, only in a chosen field.
+    A record is valid where it is a JSON object of at most `max_bytes` bytes and `MAX_DEPTH` levels
+    in which every chosen field is a number within the range of a double, a boolean (0 or 1), null
+    or absent, and at least one is a number. Numbers of a field in ``bounds`` have to be greater
+    than its bound. What the other fields hold does not matter.
     """
 
     def __init__(
@@ -74,15 +81,18 @@ class FeatureDecoder:
             return DecodedBlock(np.empty((0, 0)), [], rejected)
         packed: list[bytes] = []
         # One loop without calls of our own: for most records this is all there is to do.
-        (parse, get), pack, limit = self._reader, self._pack, self._max_bytes
+        (read, get), pack, limit = self._reader, self._pack, self._max_bytes
+        short = min(limit, SHALLOW_BYTES)
         for value in values[len(rejected) :]:
             row: bytes | Rejection
             try:
-                if value is None or len(value) > limit:
+                if value is None:
+                    raise ValueError
+                if len(value) > short and (len(value) > limit or is_too_deep(value)):
                     raise ValueError
                 if not value.isascii():
                     value.decode()  # for a reader that does not look whether all of it is text
-                contents = get(parse(value))
+                contents = get(read(value))
                 packed.append(pack(*contents))
                 continue
             except struct.error:
@@ -132,15 +142,18 @@ class FeatureDecoder:
         fields = numeric_fields(document, MAX_AUTO_FIELDS)
         if fields is None:
             return Rejection(Reason.NO_FEATURES, _TOO_MANY)
+        for field in fields:
+            if is_beyond(find(document, field)):
+                return reject_beyond(field)
         return fields or Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
 
     def _document(self, value: bytes | None) -> Any:
-        """Return the parsed value, None where it is no JSON of the right size."""
-        if value is None or len(value) > self._max_bytes:
+        """Return the parsed value, None where it is no JSON of the right size and depth."""
+        if value is None or len(value) > self._max_bytes or is_too_deep(value):
             return None
         try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
+            return parse(value)
+        except ValueError:
             return None
 
     def _odd_row(self, value: bytes | None) -> bytes | Rejection:
@@ -156,17 +169,17 @@ class FeatureDecoder:
         """Return the row of contents of which some are no numbers, None where absent."""
         try:
             row = self._pack(*[_NAN if content is None else content for content in contents])
-        except struct.error:
-            return self._reject_non_number(contents)
+        except (struct.error, OverflowError):
+            return self._reject_contents(contents)
         if contents.count(None) == len(contents):
             return Rejection(Reason.NO_FEATURES, "expected a chosen field, all are missing")
         return row
 
-    def _reject_non_number(self, contents: Sequence[Any]) -> Rejection:
+    def _reject_contents(self, contents: Sequence[Any]) -> Rejection:
         return next(
-            reject_field(field, content)
+            reject_beyond(field) if is_number(content) else reject_field(field, content)
             for field, content in zip(self._packed, contents, strict=True)
-            if content is not None and not is_number(content)
+            if content is not None and (not is_number(content) or is_beyond(content))
         )
 
     def _matrix(self, packed: list[bytes]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ name goes one object deeper.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from itertools import islice
@@ -41,6 +42,11 @@ def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
 def is_number(content: object) -> bool:
     """Say whether the content of a field counts as a number; booleans do."""
     return isinstance(content, int | float)
+
+
+def is_beyond(content: float) -> bool:
+    """Say whether a number is beyond the range of a double."""
+    return abs(content) > sys.float_info.max
 
 
 def _numeric_paths(document: JsonObject) -> Iterator[str]:

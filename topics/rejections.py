@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-import orjson
+from .documents import MAX_DEPTH, depth, is_too_deep, parse
 
 
 class Reason(StrEnum):
@@ -13,6 +13,7 @@ class Reason(StrEnum):
 
     NO_VALUE = "no_value"
     TOO_LARGE = "too_large"
+    TOO_DEEP = "too_deep"
     NOT_UTF8 = "not_utf8"
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
@@ -46,9 +47,13 @@ def reject_value(value: bytes | None, max_bytes: int) -> Rejection:
         return Rejection(Reason.NO_VALUE, "expected a JSON object, got a null value")
     if len(value) > max_bytes:
         return Rejection(Reason.TOO_LARGE, f"{len(value)} bytes, at most {max_bytes} are taken")
+    if is_too_deep(value):
+        return Rejection(
+            Reason.TOO_DEEP, f"{depth(value)} levels of nesting, at most {MAX_DEPTH} are taken"
+        )
     try:
-        document = orjson.loads(value)
-    except orjson.JSONDecodeError as error:
+        document = parse(value)
+    except ValueError as error:
         return _reject_text(value, error)
     return Rejection(
         Reason.NOT_AN_OBJECT, f"expected a JSON object, got {JSON_TYPES[type(document)]}"
@@ -61,6 +66,13 @@ def reject_field(field: str, content: object) -> Rejection:
     return Rejection(Reason.NOT_A_NUMBER, f"expected a number in field {field!r}, got {found}")
 
 
+def reject_beyond(field: str) -> Rejection:
+    """Return the rejection of a chosen field that holds a number beyond a double."""
+    return Rejection(
+        Reason.NOT_FINITE, f"expected a number within the range of a double in field {field!r}"
+    )
+
+
 def reject_range(field: str, content: float, bound: float) -> Rejection:
     """Return the rejection of a chosen field that holds no more than its lower bound."""
     return Rejection(
@@ -68,11 +80,9 @@ def reject_range(field: str, content: float, bound: float) -> Rejection:
     )
 
 
-def _reject_text(value: bytes, error: orjson.JSONDecodeError) -> Rejection:
+def _reject_text(value: bytes, error: ValueError) -> Rejection:
     try:
         value.decode("utf-8")
     except UnicodeDecodeError as undecodable:
         return Rejection(Reason.NOT_UTF8, f"{undecodable.reason} at byte {undecodable.start}")
-    # orjson has one error class; this is how it words a number beyond the range of a double.
-    reason = Reason.NOT_FINITE if "infinity" in error.msg else Reason.NOT_JSON
-    return Rejection(reason, str(error))
+    return Rejection(Reason.NOT_JSON, str(error))

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from faust_oslrau.app.logs import at
-from faust_oslrau.topics import OutMessage, message_bytes
+from faust_oslrau.topics import OutMessage, message_bytes, without_largest
 
 from .connection import BATCH_BYTES, Connection
 
@@ -98,18 +98,16 @@ class Emitter:
 
 
 def _smaller(topic: str, messages: Sequence[OutMessage], tried: int) -> Sequence[OutMessage]:
-    """Return fewer messages, or the one message without its content."""
-    return messages[: tried // 2] if tried > 1 else [without_content(topic, messages[0])]
+    """Return fewer messages, or the one message without its largest part."""
+    return messages[: tried // 2] if tried > 1 else [smaller(topic, messages[0])]
 
 
-def without_content(topic: str, message: OutMessage) -> OutMessage:
+def smaller(topic: str, message: OutMessage) -> OutMessage:
     """Return what is left of a message that a topic does not take, and say so."""
     size = message_bytes(message.key, message.value, message.headers)
     logger.error(
-        "topic %s takes no message of %d bytes: offset %d goes as headers alone; "
-        "a larger max.message.bytes of the topic would keep its content",
+        "topic %s takes no message of %d bytes: offset %d goes without its largest part; "
+        "a larger max.message.bytes of the topic would keep it",
         *(topic, size, message.offset),
     )
-    own = [header for header in message.headers if header[0].startswith("oslrau-")]
-    headers = (*own, ("oslrau-left-out-bytes", str(size).encode()))
-    return message._replace(key=None, value=None, headers=headers)
+    return without_largest(message)

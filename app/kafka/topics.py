@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,8 @@ _RETRY_SECONDS = 3.0
 _CREATION_SECONDS = 30.0
 _POLL_SECONDS = 0.2
 _MAX_BYTES = "max.message.bytes"
-_RETENTION = "retention.ms"
+_RETENTION = ("retention.ms", "retention.bytes")
+_FOREVER = -1
 _CLEANUP = "cleanup.policy"
 
 
@@ -106,11 +108,13 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     existing = await _topics(admin)
     for name, config in _output_topics(settings).items():
         if name not in existing:
-            config = config | retention
+            config |= {_CLEANUP: "delete"} | {key: str(kept) for key, kept in retention.items()}
             await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
         else:
             await _widen(admin, existing[name], partitions)
-            await _check_size(admin, name, config)
+            found = await _topic_config(admin, name)
+            _check_size(name, config, found)
+            _check_retention(name, retention, found)
     if settings.snapshots == "topic":
         snapshots = NewTopic(
             settings.snapshots_topic, partitions, replicas, topic_configs={_CLEANUP: "compact"}
@@ -138,11 +142,8 @@ async def _set_up_snapshots(
 def _output_topics(settings: Settings) -> dict[str, dict[str, str]]:
     """Return the topics that the worker writes to, and how to configure them."""
     size = {_MAX_BYTES: str(settings.max_output_bytes)}
-    return {
-        settings.scores_topic: {},
-        settings.anomalies_topic: size,
-        settings.dead_letter_topic: size,
-    }
+    names = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
+    return dict.fromkeys(names, size)
 
 
 async def _connect(client_arguments: Mapping[str, Any]) -> AIOKafkaAdminClient:
@@ -233,25 +234,48 @@ async def _wait_until_known(admin: AIOKafkaAdminClient, name: str, partitions: i
     raise TopicError(f"topic {name} was made but no broker knows it with {partitions} partitions")
 
 
-async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> dict[str, str]:
-    """Return the retention of the source that is kept longest.
+async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> dict[str, int]:
+    """Return the longest retention of the sources, by time and by size of a partition.
 
     A score has its record's timestamp: kept for a shorter time, it might be gone at once.
     """
-    times = [(await _topic_config(admin, source)).get(_RETENTION) for source in sources]
-    known = [int(time) for time in times if time is not None]
-    longest = -1 if -1 in known else max(known, default=None)  # -1 is for ever
-    return {} if longest is None else {_RETENTION: str(longest)}
+    found = [_kept(await _topic_config(admin, source)) for source in sources]
+    known = {name: [kept[name] for kept in found if name in kept] for name in _RETENTION}
+    return {name: max(values, key=_length) for name, values in known.items() if values}
 
 
-async def _check_size(admin: AIOKafkaAdminClient, name: str, config: Mapping[str, str]) -> None:
+def _kept(config: Mapping[str, str]) -> dict[str, int]:
+    """Return a topic's retention, which a topic that is only compacted does not apply."""
+    deletes = "delete" in config.get(_CLEANUP, "delete")
+    return {
+        name: int(config[name]) if deletes else _FOREVER for name in _RETENTION if name in config
+    }
+
+
+def _length(retention: int) -> float:
+    return math.inf if retention < 0 else retention
+
+
+def _check_retention(name: str, needed: Mapping[str, int], config: Mapping[str, str]) -> None:
+    """Warn where an existing topic loses messages earlier than the source its records."""
+    kept = _kept(config)
+    for setting, value in needed.items():
+        if _length(kept.get(setting, value)) < _length(value):
+            logger.warning(
+                "topic %s has %s=%d, the source topic keeps its records longer: messages may be "
+                "deleted before they are read; %s=%d would keep them as long",
+                *(name, setting, kept[setting], setting, value),
+            )
+
+
+def _check_size(name: str, config: Mapping[str, str], found: Mapping[str, str]) -> None:
     """Warn where an existing topic takes smaller messages than may come."""
     needed = int(config.get(_MAX_BYTES, 0))
-    taken = int((await _topic_config(admin, name)).get(_MAX_BYTES, needed))
+    taken = int(found.get(_MAX_BYTES, needed))
     if taken < needed:
         logger.warning(
-            "topic %s takes messages of %d bytes, up to %d may come: what does not fit goes "
-            "as headers alone; max.message.bytes=%d would keep it",
+            "topic %s takes messages of %d bytes, up to %d may come: what does not fit "
+            "loses its largest parts; max.message.bytes=%d would keep them",
             *(name, taken, needed, needed),
         )
 

@@ -64,13 +64,15 @@ def _lags(parts: Sequence[History], moments: NDArray[np.int64]) -> list[float]:
     return lags
 
 
-def _between(since: int, until: int, parts: Sequence[Iterable[Noted]]) -> list[dict[str, Any]]:
+def _between(since: int, until: int, parts: Sequence[Iterable[Noted]]) -> list[orjson.Fragment]:
     """Return what was noted in a stretch of time, oldest first."""
     noted = [found for part in parts for found in part if since <= found.noted < until]
     return [_content(found) for found in sorted(noted, key=lambda found: found.noted)]
 
 
-def _content(found: Noted) -> dict[str, Any]:
-    key = found.message.key
+def _content(found: Noted) -> orjson.Fragment:
+    """Return the message as it stands: what its record holds may be beyond a parser."""
+    key, value = found.message.key, found.message.value
     text = None if key is None else key.decode(errors="replace")
-    return {"noted": found.noted, "key": text, **orjson.loads(found.message.value or b"{}")}
+    noted = orjson.dumps({"noted": found.noted, "key": text})
+    return orjson.Fragment(noted if value is None else noted[:-1] + b"," + value[1:])

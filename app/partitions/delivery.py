@@ -11,7 +11,7 @@ from aiokafka import OffsetAndMetadata, TopicPartition
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
-from faust_oslrau.app.kafka.emitter import Emitter, without_content
+from faust_oslrau.app.kafka.emitter import Emitter, smaller
 from faust_oslrau.app.kafka.positions import recorded_start
 from faust_oslrau.app.kafka.transactions import Producers, TooLargeError, Transaction
 from faust_oslrau.app.kafka.transport import Consumer
@@ -163,9 +163,9 @@ def _from(offset: int, outputs: dict[str, list[OutMessage]]) -> dict[str, list[O
 def _make_smaller(
     error: TooLargeError, outputs: dict[str, list[OutMessage]], most: dict[str, int]
 ) -> None:
-    """Send a topic less at a time, or the one message without its content."""
+    """Send a topic less at a time, or the one message without its largest part."""
     if error.count > 1:
         most[error.topic] = error.count // 2
         return
     messages = outputs[error.topic]
-    messages[error.first] = without_content(error.topic, messages[error.first])
+    messages[error.first] = smaller(error.topic, messages[error.first])

@@ -25,6 +25,7 @@ from faust_oslrau.topics import (
     encode_drift,
     encode_scores,
     out_messages,
+    shortened,
 )
 
 from .block import STAGES, ProcessedBlock, Skipped
@@ -161,10 +162,12 @@ class PartitionPipeline:
             self.topic, self.partition, offsets, timestamps, scored, self.fields or ()
         )
         scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
-        anomalies = [
-            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
-            for i in np.flatnonzero(scored.is_anomaly).tolist()
-        ]
+        limit = self._settings.max_output_bytes
+        anomalies = []
+        for i in np.flatnonzero(scored.is_anomaly).tolist():
+            text = encode_anomaly(texts[i], records[i].value or b"")
+            anomalies.append(shortened(scores[i]._replace(value=text), limit))
+            scores[i] = shortened(scores[i], limit)  # others have nothing that may be large
         return scores, anomalies
 
     def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:

@@ -56,6 +56,21 @@ def test_the_live_state_comes_in_parts_that_fit_together(worker):
     assert worker.get("/live?since=yesterday")[0] == 400
 
 
+def test_an_anomaly_whose_record_hardly_any_reader_takes_is_shown_as_it_is(
+    worker, client, topic_name
+):
+    record = b'{"a":1e9,"b":1e9,"far":1e400,"deep":' + b"[" * 399 + b"]" * 399 + b"}"
+    client.send(topic_name, [(0, record)])
+    worker.wait_records(503)
+    worker.wait_until(
+        lambda: worker.get("/live")[0] != 200 or "1e400" in worker.get("/live")[1],
+        "showing the anomaly",
+    )
+    shown = _json(worker, "/live")["anomalies"][-1]
+    assert (shown["offset"], shown["is_anomaly"], shown["key"]) == (500, True, None)
+    assert shown["record"] == json.loads(record)
+
+
 def test_the_page_comes_with_a_strict_policy_and_no_other_file(worker):
     with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}/") as answer:
         policy, text = answer.headers["Content-Security-Policy"], answer.read().decode()

@@ -45,17 +45,17 @@ def test_a_message_without_key_and_value_arrives(client, topic_name):
     assert (record.key, record.value, record.headers) == (None, None, (("a", b"1"),))
 
 
-def test_too_large_messages_lose_their_content_and_no_other_message_suffers(client, topic_name):
+def test_too_large_dead_letters_lose_their_content_and_no_other_message_suffers(client, topic_name):
     small, large = f"{topic_name}-small", f"{topic_name}-large"
     client.create(small, 1, **{"max.message.bytes": "50000"})
     client.create(large)
     values = [b"a" * 1000] * 200 + [b"b" * 60_000] + [b"c"] * 10
-    messages = _messages(values, headers=(("own", b"1"), ("oslrau-offset", b"5")))
+    messages = _messages(values, headers=(("own", b"1"), ("oslrau-reason", b"not_json")))
     _send(client, (small, 0, messages), *[(large, 0, _messages([b"d"] * 100))] * 5)
     found = client.read(small)
     assert [record.value for record in found] == [*values[:200], None, *values[201:]]
     headers = dict(found[200].headers)
-    assert set(headers) == {"oslrau-offset", "oslrau-left-out-bytes"}
+    assert set(headers) == {"oslrau-reason", "oslrau-left-out-bytes"}
     assert len(client.read(large)) == 500
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
@@ -42,10 +43,49 @@ def test_missing_topics_are_created_with_the_partitions_of_the_source(client, se
     assert sizes["max.message.bytes"] == str(settings.max_output_bytes)
 
 
-def test_scores_are_kept_as_long_as_their_source(client, settings, topic_name):
-    client.create(topic_name, **{"retention.ms": "-1"})
+_FOREVER = {"retention.ms": "-1", "retention.bytes": "-1"}
+_A_DAY = {"retention.ms": "86400000", "retention.bytes": "1000000"}
+
+
+@pytest.mark.parametrize(
+    ("source", "scores"),
+    [
+        ({"retention.ms": "-1"}, _FOREVER),
+        (_A_DAY, _A_DAY),
+        (_A_DAY | {"cleanup.policy": "compact"}, _FOREVER),
+        (_A_DAY | {"cleanup.policy": "compact,delete"}, _A_DAY),
+    ],
+)
+def test_scores_are_kept_as_long_as_their_source(source, scores, client, settings, topic_name):
+    client.create(topic_name, **source)
     _set_up(settings)
-    assert _describe(settings, settings.scores_topic)[1]["retention.ms"] == "-1"
+    config = _describe(settings, settings.scores_topic)[1]
+    assert {name: config[name] for name in _FOREVER} == scores
+
+
+def test_scores_of_several_sources_are_kept_as_long_as_that_which_is_kept_longest(
+    client, settings, topic_name
+):
+    other = f"{topic_name}-2"
+    client.create(topic_name, **{"retention.ms": "1000", "retention.bytes": "-1"})
+    client.create(other, **_A_DAY)
+    _set_up(replace(settings, source_topics=(topic_name, other)))
+    config = _describe(settings, settings.scores_topic)[1]
+    assert config["retention.ms"] == _A_DAY["retention.ms"]
+    assert config["retention.bytes"] == "-1"
+
+
+def test_a_topic_that_is_kept_for_a_shorter_time_than_its_source_is_warned_about(
+    client, settings, topic_name, caplog
+):
+    client.create(topic_name, **{"cleanup.policy": "compact"})
+    client.create(settings.scores_topic, **{"retention.ms": "1000", "retention.bytes": "-1"})
+    client.create(settings.anomalies_topic, **{"retention.ms": "-1", "retention.bytes": "5000"})
+    client.create(settings.dead_letter_topic, **_FOREVER)
+    _set_up(settings)
+    assert f"topic {settings.scores_topic} has retention.ms=1000," in caplog.text
+    assert f"topic {settings.anomalies_topic} has retention.bytes=5000," in caplog.text
+    assert caplog.text.count("deleted before they are read") == 2
 
 
 def test_workers_that_start_at_the_same_time_do_not_disturb_each_other(
