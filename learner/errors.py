@@ -19,6 +19,10 @@ class NotFittedError(LearnerError):
     """A query before the first mini-batch was learned."""
 
 
+class InvalidNetworkError(LearnerError):
+    """A network that is not a density: incomplete, not decomposable, or with unsound numbers."""
+
+
 class StateError(LearnerError):
     """Bytes that hold no state this version can read."""
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .algorithm.mini_batches import learn, structure_bound
+from .algorithm.learning import learn, structure_bound
 from .algorithm.rule import LearningRule
 from .algorithm.start import initial_network
 from .errors import InvalidParameterError, StateError
@@ -357,10 +357,7 @@ class OSLRAU(NetworkDensity):
             evaluated = values is not None
             if values is None:
                 values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
-            done = learn(
-                network.header, network.nodes, network.edges, network.scopes, network.stats,
-                Z, values, network.tasks, done, batch_size, complete, evaluated, rule,
-            )  # fmt: skip
+            done = learn(network.pools, Z, values, done, batch_size, complete, evaluated, rule)
             if done < Z.shape[1]:
                 values = None  # nodes move
                 network.reserve(*structure_bound(network.header))

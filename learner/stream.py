@@ -14,7 +14,7 @@ from .oslrau import OSLRAU
 from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
-from .scoring.calibration import Calibration, Recent
+from .scoring.calibration import Calibration, RecentScores
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.missing import Missing
@@ -104,7 +104,7 @@ class StreamScorer:
         self._transforms = Transforms(transforms or {})
         self._ranking = Ranking()
         self._calibration = Calibration()
-        self._densities = Recent()
+        self._densities = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
@@ -308,7 +308,7 @@ class StreamScorer:
         return self._calibration.p_value(score) > self.alarm_rate
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
-        """Keep measured rows for the next boundary."""
+        """Save measured rows until the next boundary."""
         self._pending.append(rows)
         self._pending_measures.append(measures)
         self.n_records += len(rows)
@@ -351,8 +351,8 @@ class StreamScorer:
         self._densities.update(densities)
         if young and self.learning:
             usual = self._densities.recent >= fence(self._densities.ascending)
-            self._calibration.keep(usual)
-            self._densities.keep(usual)
+            self._calibration.select(usual)
+            self._densities.select(usual)
 
     def _learn_usual(
         self,

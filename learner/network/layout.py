@@ -13,11 +13,14 @@ Cholesky factor of its covariance.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+from ..vector.compiler import Array, kernel
 
 FREE, SUM, PRODUCT, LEAF, MULTIVARIATE_LEAF = range(5)
 """Node kinds; FREE marks a record on the free list."""
-
 
 KIND_NAMES = {
     SUM: "sum",
@@ -25,7 +28,6 @@ KIND_NAMES = {
     LEAF: "leaf",
     MULTIVARIATE_LEAF: "multivariate_leaf",
 }
-
 
 NODE = np.dtype(
     [
@@ -55,14 +57,11 @@ floor on its diagonal there); ``log_norm`` and ``precision`` cache what the dens
 ``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children first.
 Indices are unsigned: for signed ones the compiler would provide for counting from the end."""
 
-
 EDGE = np.dtype([("child", np.uint32), ("next", np.uint32), ("weight", np.float64)], align=True)
 """One edge. ``weight`` is the unnormalised weight n_c + 1 of a sum node's child."""
 
-
 NIL = 2**32 - 1
 """End of a linked list, and no node: no pool is as long."""
-
 
 (
     ROOT,
@@ -90,13 +89,37 @@ counters of structure changes, and the background component, a child of the root
 reaches (NIL without one)."""
 
 
-def product_block(k: int) -> int:
+class Pools(NamedTuple):
+    """The arrays that a network is made of, as kernels take them.
+
+    Attributes
+    ----------
+    header
+        Integers (HEADER_SIZE,), one in each slot.
+    nodes, edges
+        Records of the types NODE and EDGE.
+    scopes
+        Variables, ascending within a scope. The first d are all variables.
+    stats
+        Statistics of products and multivariate leaves.
+    """
+
+    header: Array
+    nodes: Array
+    edges: Array
+    scopes: Array
+    stats: Array
+
+
+@kernel
+def moments_length(k: int) -> int:
     """Length of mean, counts and matrix over ``k`` variables: all that a product node has."""
     return k * (k + 2)
 
 
-def block_length(kind: int, k: int) -> int:
+@kernel
+def statistics_length(kind: int, k: int) -> int:
     """Length of the statistics of a node over ``k`` variables, with its whitening matrix."""
     if kind == PRODUCT:
-        return product_block(k)
-    return product_block(k) + k * k if kind == MULTIVARIATE_LEAF else 0
+        return moments_length(k)
+    return moments_length(k) + k * k if kind == MULTIVARIATE_LEAF else 0

@@ -19,7 +19,6 @@ from .scaling import Scaling
 if TYPE_CHECKING:
     import networkx
 
-
 FloatArray = NDArray[np.float64]
 
 

@@ -13,7 +13,7 @@ from ..network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ..network.structure import Network
 from ..network.traversal import deepest
 from .deviations import component_moments, sum_deviations, sum_residuals
-from .leave_one_out import keep_siblings, leave_one_out
+from .leave_one_out import assign_rows, leave_one_out
 from .mixtures import REFERENCE, TOTAL, VARIANCE
 
 FloatArray = NDArray[np.float64]
@@ -50,21 +50,22 @@ def contributions(network: Network, Z: FloatArray) -> FloatArray:
 def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
     """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
     result = np.empty((fields, *Z.shape))
-    order, live, kept = neighbours_together(Z), network.live, np.empty(len(network.nodes), np.int64)
+    order, live = neighbours_together(Z), network.live
+    value_rows = np.empty(len(network.nodes), np.int64)
     Z = np.ascontiguousarray(Z[:, order])
-    n_values = keep_siblings(live, network.nodes, network.edges, deepest(len(Z)), kept)
+    n_values = assign_rows(live, network.nodes, network.edges, deepest(len(Z)), value_rows)
     rows = max(1, min(Z.shape[1], rows_per_block(n_values)))
-    # lanes are taken up and down, even for one row
+    # both passes take whole lanes, even for one row
     block = new_block(len(Z), max(rows, 2))
     values, downs = np.empty((n_values, block.shape[1])), np.empty((n_values, block.shape[1]))
     mixtures = np.empty((fields, *block.shape))
     for start in range(0, Z.shape[1], rows):
         m = min(rows, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        arrays = (network.nodes, network.edges, network.scopes, network.stats, block)
-        evaluate(network.header, *arrays, max(m, 2), values, kept, NIL)
-        leave_one_out(live, kept, *arrays, m, values, downs, mixtures.reshape(-1, block.shape[1]))
-        mixtures[REFERENCE, :, :m] -= values[kept[network.root], :m]
+        evaluate(network.pools, block, max(m, 2), values, value_rows, NIL)
+        flat = mixtures.reshape(-1, block.shape[1])
+        leave_one_out(network.pools, live, value_rows, block, m, values, downs, flat)
+        mixtures[REFERENCE, :, :m] -= values[value_rows[network.root], :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order] = result.copy()
     return result
@@ -161,10 +162,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     block = new_block(len(z), 1)
     block[:, 0] = z
     values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
-    evaluate(
-        network.header, network.nodes, network.edges, network.scopes,
-        network.stats, block, 1, values, np.empty(0, np.int64), NIL,
-    )  # fmt: skip
+    evaluate(network.pools, block, 1, values, np.empty(0, np.int64), NIL)  # fmt: skip
     return values[:, 0]
 
 

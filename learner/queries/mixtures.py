@@ -16,15 +16,14 @@ from ..vector.math import exp_bounded, larger, smaller
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Of ``mixtures``."""
 
-
-SMALLEST = -1e300
+LEAST_REFERENCE = -1e300
 """The reference before the first: finite, as infinities have no difference."""
 
 
 @kernel
 def clear(mixtures: Array, d: int) -> None:
     """Make them mixtures of nothing."""
-    mixtures[:d] = SMALLEST
+    mixtures[:d] = LEAST_REFERENCE
     mixtures[d:] = 0.0
 
 

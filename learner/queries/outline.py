@@ -14,7 +14,6 @@ from ..vector.compiler import Array
 
 FloatArray = NDArray[np.float64]
 
-
 NO_PARENT = -1
 """In place of the position of the root's parent."""
 

@@ -12,10 +12,8 @@ from ..vector.compiler import Array, kernel
 
 FloatArray = NDArray[np.float64]
 
-
-FARTHEST = 1e50
+LARGEST_VALUE = 1e50
 """Standardised values are clipped here, so that squares of huge but finite input stay finite."""
-
 
 CONSTANT_SHARE = 1e-3
 """Scale of a variable whose first values are all equal, as a share of that value: fine enough to
@@ -97,6 +95,6 @@ def standardise(
             if math.isnan(z):
                 Z[v, r] = np.nan
             else:
-                Z[v, r] = min(max(z, -FARTHEST), FARTHEST)
+                Z[v, r] = min(max(z, -LARGEST_VALUE), LARGEST_VALUE)
                 total += log_scale[v]
         jacobian[r] = total

@@ -13,11 +13,9 @@ from ..protocol import Learner
 
 FloatArray = NDArray[np.float64]
 
-
 ROUNDS = 3
 """Fields that are set aside one after the other: each round costs as much as the first, and
 incidents in more fields at once are known by any of them."""
-
 
 GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy of N(0, 1) in nats."""

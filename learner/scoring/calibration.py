@@ -12,31 +12,24 @@ from .ordered import excess_moments, ranks, replace_ordered
 
 FloatArray = NDArray[np.float64]
 
-
 RECENT = 8192
 """Scores that p-values are taken from: enough that eight of them lie below a rate of 0.001, few
 enough to follow the stream."""
 
-
 TAIL_SHARE = 0.1
 """Share of the recent scores, the lowest ones, that the tail is fitted to."""
-
 
 FEWEST_IN_TAIL = 20
 """Fewer scores do not make a tail."""
 
-
 TRUSTED_RANK = 5
 """Ranks below it say less about a score than the tail does."""
-
 
 LOW_SHARE = 1 / 16
 """Share of the lowest scores that tell nothing about the usual ones."""
 
-
-SMALLEST = float(np.finfo(np.float64).tiny)
+SMALLEST_P_VALUE = float(np.finfo(np.float64).tiny)
 """No p-value is zero: a logarithm of it may be wanted."""
-
 
 LARGEST_SHAPE = 0.9
 """The fit by moments needs a mean, which a generalised Pareto has for shapes below 1."""
@@ -58,7 +51,7 @@ class Tail(NamedTuple):
         return np.asarray(base ** (-1.0 / self.shape), np.float64)
 
 
-class Recent:
+class RecentScores:
     """The last ``RECENT`` scores.
 
     Attributes
@@ -80,8 +73,8 @@ class Recent:
         gone = np.sort(recent[:-RECENT])
         self._set(recent[-RECENT:], replace_ordered(self.ascending, gone, np.sort(score)))
 
-    def keep(self, which: NDArray[np.bool_]) -> None:
-        """Forget all scores but those (n,)."""
+    def select(self, which: NDArray[np.bool_]) -> None:
+        """Forget all scores except those where ``which`` (n,) is true."""
         recent = self.recent[which]
         self._set(recent, np.sort(recent))
 
@@ -89,12 +82,12 @@ class Recent:
         self.recent, self.ascending = recent, ascending
 
 
-class Calibration(Recent):
+class Calibration(RecentScores):
     """How often the recent stream was at least as unlikely as a record.
 
     A score's p-value is its rank among the recent ones; below the lowest few it follows a
     generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
-    ``update`` and ``keep`` alone, which the scorer calls at learning boundaries, so that p-values
+    ``update`` and ``select`` alone, which the scorer calls at learning boundaries, so that p-values
     do not depend on how the stream was cut into blocks.
     """
 
@@ -127,7 +120,7 @@ class Calibration(Recent):
             return p_value
         anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
         share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
-        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST)
+        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST_P_VALUE)
         return p_value
 
 

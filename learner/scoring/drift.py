@@ -20,25 +20,20 @@ from .ordered import ranks
 
 FloatArray = NDArray[np.float64]
 
-
-REFERENCE = 1024
+REFERENCE_SCORES = 1024
 """Scores that later ones are ranked among: enough for ranks, collected within a few batches."""
-
 
 SLACK = 1.0
 """Standard deviations of a batch's mean rank by which it may fall without counting."""
-
 
 SMALLEST_SHIFT = 0.05
 """Least fall of the mean rank, of 0.5, that counts: a tenth of the scores gone from the middle to
 the bottom. Less is not worth a message, and growth of the model can make as much."""
 
-
 LIMIT = 6.0
 """Standard deviations beyond the slack that add up to an event. Where scores are independent, a
 false one comes less often than every exp(2 (LIMIT + 1.166)) / 2 = 840,000 batches (Siegmund 1985,
 section II.6); the margin is for streams that are less well behaved."""
-
 
 FEWEST_MEANS = 12
 """Batches from which on later ones are compared with them: so many say what batches differ by."""
@@ -79,7 +74,7 @@ class Drift:
 
     def restore(self, reference: FloatArray, numbers: FloatArray) -> None:
         """Take up a state; StateError where it cannot be one."""
-        if reference.ndim != 1 or len(reference) > REFERENCE or numbers.shape != (6,):
+        if reference.ndim != 1 or len(reference) > REFERENCE_SCORES or numbers.shape != (6,):
             raise StateError("state: expected the reference and six numbers of a drift detector")
         self._reference = reference
         _, self._mean, self._squares, self._fallen, self._risen, _ = numbers.tolist()
@@ -87,7 +82,7 @@ class Drift:
 
     def update(self, score: FloatArray) -> Change | None:
         """Take in the scores of a learning batch, and return the event that they complete."""
-        if len(self._reference) < REFERENCE:
+        if len(self._reference) < REFERENCE_SCORES:
             self._collect(score)
             return None
         if len(score) > 0:
@@ -100,14 +95,14 @@ class Drift:
         return change
 
     def _collect(self, score: FloatArray) -> None:
-        self._reference = np.concatenate([self._reference, score])[:REFERENCE]
-        if len(self._reference) == REFERENCE:
+        self._reference = np.concatenate([self._reference, score])[:REFERENCE_SCORES]
+        if len(self._reference) == REFERENCE_SCORES:
             self._reference.sort()
 
     def _mean_rank(self, score: FloatArray) -> float:
         """Return the mean share of the reference below the scores; equal ones count half."""
         below, not_above = (ranks(self._reference, score, ties) for ties in (False, True))
-        return int((below + not_above).sum()) / (2 * REFERENCE * len(score))
+        return int((below + not_above).sum()) / (2 * REFERENCE_SCORES * len(score))
 
     def _compare(self, mean: float, m: int) -> None:
         """Add a batch's mean rank of ``m`` scores to the sums, then to what later ones face."""

@@ -11,12 +11,10 @@ from ..vector.math import smaller
 UNKNOWN = 1.0
 """What a field counts whose value is missing on either side."""
 
-
 ROUNDING = 1e-12
 """Deviation, as a share of the largest value, below which a field does not vary."""
 
-
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_VARIANCE = float(np.finfo(np.float64).max)
 
 
 @kernel
@@ -69,4 +67,4 @@ def fill_variances(rows: Array, result: Array) -> None:
                 gap = rows[r, v] / largest - mean
                 squares += gap * gap
         if squares >= n * ROUNDING**2:
-            result[v] = min(squares / n * largest * largest, LARGEST)
+            result[v] = min(squares / n * largest * largest, LARGEST_VARIANCE)

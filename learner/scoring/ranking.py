@@ -16,23 +16,19 @@ from ..errors import StateError
 
 FloatArray = NDArray[np.float64]
 
-
 MEMORY = 4096
 """Records that levels and spreads are averaged over: enough that an incident does not become its
 own yardstick, few enough to follow the stream."""
-
 
 LEAD = 0.5
 """Spreads by which the last measure, the distance to neighbours, may be less off than another and
 still count instead of it: of all it ranks real anomalies best."""
 
-
-FARTHEST = 50.0
+MOST_SPREADS = 50.0
 """Spreads beyond which a measure's distance from its level counts as much as there: one wild
 value must not blind a measure for long."""
 
-
-FIRST_FARTHEST = 8.0
+FIRST_MOST_SPREADS = 8.0
 """The same in the first batch, in units of the distance that a tenth of the records exceed."""
 
 
@@ -101,10 +97,10 @@ class Ranking:
         columns = np.ascontiguousarray(measures.T)
         level = np.partition(columns, m // 2)[:, m // 2]
         distance = np.abs(columns - level[:, None])
-        farthest, fresh = FARTHEST * self.spread, np.isnan(self.level)
+        farthest, fresh = MOST_SPREADS * self.spread, np.isnan(self.level)
         if fresh.any():
             usual = np.quantile(distance[fresh], 0.9, axis=1)
-            farthest[fresh] = np.where(usual > 0, FIRST_FARTHEST * usual, np.inf)
+            farthest[fresh] = np.where(usual > 0, FIRST_MOST_SPREADS * usual, np.inf)
         spread = np.minimum(distance, farthest[:, None]).sum(axis=1) / m
         share = np.where(fresh, 1.0, share_of_batch(m, self.n))
         self.level = np.where(fresh, level, self.level + share * (level - self.level))

@@ -18,12 +18,9 @@ from .blame import Blame
 
 FloatArray = NDArray[np.float64]
 
-
 IDENTITY, LOG, LOG1P, ASINH = range(4)
 
-
 NAMES = {"log": LOG, "log1p": LOG1P, "asinh": ASINH}
-
 
 LOWER_BOUNDS = {"log": 0.0, "log1p": -1.0, "asinh": -math.inf}
 """Values of a field have to lie above that of its transform."""

@@ -24,36 +24,21 @@ from .compiler import Array, kernel
 WIDTH = 16
 """Rows side by side: enough that their chains of operations need not wait for each other."""
 
-
 FEWEST_LANES = 4
 """As many as the vector registers of most processors hold."""
-
 
 INTEGER_SHIFT = 6755399441055744.0
 """1.5 * 2**52: adding it rounds to an integer and leaves that in the low bits."""
 
-
 INTEGER_SHIFT_BITS = 0x4338000000000000
-
-
 HALF_SQRT2_BITS = 0x3FE6A09E667F3BCD
-
-
 ONE_BITS = 0x3FF0000000000000
-
-
 EXPONENT_BIAS = 1023
-
-
 MANTISSA_BITS = 52
-
-
 DOUBLE_BYTES, CACHE_LINE_BYTES = 8, 64
-
 
 Value = Any
 """A number, or lanes of numbers."""
-
 
 intrinsic: Any = extending.intrinsic
 """As callers see what it makes: without the context that the compiler adds in front."""
@@ -347,36 +332,17 @@ for _function, _instruction in (
 ):
     overload(_function)(_of_lanes(_arithmetic(_instruction)))
 
-
 for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "==")):
     overload(_function)(_of_lanes(_comparison(_sign)))
 
 
 overload(aligned_stack, inline="always")(lambda: lambda: _aligned_stack())
-
-
 overload(load)(lambda rows, i, r: lambda rows, i, r: _load(rows, i, r))
-
-
 overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows, i, r, lanes))
-
-
 overload(spread)(lambda x: lambda x: _spread(x))
-
-
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
-
-
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
-
-
 overload(absolute)(lambda lanes: lambda lanes: _absolute(lanes))
-
-
 overload(all_below)(lambda lanes, limit: lambda lanes, limit: _all_below(lanes, limit))
-
-
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
-
-
 overload(split)(lambda x: lambda x: _split(x))

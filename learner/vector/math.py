@@ -9,16 +9,11 @@ from .compiler import kernel
 from .lanes import INTEGER_SHIFT, Value, choose, fma, split, times_power
 
 LN2 = 0.6931471805599453
-
-
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """Natural logarithm of 2 in two parts; the high one has zeros at its end, so that its product
 with an exponent is exact."""
 
-
 LOG2_E = 1.4426950408889634
-
-
 LEAST_EXPONENT = -700.0
 """The exponential of less is as large: nothing beside any weight, and still a normal number."""
 
