@@ -1,4 +1,4 @@
-"""What can go wrong in the learner."""
+"""Errors of the learner."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class InvalidNetworkError(LearnerError):
 
 
 class StateError(LearnerError):
-    """Bytes that hold no state this version can read."""
+    """Bytes that are not a state, or not one that this version can read."""
 
 
 class StateVersionError(StateError):
-    """A whole state, of a format that this version does not read."""
+    """An undamaged state of a format that this version does not read."""

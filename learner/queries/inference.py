@@ -20,11 +20,11 @@ FloatArray = NDArray[np.float64]
 
 
 LEAST_VARIANCE = 1e-4
-"""Added to the variances of fields, in standardised units, so that none is zero."""
+"""Added to the variances of fields, in standardised units, so that none is 0."""
 
 
 class Others(NamedTuple):
-    """Each variable given the other observed ones, (d, m) each."""
+    """Each variable given the other observed variables, (d, m) each."""
 
     nats: FloatArray
     mean: FloatArray
@@ -32,7 +32,7 @@ class Others(NamedTuple):
 
 
 def given_others(network: Network, Z: FloatArray) -> Others:
-    """Tell, for each variable and column of ``Z`` (d, m), what the other variables say.
+    """Return what the other variables say about each variable, for each column of ``Z`` (d, m).
 
     ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
     ``variance`` are the variable's moments given them.
@@ -42,13 +42,13 @@ def given_others(network: Network, Z: FloatArray) -> Others:
 
 
 def contributions(network: Network, Z: FloatArray) -> FloatArray:
-    """Return the ``nats`` (d, m) of ``given_others`` alone, in less time."""
+    """Return only the ``nats`` (d, m) of ``given_others``, which is faster."""
     nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[REFERENCE]
     return nats
 
 
 def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
-    """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
+    """Return ``fields`` parts of the mixtures (fields, d, m), with nats instead of references."""
     result = np.empty((fields, *Z.shape))
     order, live = neighbours_together(Z), network.live
     value_rows = np.empty(len(network.nodes), np.int64)
@@ -72,10 +72,10 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
 
 
 def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:
-    """Sum over each column of ``Z`` (d, m) how far its fields are off, in standard deviations.
+    """Return the sums (m,) of the fields' distances from their means, in standard deviations.
 
-    Two arrays (m,): each field alone, and each given the others by the background's Gaussian.
-    Without a background the first only, by the fields' moments in the whole mixture.
+    One sum takes each field alone, the other each field given the others by the background's
+    Gaussian. Without a background there is only the first, by the moments of the whole mixture.
     """
     alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
     if network.background is None:
@@ -142,7 +142,7 @@ def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray
 def moments(network: Network, given: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean (d,) and covariance (d, d) given the observed values of ``given`` (d,).
 
-    Observed variables keep their value, with covariance zero.
+    The mean of an observed variable is its value, with covariance 0.
     """
     values = node_values(network, given)
     done: dict[int, tuple[FloatArray, FloatArray]] = {}

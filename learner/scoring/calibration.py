@@ -13,26 +13,26 @@ from .ordered import excess_moments, ranks, replace_ordered
 FloatArray = NDArray[np.float64]
 
 RECENT = 8192
-"""Scores that p-values are taken from: enough that eight of them lie below a rate of 0.001, few
-enough to follow the stream."""
+"""Scores that p-values are computed from: so many that eight are below a rate of 0.001, so few that
+they follow the stream."""
 
 TAIL_SHARE = 0.1
 """Share of the recent scores, the lowest ones, that the tail is fitted to."""
 
 FEWEST_IN_TAIL = 20
-"""Fewer scores do not make a tail."""
+"""Fewest scores that a tail is fitted to."""
 
 TRUSTED_RANK = 5
-"""Ranks below it say less about a score than the tail does."""
+"""For lower ranks, p-values are computed from the tail, which is then more accurate."""
 
 LOW_SHARE = 1 / 16
-"""Share of the lowest scores that tell nothing about the usual ones."""
+"""Share of the recent scores, the lowest ones, that may belong to unusual records."""
 
 SMALLEST_P_VALUE = float(np.finfo(np.float64).tiny)
-"""No p-value is zero: a logarithm of it may be wanted."""
+"""Smallest p-value, so that its logarithm is finite."""
 
 LARGEST_SHAPE = 0.9
-"""The fit by moments needs a mean, which a generalised Pareto has for shapes below 1."""
+"""Largest shape of the tail: the fit needs a mean, which exists for shapes below 1."""
 
 
 class Tail(NamedTuple):
@@ -57,9 +57,9 @@ class RecentScores:
     Attributes
     ----------
     recent
-        Oldest first: the whole state.
+        The scores, oldest first: the whole state.
     ascending
-        The same in order.
+        The same scores in ascending order.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class RecentScores:
         self.ascending = np.empty(0)
 
     def update(self, score: FloatArray) -> None:
-        """Take in the scores (m,) of a learning batch, none of them NaN."""
+        """Add the scores (m,) of a learning batch, none of them NaN."""
         score = score[-RECENT:]
         recent = np.concatenate([self.recent, score])
         gone = np.sort(recent[:-RECENT])
@@ -97,7 +97,7 @@ class Calibration(RecentScores):
 
     @property
     def lowest_usual(self) -> float:
-        """Lowest recent score but for the lowest ``LOW_SHARE``."""
+        """Lowest of the recent scores without the lowest ``LOW_SHARE`` of them."""
         n = len(self.ascending)
         return float(self.ascending[int(LOW_SHARE * n)]) if n > 0 else -np.inf
 

@@ -82,7 +82,7 @@ class Guard:
         far: NDArray[np.int64],
         accepted: bool,
     ) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         if held.ndim != 2 or positions.shape != held.shape[:1] or far.ndim != 1:
             raise StateError("state: expected a position for each record held back")
         self.held, self.positions, self.far, self.accepted = held, positions, far, accepted

@@ -113,7 +113,7 @@ class Missing:
         left: int,
         boundary: int,
     ) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         if rows.ndim != 2 or masks.shape[1:] != rows.shape[1:]:
             raise StateError("state: expected patterns of as many fields as there are")
         if masks.shape[:1] != losses.shape[:1] or losses.shape[:1] != born.shape:

@@ -67,7 +67,7 @@ class Neighbours:
         self._set(np.empty((0, 0)), np.empty(0), 0)
 
     def restore(self, rows: FloatArray, variance: FloatArray, n: int) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         most = POOL
         if stride(n) < STRIDE:  # else there are more records than could be gone through
             most = min(POOL, int(np.count_nonzero(is_sampled(0, n, stride(n)))))
