@@ -45,14 +45,14 @@ NO_ROWS = np.empty(0, np.int64)
 class Network:
     """Structure and parameters over ``n_variables`` variables, with exact inference.
 
-    Knows nothing of how it is learned: an algorithm edits the arrays through kernels.
+    It does not know how it is learned: an algorithm edits the arrays through kernels.
 
     Parameters
     ----------
     n_variables
         Number d of variables.
     n_nodes, n_edges, n_scopes, n_stats
-        Capacities of the pools to start with.
+        Initial capacities of the pools.
     """
 
     def __init__(
@@ -123,10 +123,10 @@ class Network:
     def gaussian(self, leaf: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and covariance of a multivariate leaf, with the floor on the diagonal."""
         k = int(self.nodes[leaf]["n_scope"])
-        block = self.statistics(leaf)
-        upper = np.triu(block[2 * k :].reshape(k, k))
+        statistics = self.statistics(leaf)
+        upper = np.triu(statistics[2 * k :].reshape(k, k))
         covariance = upper + np.triu(upper, 1).T
-        return block[:k].copy(), covariance + self.nodes[leaf]["variance"] * np.eye(k)
+        return statistics[:k].copy(), covariance + self.nodes[leaf]["variance"] * np.eye(k)
 
     def kind_counts(self) -> dict[str, int]:
         """Count the live nodes of each kind."""
@@ -148,7 +148,7 @@ class Network:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the log-densities (m,) of the columns, and those of all nodes (nodes, >= m).
 
-        The latter only where all columns fit into one block and none lacks a value.
+        The latter are None unless all columns fit into one block and no value is missing.
         """
         n_nodes = int(self.header[NODES_TOP])
         if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():
@@ -158,7 +158,7 @@ class Network:
     def _evaluate(
         self, Z: NDArray[np.float64], n_values: int, value_rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-densities, and the last block's values in rows as ``value_rows`` says."""
+        """Return log-densities, and the values of the last block; `evaluate` explains these."""
         result, rows = np.empty(Z.shape[1]), max(1, min(Z.shape[1], MOST_ROWS))
         values = log_densities(
             self.pools, np.ascontiguousarray(Z), rows, n_values, value_rows, result
@@ -195,9 +195,9 @@ class Network:
         check_validity(self)
 
     def reserve(self, n_nodes: int, n_edges: int, n_scopes: int, n_stats: int) -> None:
-        """Make room for this many more entries in each pool, and as many again as are in use.
+        """Make room for this many more entries in each pool, in addition to twice those in use.
 
-        Moves nodes into the order of their evaluation, and drops what removed ones have left.
+        Sorts the nodes by their order of evaluation, and discards what removed nodes have left.
         """
         live, header = self.live, self.header
         nodes, edges, n = self.nodes, self.edges, len(live)
@@ -219,8 +219,8 @@ class Network:
         link_in_order(header, self.nodes, n)
 
     def count_parameters(self) -> int:
-        """Free parameters: weights less one a sum, means, and variances or covariances."""
-        # Column by column: whole records would be copied with all their columns.
+        """Count the free parameters: weights but one of each sum, means, variances, covariances."""
+        # column by column, as indexing whole records copies all of their columns
         kinds = self.nodes["kind"][self.live]
         is_leaf = (kinds == LEAF) | (kinds == MULTIVARIATE_LEAF)
         sums = self.nodes["n_children"][self.live][kinds == SUM].astype(np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..network.blocks import copy_columns, neighbours_together, new_block, rows_per_block
 from ..network.evaluation import evaluate
 from ..network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
-from ..network.structure import Network
+from ..network.structure import NO_ROWS, Network
 from ..network.traversal import deepest
 from .deviations import component_moments, sum_deviations, sum_residuals
 from .leave_one_out import assign_rows, leave_one_out
@@ -162,7 +162,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     block = new_block(len(z), 1)
     block[:, 0] = z
     values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
-    evaluate(network.pools, block, 1, values, np.empty(0, np.int64), NIL)  # fmt: skip
+    evaluate(network.pools, block, 1, values, NO_ROWS, NIL)
     return values[:, 0]
 
 
