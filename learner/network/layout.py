@@ -54,8 +54,8 @@ NODE = np.dtype(
 variables, so that for a univariate leaf it is the variable itself. ``count`` is the paper's n;
 ``observed``, ``mean`` and ``variance`` belong to univariate leaves (in a multivariate leaf,
 ``variance`` is the floor on the diagonal); ``log_norm`` and ``precision`` cache what the density
-needs. ``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children first.
-Indices are unsigned, as the compiler would add code for negative ones."""
+needs. ``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children
+first. Indices are unsigned, as the compiler would add code for negative ones."""
 
 EDGE = np.dtype([("child", np.uint32), ("next", np.uint32), ("weight", np.float64)], align=True)
 """One edge. ``weight`` is the unnormalised weight n_c + 1 of a sum node's child."""
