@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.network.layout import LEAF, PRODUCT, SUM, product_block
+from faust_oslrau.learner.network.layout import LEAF, PRODUCT, SUM, moments_length
 from faust_oslrau.learner.state import pack, unpack
 
 from .crossval import Fit, learn
@@ -80,7 +80,7 @@ class RandomTree:
         for half in halves:
             self._mix(half)
         self._add(PRODUCT, len(halves))
-        self._n_statistics += product_block(len(scope))
+        self._n_statistics += moments_length(len(scope))
 
     def _mix(self, scope: Array) -> None:
         """Add a sum of random splits, or a leaf."""

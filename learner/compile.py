@@ -1,4 +1,4 @@
-"""Preparation of the compiled kernels before records flow."""
+"""Compilation of all kernels before records flow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .stream import StreamScorer
 
 
 def compile_kernels() -> None:
-    """Compile every kernel, or load it from its cache, by running each once on a tiny stream."""
+    """Compile every kernel, or load it from the cache, by running each on a small stream."""
     rows = np.random.default_rng(0).normal(size=(1500, 3))
     rows[:, 1] += rows[:, 0]
     rows[5::100, 2] = np.nan

@@ -1,4 +1,4 @@
-"""What can go wrong in the learner."""
+"""Errors of the learner."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ class NotFittedError(LearnerError):
     """A query before the first mini-batch was learned."""
 
 
+class InvalidNetworkError(LearnerError):
+    """A network that is not a density: incomplete, not decomposable, or with unsound numbers."""
+
+
 class StateError(LearnerError):
-    """Bytes that hold no state this version can read."""
+    """Bytes that are not a state, or not one that this version can read."""
 
 
 class StateVersionError(StateError):
-    """A whole state, of a format that this version does not read."""
+    """An undamaged state of a format that this version does not read."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .algorithm.mini_batches import learn, structure_bound
+from .algorithm.learning import learn, structure_bound
 from .algorithm.rule import LearningRule
 from .algorithm.start import initial_network
 from .errors import InvalidParameterError, StateError
@@ -22,14 +22,14 @@ from .vector.lanes import padded
 FloatArray = NDArray[np.float64]
 
 WIDEST_BACKGROUND = 128
-"""Most variables of the background, whose cost grows with their square."""
+"""Most variables for which there is a background: its cost grows with their square."""
 
 MOST_NODES = 2**31 - 1
-"""Node budget of a model without one, and the most that anything may be that nodes are made of."""
+"""Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
 
 
 class OSLRAU(NetworkDensity):
-    """Density of a stream of records, as a sum-product network that grows in one pass.
+    """Density of a stream of records: a sum-product network that grows in one pass.
 
     Parameters
     ----------
@@ -37,39 +37,39 @@ class OSLRAU(NetworkDensity):
         Absolute correlation abs(S_ij) / sqrt(S_ii S_jj), in (0, 1], from which two variables
         under a product node are joined; ``threshold`` of the paper's Algorithm 2.
     max_leaf_vars
-        Most variables in one multivariate Gaussian leaf; more make a mixture; ``nVars`` of
-        Algorithm 2. 0 or 1 keeps all leaves univariate. None takes 16, but less than all
-        variables, so that a mixture can always grow.
+        Most variables in one multivariate Gaussian leaf; more variables make a mixture. ``nVars``
+        of Algorithm 2. With 0 or 1 all leaves are univariate. None means 16, or one less than there
+        are variables, so that a mixture can always grow.
     merges_per_batch
-        Pairs of children that a product node may join into leaves in one mini-batch; the paper
-        joins one. None for no limit.
+        Most pairs of children that a product node joins into leaves in one mini-batch; the paper
+        joins one pair. None for no limit.
     min_count
         Records n that a product node must have seen before its children are merged; the paper
         has no such limit.
     n_init_components
-        Components of the first mixture, each with all variables independent; the paper's text
-        begins with one.
+        Components of the initial mixture, each with all variables independent; the paper's text
+        starts with one.
     background
-        Beside them, one Gaussian over all variables that every record updates: it knows all
-        correlations at once, and covers what no component does. For at most 128 variables. The
-        paper has none.
+        Whether the mixture also has one Gaussian over all variables, which every record updates. It
+        learns all correlations from the start, and covers records that no component does. For at
+        most 128 variables. The paper has none.
     max_nodes
-        Node budget, or None for no limit. A merge that would exceed it is left out. The time that a
-        record takes and the size of the state grow in proportion to the nodes: in batches of 256
+        Node budget, or None for no limit. A merge that would exceed it is not made. The time for a
+        record and the size of the state are proportional to the number of nodes: in batches of 256
         less than 1 ns a leaf to score and about 1 ns to learn (``python -m benchmarks speed``).
     memory
-        Records after which the weight of a record in all averages has shrunk to 1/e, so that the
-        model follows a stream that changes; None weighs all records alike, as the paper does.
-        Components of which less than one record is left are removed where the budget is short.
+        Records after which the weight of a record in all averages is 1/e, so that the model follows
+        a stream that changes. None weighs all records equally, as the paper does. Components whose
+        records weigh less than one are removed when the budget is short.
     variance_floor
         Least variance of a leaf, in standardised units (with ``standardize``: relative to the
         variance of the first records).
     structure_until
-        Records after which the structure stays as it is; None for never, 0 for parameter
-        learning on the initial structure alone (the paper's Algorithm 1).
+        Records after which the structure no longer changes. None for never; 0 to learn only the
+        parameters of the initial structure (the paper's Algorithm 1).
     standardize
-        Learn location and scale of each variable from its first mini-batch. Densities are in
-        original units either way.
+        Whether to learn the location and scale of each variable from its first mini-batch.
+        Densities are in original units in either case.
     random_state
         Seed of ``sample``; learning draws nothing at random.
 
@@ -83,11 +83,16 @@ class OSLRAU(NetworkDensity):
     Rows are records and columns variables: ``X`` is (m, d) in the variables' own units, NaN =
     missing. Log-densities are in nats per record; low = anomalous.
 
-    With the paper's symbols, from its numbered equations: the density is f_root (1), computed
-    from leaves upward; a child c of a sum node s weighs w_sc = (n_c + 1) / (n_s + number of
-    children), its Algorithms' smoothed form of (2); a leaf's mean mu and covariance Sigma are
-    running averages (3, 4) over the records that reach it, as are those of a product node, whose
-    correlations decide where structure grows (Algorithms 2 to 5).
+    In the symbols and numbered equations of the paper [1]_: the density is f_root (1), computed
+    from the leaves upward. A child c of a sum node s has the weight w_sc = (n_c + 1) / (n_s +
+    number of children), the smoothed form of (2) in the algorithms. The mean mu and covariance
+    Sigma of a leaf are running averages (3, 4) over the records that reach it. So are those of a
+    product node, whose correlations decide where the structure grows (Algorithms 2 to 5).
+
+    References
+    ----------
+    .. [1] W. Hsu, A. Kalra and P. Poupart, "Online Structure Learning for Sum-Product Networks with
+       Gaussian Leaves", 2017, arXiv:1701.05265.
 
     Examples
     --------
@@ -150,7 +155,7 @@ class OSLRAU(NetworkDensity):
         n_init_components: int = 2,
         structure_until: int | None = None,
     ) -> Self:
-        """Behave as in the paper: N(0, 1) start on data already standardised, no budget or floor.
+        """Return a model as in the paper: N(0, 1) start on standardised data, no budget or floor.
 
         ``min_count`` is the authors' mergebatch and ``max_leaf_vars`` their mvmaxscope.
         """
@@ -168,11 +173,11 @@ class OSLRAU(NetworkDensity):
         )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Hyper-parameters by name, as scikit-learn asks for them; ``deep`` changes nothing."""
+        """Return the hyper-parameters by name, as in scikit-learn; ``deep`` changes nothing."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set hyper-parameters by name, for what is learned from now on.
+        """Set hyper-parameters by name; they apply to what is learned from now on.
 
         Raises
         ------
@@ -221,8 +226,9 @@ class OSLRAU(NetworkDensity):
     ) -> Self:
         """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
 
-        ``evaluation`` of these rows by ``evaluate`` spares to do that again, to the same bits. One
-        of other rows, by another model, or from before it learned more, is of no use, nor harm.
+        With an ``evaluation`` of these rows by ``evaluate`` they are not evaluated again; the bits
+        are the same. An evaluation of other rows, by another model, or older than what the model
+        has learned since is ignored.
 
         Raises
         ------
@@ -253,7 +259,7 @@ class OSLRAU(NetworkDensity):
         return self
 
     def to_bytes(self) -> bytes:
-        """Write the whole model, so that learning can go on from it to the same bits."""
+        """Write the whole model, so that learning continues from it to the same bits."""
         parameters = {name: _plain(value) for name, value in self.get_params().items()}
         values = {"parameters": parameters, "n_records": self.n_records_}
         if self._network is None:
@@ -268,7 +274,7 @@ class OSLRAU(NetworkDensity):
         Raises
         ------
         StateError
-            The bytes are damaged, of another format version, or no model.
+            The bytes are damaged, of another format version, or not those of a model.
         """
         values, arrays = unpack(data, "OSLRAU")
         try:
@@ -313,7 +319,7 @@ class OSLRAU(NetworkDensity):
         return self.structure_until is None or self.n_records_ < self.structure_until
 
     def _stretch(self, remaining: int, size: int, scaled: bool) -> int:
-        """Rows that one call of the kernel can take under the same rule and scaling."""
+        """Return how many rows one call of the kernel can learn by the same rule and scaling."""
         if not scaled:
             return min(size, remaining)
         if self.structure_until is None or not self._grows():
@@ -322,7 +328,7 @@ class OSLRAU(NetworkDensity):
         return min(batches * size, remaining)
 
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
-        """Whether an evaluation is what learning ``rows`` in one mini-batch would begin with."""
+        """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
         return (
             len(rows) <= size
             and self.memory is None  # with one, learning begins by forgetting
@@ -340,7 +346,7 @@ class OSLRAU(NetworkDensity):
         batch_size: int,
         values: FloatArray | None = None,
     ) -> None:
-        """Learn columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
+        """Learn the columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
         rule = LearningRule(
             self._grows(),
             float(self.corr_threshold),
@@ -357,17 +363,14 @@ class OSLRAU(NetworkDensity):
             evaluated = values is not None
             if values is None:
                 values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
-            done = learn(
-                network.header, network.nodes, network.edges, network.scopes, network.stats,
-                Z, values, network.tasks, done, batch_size, complete, evaluated, rule,
-            )  # fmt: skip
+            done = learn(network.pools, Z, values, done, batch_size, complete, evaluated, rule)
             if done < Z.shape[1]:
                 values = None  # nodes move
                 network.reserve(*structure_bound(network.header))
 
 
 def _plain(value: Any) -> Any:
-    """Turn a numpy number, as a grid of hyper-parameters holds them, into Python's own."""
+    """Return a numpy number, as grids of hyper-parameters hold them, as one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 

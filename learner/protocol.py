@@ -1,4 +1,4 @@
-"""What a stream scorer needs of a learner; ``OSLRAU`` is the first that has it."""
+"""The interface that a stream scorer needs of a learner. ``OSLRAU`` is one implementation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Measured(Protocol):
-    """What ``evaluate`` gives: ``measures`` (m, k), and whatever learning the rows can use."""
+    """The result of ``evaluate``: ``measures`` (m, k), and what learning of the rows can reuse."""
 
     @property
     def measures(self) -> NDArray[np.float64]:
@@ -27,7 +27,7 @@ class Learner(Protocol):
     def partial_fit(self, X: ArrayLike, *, evaluation: Any = None) -> object:
         """Learn one mini-batch (m, d), NaN = missing.
 
-        ``evaluation`` is what ``evaluate`` gave for the same rows, or for others.
+        ``evaluation`` is the result of ``evaluate`` for these rows; one of other rows is ignored.
         """
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ class Learner(Protocol):
     def given_others(
         self, X: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return each field against the others of its row, three arrays (m, d).
+        """Compare each field with the others of its row; return three arrays (m, d).
 
         -log p(x_i | the other fields) in nats, NaN where x_i is missing; mean and standard
         deviation of x_i given the others.
@@ -53,4 +53,4 @@ class Learner(Protocol):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what ``to_bytes`` wrote; StateError for anything else."""
+        """Restore what ``to_bytes`` wrote; StateError for anything else."""

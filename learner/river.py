@@ -69,7 +69,7 @@ class OSLRAUAnomaly(AnomalyDetector):
         self._next_batch = min(FIRST_BATCH, batch_size)
 
     def learn_one(self, x: dict[Hashable, Any]) -> None:
-        """Keep a record, and learn those kept once they are a mini-batch.
+        """Collect a record, and learn the collected ones once they are a mini-batch.
 
         Raises
         ------

@@ -30,11 +30,11 @@ Array = NDArray[Any]
 
 
 MOST_RECORDS = 2**53
-"""Records that a double can count one by one; no stream is as long."""
+"""Most records that a double can count one by one; no stream is as long."""
 
 
 def pack(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """Write values that JSON can hold and arrays of the known types."""
+    """Pack values that JSON can hold and arrays of the types in DTYPES."""
     layout = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     header = json.dumps({"kind": kind, "values": values, "arrays": layout}).encode()
     body = b"".join(

@@ -1,4 +1,4 @@
-"""The promise as one object: scores as a function of a partition's records alone."""
+"""StreamScorer: scores of a partition's records that depend on these records alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .oslrau import OSLRAU
 from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
-from .scoring.calibration import Calibration, Recent
+from .scoring.calibration import Calibration, RecentScores
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.missing import Missing
@@ -29,10 +29,11 @@ FIRST_BATCH = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
 
 WARM_UP = 240
-"""Records after which scores are no longer flagged: the first four batches, 16 to 128."""
+"""Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
 
 STATE_FORMAT = 5
-"""Of the scorer's own state; another one is refused, and the log has to be learned again."""
+"""Format of the scorer's own state. A state of another format is refused: the log must be learned
+again."""
 
 
 class StreamScorer:
@@ -45,13 +46,13 @@ class StreamScorer:
     Parameters
     ----------
     learner
-        The density; nothing else may change it.
+        The density model; nothing else may change it.
     batch_size
         Records of a learning batch, at least 16.
     alarm_rate
         Largest p-value of an anomaly, in (0, 1).
     learning
-        False scores with the learner as it is.
+        If False, the learner scores as it is and learns nothing.
     transforms
         By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
         values; scores stay in the fields' own units.
@@ -71,7 +72,7 @@ class StreamScorer:
     >>> block.contributions[at].argmax()  # the field to blame
     np.int64(0)
 
-    In pieces the same stream gives the same bits.
+    The same stream in pieces gives the same bits.
 
     >>> scorer = StreamScorer(OSLRAU(), alarm_rate=0.01)
     >>> pieces = [scorer.process(X[start : start + 7]).p_value for start in range(0, 1000, 7)]
@@ -104,7 +105,7 @@ class StreamScorer:
         self._transforms = Transforms(transforms or {})
         self._ranking = Ranking()
         self._calibration = Calibration()
-        self._densities = Recent()
+        self._densities = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
@@ -135,7 +136,7 @@ class StreamScorer:
         return block.finish(given, self._drift.statistic)
 
     def to_bytes(self) -> bytes:
-        """Write the whole state, pending records too, so that it can go on to the same bits."""
+        """Write the whole state, with pending records, so that it continues to the same bits."""
         reference, numbers = self._drift.state
         values = {
             "format": STATE_FORMAT,
@@ -176,12 +177,12 @@ class StreamScorer:
 
     @classmethod
     def from_bytes(cls, data: bytes, learner: type[Learner] = OSLRAU) -> Self:
-        """Read what ``to_bytes`` wrote, with a learner of the named type.
+        """Restore what ``to_bytes`` wrote, with a learner of type ``learner``.
 
         Raises
         ------
         StateError
-            The bytes are damaged, of another format version, or no scorer's.
+            The bytes are damaged, of another format version, or not those of a scorer.
         """
         values, arrays = unpack(data, "StreamScorer")
         found = values.get("format", 1)
@@ -241,7 +242,7 @@ class StreamScorer:
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
 
     def _check_measures(self, *taken_up: NDArray[Any]) -> None:
-        """Refuse a state whose arrays are not of as many measures as there are of a record."""
+        """Refuse a state whose arrays do not have as many measures as a record."""
         if self._n_fields is None or self.learner.n_records_ == 0:
             return
         k = self._measures(np.full((1, self._n_fields), np.nan)).shape[1]
@@ -249,7 +250,7 @@ class StreamScorer:
             raise StateError(f"state: expected {k} measures of each record")
 
     def _check(self, rows: FloatArray) -> None:
-        """Refuse what could not be learned later, before anything is scored."""
+        """Refuse rows that could not be learned later, before any of them is scored."""
         if rows.ndim != 2:
             raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
         if self._n_fields not in (None, rows.shape[1]):
@@ -259,7 +260,7 @@ class StreamScorer:
         self._n_fields = rows.shape[1]
 
     def _advance(self, rows: FloatArray, block: BlockMaker, at: slice) -> None:
-        """Score the next rows, which reach a boundary at the most, and learn there."""
+        """Score the next rows, which reach at most one boundary, and learn there."""
         measures, evaluation = self._score(rows, block, at)
         self._collect(rows, measures)
         if self._until_boundary == 0:
@@ -268,7 +269,7 @@ class StreamScorer:
     def _score(
         self, rows: FloatArray, block: BlockMaker, at: slice
     ) -> tuple[FloatArray, Measured | None]:
-        """Score rows into their place; return their measures, made comparable, and as they are."""
+        """Fill in the scores of rows; return their comparable measures, and their evaluation."""
         began = perf_counter()
         measures, evaluation = np.full((len(rows), 1), np.nan), None
         block.n_learned[at] = self.learner.n_records_
@@ -291,7 +292,7 @@ class StreamScorer:
         return self._all_measures(rows, self.learner.evaluate(rows))
 
     def _all_measures(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
-        """Return the learner's measures of transformed rows, and nearness to recent ones last.
+        """Return the learner's measures of transformed rows, then minus the distance to neighbours.
 
         Log-densities are in the fields' own units.
         """
@@ -308,16 +309,16 @@ class StreamScorer:
         return self._calibration.p_value(score) > self.alarm_rate
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
-        """Keep measured rows for the next boundary."""
+        """Save measured rows until the next boundary."""
         self._pending.append(rows)
         self._pending_measures.append(measures)
         self.n_records += len(rows)
         self._until_boundary -= len(rows)
 
     def _learn(self, block: BlockMaker, position: int, latest: Measured | None) -> None:
-        """At a boundary, learn the rows since the last one and let their measures count.
+        """Learn the rows since the last boundary, and calibrate with their measures.
 
-        ``latest`` is the evaluation of those that came last: at full load of all.
+        ``latest`` is the evaluation of the last of these rows; under full load, of all.
         """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
@@ -345,14 +346,14 @@ class StreamScorer:
         block.learn_seconds += perf_counter() - began
 
     def _calibrate(self, scores: FloatArray, densities: FloatArray) -> None:
-        """Let scores count; the first ones, taken in without a fence, are held against it now."""
+        """Add scores to the recent ones; while these are few, remove those below the fence."""
         young = len(self._densities.recent) < FEWEST_SCORES
         self._calibration.update(scores)
         self._densities.update(densities)
         if young and self.learning:
             usual = self._densities.recent >= fence(self._densities.ascending)
-            self._calibration.keep(usual)
-            self._densities.keep(usual)
+            self._calibration.select(usual)
+            self._densities.select(usual)
 
     def _learn_usual(
         self,
@@ -361,9 +362,9 @@ class StreamScorer:
         block: BlockMaker,
         latest: Measured | None,
     ) -> NDArray[np.bool_]:
-        """Learn all but what the guard holds back, and say whose scores count as usual (m,)."""
+        """Learn the rows that the guard lets pass; return whose scores count as usual (m,)."""
         ascending = self._densities.ascending
-        # As many far scores may count as usual ones as leave the next far one an anomaly.
+        # Only so many far scores may count as usual that the next far one is still an anomaly.
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
         parted = self._guard.part(rows, densities, ascending, self.n_records, room)
         before = self.learner.n_records_

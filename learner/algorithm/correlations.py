@@ -1,4 +1,4 @@
-"""Which children of a product to merge: those that hold the most correlated variables."""
+"""Algorithm 2, the correlations: which children of a product to merge."""
 
 from __future__ import annotations
 
@@ -6,35 +6,29 @@ import math
 
 import numpy as np
 
-from ..network.layout import NIL
+from ..network.layout import NIL, Pools
 from ..vector.compiler import Array, kernel
 from .rule import LearningRule
 
 CORRELATION_VARIANCE_FLOOR = 1e-4
-"""Variances below it, in standardised units, are noise to a correlation (authors' code)."""
+"""Least variance that a correlation is computed with, in standardised units (authors' code)."""
 
 
 @kernel
 def choose_merges(
-    p: int,
-    nodes: Array,
-    edges: Array,
-    scopes: Array,
-    stats: Array,
-    rule: LearningRule,
-    owner: Array,
-    group: Array,
+    pools: Pools, p: int, rule: LearningRule, owner: Array, group: Array
 ) -> tuple[int, int, int]:
-    """Choose which children of product ``p`` to join, the most correlated first (Algorithm 2).
+    """Choose which children of product ``p`` to merge, the most correlated ones first.
 
-    For each position of the product's scope, ``owner`` gets the child that holds the variable
-    and ``group`` one child for all of those that are to share a multivariate leaf. Returns the
-    number of joints, and the two children of a mixture if the first pair is too large for a
-    leaf.
+    For each variable of the product's scope, ``owner`` (k,) gets the child that holds it, and
+    ``group`` (k,) the child that stands for all those that are to share a multivariate leaf.
+    Returns the number of merges into leaves, and two children to merge into a mixture: NIL and NIL,
+    unless the first pair is too large for a leaf.
     """
+    nodes, stats = pools.nodes, pools.stats
     k = nodes[p]["n_scope"]
     matrix = nodes[p]["stats"] + 2 * k
-    find_owners(p, nodes, edges, scopes, owner)
+    find_owners(pools, p, owner)
     inverse = np.empty(k)
     for a in range(k):
         group[a] = owner[a]
@@ -58,8 +52,9 @@ def choose_merges(
 
 
 @kernel
-def find_owners(p: int, nodes: Array, edges: Array, scopes: Array, owner: Array) -> None:
+def find_owners(pools: Pools, p: int, owner: Array) -> None:
     """Fill ``owner`` with the child of product ``p`` that holds each variable of its scope."""
+    nodes, edges, scopes = pools.nodes, pools.edges, pools.scopes
     scope = nodes[p]["scope"]
     edge = nodes[p]["first_edge"]
     while edge != NIL:
@@ -73,7 +68,7 @@ def find_owners(p: int, nodes: Array, edges: Array, scopes: Array, owner: Array)
 
 @kernel
 def joint_size(nodes: Array, group: Array, first: int, second: int) -> int:
-    """Count the variables of two groups; past all bounds if one of them is no leaf."""
+    """Count the variables of two groups; more than any limit if one of them is not a leaf."""
     if nodes[first]["n_children"] > 0 or nodes[second]["n_children"] > 0:
         return 2**31 - 1
     size = 0

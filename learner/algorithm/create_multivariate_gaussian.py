@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from ..network.editing import copy_statistics, free_node, new_block, new_node, remove_edge
-from ..network.layout import FREE, MULTIVARIATE_LEAF, MULTIVARIATE_LEAVES, NIL, SCOPES_TOP
+from ..network.editing import add_statistics, free_node, new_node, remove_edge
+from ..network.layout import FREE, MULTIVARIATE_LEAF, MULTIVARIATE_LEAVES, NIL, SCOPES_TOP, Pools
 from ..network.leaves import refresh_multivariate
 from ..vector.compiler import Array, kernel
+from .batch import MiniBatch
 from .moments import add_counts
 
 
 @kernel
-def join_groups(
-    header: Array,
-    nodes: Array,
-    edges: Array,
-    scopes: Array,
-    stats: Array,
-    Z: Array,
-    rows: Array,
+def create_multivariate_gaussians(
+    pools: Pools,
+    batch: MiniBatch,
     product: int,
-    owner: Array,
-    group: Array,
     lo: int,
     hi: int,
-    complete: bool,
-    variance_floor: float,
+    owner: Array,
+    group: Array,
     leaves: Array,
+    variance_floor: float,
 ) -> int:
-    """Algorithm 4, createMultiVarGaussian: replace each group of children by one leaf.
+    """Replace each group of a product's children by one leaf.
 
-    A leaf takes the product's statistics, this batch included. Fills ``leaves`` and returns
-    their number; the caller hangs them up.
+    ``owner`` and ``group`` (k,) are those of `choose_merges`. Fills ``leaves`` and returns their
+    number; the caller adds them to the product.
     """
+    header, nodes, _, scopes, stats = pools
+    Z, segments = batch.Z, batch.segments
     n_leaves = 0
     for a in range(len(group)):
         if group[a] == NIL or not is_joined(owner, group, a):
@@ -42,13 +39,12 @@ def join_groups(
                 scopes[start + k] = scopes[nodes[product]["scope"] + b]
                 k += 1
                 if nodes[owner[b]]["kind"] != FREE:
-                    remove_edge(header, nodes, edges, product, owner[b])
-                    free_node(header, nodes, owner[b])
+                    remove_edge(pools, product, owner[b])
+                    free_node(pools, owner[b])
                 group[b] = NIL
         header[SCOPES_TOP] += k
-        leaf = new_leaf(header, nodes, scopes, stats, product, start, k)
-        block = nodes[leaf]["stats"]
-        add_counts(stats, block, scopes, start, k, Z, rows, lo, hi, complete)
+        leaf = create_multivariate_gaussian(pools, product, start, k)
+        add_counts(leaf, nodes, scopes, stats, Z, segments, lo, hi, batch.complete)
         nodes[leaf]["count"] += hi - lo
         refresh_multivariate(leaf, nodes, stats, variance_floor)
         leaves[n_leaves] = leaf
@@ -66,13 +62,15 @@ def is_joined(owner: Array, group: Array, a: int) -> bool:
 
 
 @kernel
-def new_leaf(
-    header: Array, nodes: Array, scopes: Array, stats: Array, product: int, scope: int, k: int
-) -> int:
-    """Make a multivariate leaf with its part of the product's statistics and counts."""
-    leaf = new_node(header, nodes, MULTIVARIATE_LEAF, scope, k, product)
+def create_multivariate_gaussian(pools: Pools, product: int, scope: int, k: int) -> int:
+    """Algorithm 4, createMultiVarGaussian: make a leaf with the product's statistics and counts.
+
+    Its scope are the ``k`` variables from offset ``scope`` on. The product's mean and covariance
+    include this mini-batch, its counts do not yet.
+    """
+    header, nodes = pools.header, pools.nodes
+    leaf = new_node(pools, MULTIVARIATE_LEAF, scope, k, product)
     nodes[leaf]["count"] = nodes[product]["count"]
-    nodes[leaf]["stats"] = new_block(header, stats, 2 * k * (k + 1))
-    copy_statistics(nodes, scopes, stats, product, leaf)
+    add_statistics(pools, leaf, product)
     header[MULTIVARIATE_LEAVES] += 1
     return leaf

@@ -1,28 +1,29 @@
-"""Forgetting, which the paper does not have: a model with a memory weighs old records less."""
+"""Forgetting: a model with a memory weighs old records less. The paper has no such thing."""
 
 from __future__ import annotations
 
-from ..network.layout import FREE, LEAF, NIL, NODES_TOP, SUM
-from ..vector.compiler import Array, kernel
+from ..network.layout import FREE, LEAF, NIL, NODES_TOP, SUM, Pools
+from ..vector.compiler import kernel
 
 
 @kernel
-def forget(header: Array, nodes: Array, edges: Array, stats: Array, keep: float) -> None:
-    """Let every count, and with it the weight of the past, shrink to the share ``keep``."""
+def forget(pools: Pools, share: float) -> None:
+    """Reduce every count, and with it the weight of the past, to a ``share`` of itself."""
+    header, nodes, edges, _, stats = pools
     for i in range(header[NODES_TOP]):
         kind = nodes[i]["kind"]
         if kind == FREE:
             continue
-        nodes[i]["count"] *= keep
-        nodes[i]["observed"] *= keep
+        nodes[i]["count"] *= share
+        nodes[i]["observed"] *= share
         if kind == SUM:
             edge = nodes[i]["first_edge"]
             while edge != NIL:
-                edges[edge]["weight"] = (edges[edge]["weight"] - 1.0) * keep + 1.0
+                edges[edge]["weight"] = (edges[edge]["weight"] - 1.0) * share + 1.0
                 edge = edges[edge]["next"]
         elif kind != LEAF:
-            k, block = nodes[i]["n_scope"], nodes[i]["stats"]
+            k, offset = nodes[i]["n_scope"], nodes[i]["stats"]
             for a in range(k):
-                stats[block + k + a] *= keep
+                stats[offset + k + a] *= share
                 for b in range(a):
-                    stats[block + 2 * k + a * k + b] *= keep
+                    stats[offset + 2 * k + a * k + b] *= share

@@ -1,7 +1,7 @@
 """Equations 3 and 4: running averages of means, variances and covariances.
 
-All kernels take the rows ``rows[lo:hi]`` of ``Z`` and skip missing values (NaN): a mean uses the
-rows where its variable was observed, a covariance those where both were.
+All kernels take the rows of one segment and skip missing values (NaN): a mean uses the rows in
+which its variable was observed, a covariance those in which both variables were.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..vector.lanes import WIDTH, choose, fma, load, padded, spread, store
 
 @kernel
 def update_leaf(
-    i: int, nodes: Array, Z: Array, rows: Array, lo: int, hi: int, variance_floor: float
+    i: int, nodes: Array, Z: Array, segments: Array, lo: int, hi: int, variance_floor: float
 ) -> None:
-    """Equations 3 and 4 for one variable; the first update counts the initial mean as one value.
+    """Equations 3 and 4 for one variable. The first update counts the initial mean as one value.
 
-    The variance is summed about the new mean, so that it cannot turn negative by rounding.
+    The variance is computed about the new mean, so that rounding cannot make it negative.
     """
     variable = nodes[i]["scope"]
     m, total = 0, 0.0
     for t in range(lo, hi):
-        x = Z[variable, rows[t]]
+        x = Z[variable, segments[t]]
         if x == x:
             m += 1
             total += x
@@ -36,7 +36,7 @@ def update_leaf(
     shift = mean - nodes[i]["mean"]
     squares = n * (nodes[i]["variance"] + shift * shift)
     for t in range(lo, hi):
-        dx = Z[variable, rows[t]] - mean
+        dx = Z[variable, segments[t]] - mean
         if dx == dx:
             squares += dx * dx
     nodes[i]["mean"] = mean
@@ -47,51 +47,48 @@ def update_leaf(
 
 @kernel
 def update_moments(
-    stats: Array,
-    block: int,
+    i: int,
+    nodes: Array,
     scopes: Array,
-    scope: int,
-    k: int,
+    stats: Array,
     Z: Array,
-    rows: Array,
+    segments: Array,
     lo: int,
     hi: int,
     complete: bool,
 ) -> None:
-    """Equations 3 and 4 for the mean vector and covariance matrix of a block of statistics.
+    """Equations 3 and 4 for the mean vector and covariance matrix of a node's statistics.
 
-    Leaves the counts alone: a structure update wants those from before the batch. ``complete``
-    says that no value is missing.
+    The counts stay as they are: a structure update needs those from before the mini-batch.
     """
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     m = hi - lo
     squares, shift = m, m + k
     scratch = np.empty((m + k + 1, padded(max(k, 2))))
     for a in range(k):
-        before = stats[block + a]
-        stats[block + a] = centre(
-            stats, block + a, k, Z, scopes[scope + a], rows, lo, m, scratch, a
+        before = stats[offset + a]
+        stats[offset + a] = centre(
+            stats, offset + a, k, Z, scopes[scope + a], segments, lo, m, scratch, a
         )
-        scratch[shift, a] = stats[block + a] - before
+        scratch[shift, a] = stats[offset + a] - before
     multiply_pairs(scratch, m, k)
-    matrix = block + 2 * k
-    if complete and counts_alike(stats, block, k):
-        n = stats[block + k]
+    matrix = offset + 2 * k
+    if complete and counts_alike(stats, offset, k):
+        n = stats[offset + k]
         share = 1.0 / (n + m)
-        keep = n * share
+        old_share = n * share
         for a in range(k):
             at, moved = matrix + a * k, scratch[shift, a]
             for b in range(a, k):
                 old = stats[at + b] + moved * scratch[shift, b]
-                stats[at + b] = keep * old + share * scratch[squares + a, b]
+                stats[at + b] = old_share * old + share * scratch[squares + a, b]
         return
     for a in range(k):
         for b in range(a, k):
-            n = stats[block + k + a] if a == b else stats[matrix + b * k + a]
-            pairs = (
-                m
-                if complete
-                else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
-            )
+            n = stats[offset + k + a] if a == b else stats[matrix + b * k + a]
+            pairs = m
+            if not complete:
+                pairs = count_pairs(Z, scopes[scope + a], scopes[scope + b], segments, lo, hi)
             at = matrix + a * k + b
             old = n * (stats[at] + scratch[shift, a] * scratch[shift, b])
             total = old + scratch[squares + a, b]
@@ -105,19 +102,19 @@ def centre(
     k: int,
     Z: Array,
     variable: int,
-    rows: Array,
+    segments: Array,
     lo: int,
     m: int,
     scratch: Array,
     a: int,
 ) -> float:
-    """Return the new mean of a variable, whose old one is ``stats[at]``.
+    """Return the new mean of a variable, whose old mean is ``stats[at]``.
 
-    Column ``a`` of ``scratch`` takes the distances of ``m`` values from it, 0 for missing ones.
+    Column ``a`` of ``scratch`` gets the distances of ``m`` values from it, 0 for missing ones.
     """
     seen, total = 0, 0.0
     for t in range(m):
-        x = Z[variable, rows[lo + t]]
+        x = Z[variable, segments[lo + t]]
         scratch[t, a] = x
         if x == x:
             seen += 1
@@ -133,9 +130,9 @@ def centre(
 
 @kernel
 def multiply_pairs(scratch: Array, m: int, k: int) -> None:
-    """Fill the next ``k`` rows with X^T X of the first ``m``, (m, k), at and above the diagonal.
+    """Compute X^T X on and above the diagonal for X (m, k), the first ``m`` rows of ``scratch``.
 
-    Variables lie side by side; what is left of the diagonal or beyond them means nothing.
+    The next ``k`` rows take the result. Entries below the diagonal or past column k mean nothing.
     """
     for t in range(m):
         scratch[t, k:] = 0.0
@@ -148,49 +145,47 @@ def multiply_pairs(scratch: Array, m: int, k: int) -> None:
 
 
 @kernel
-def counts_alike(stats: Array, block: int, k: int) -> bool:
-    """Whether all variables and pairs of a block were observed as often."""
-    n, alike = stats[block + k], True
+def counts_alike(stats: Array, offset: int, k: int) -> bool:
+    """Whether all variables and pairs of variables were observed equally often."""
+    n, alike = stats[offset + k], True
     for a in range(k):
-        alike &= stats[block + k + a] == n
+        alike &= stats[offset + k + a] == n
         for b in range(a):
-            alike &= stats[block + 2 * k + a * k + b] == n
+            alike &= stats[offset + 2 * k + a * k + b] == n
     return alike
 
 
 @kernel
-def count_pairs(Z: Array, v: int, w: int, rows: Array, lo: int, hi: int) -> int:
-    """Rows in which both variables were observed."""
+def count_pairs(Z: Array, v: int, w: int, segments: Array, lo: int, hi: int) -> int:
+    """Count the rows of a segment in which both variables were observed."""
     pairs = 0
     for t in range(lo, hi):
-        x, y = Z[v, rows[t]], Z[w, rows[t]]
+        x, y = Z[v, segments[t]], Z[w, segments[t]]
         pairs += x == x and y == y
     return pairs
 
 
 @kernel
 def add_counts(
-    stats: Array,
-    block: int,
+    i: int,
+    nodes: Array,
     scopes: Array,
-    scope: int,
-    k: int,
+    stats: Array,
     Z: Array,
-    rows: Array,
+    segments: Array,
     lo: int,
     hi: int,
     complete: bool,
 ) -> None:
-    """Add the batch to the counts of observed values and pairs of a block of statistics."""
-    matrix = block + 2 * k
+    """Add a segment to the counts of observed values and pairs in a node's statistics."""
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    matrix = offset + 2 * k
     for a in range(k):
         for b in range(a + 1):
-            pairs = (
-                hi - lo
-                if complete
-                else count_pairs(Z, scopes[scope + a], scopes[scope + b], rows, lo, hi)
-            )
+            pairs = hi - lo
+            if not complete:
+                pairs = count_pairs(Z, scopes[scope + a], scopes[scope + b], segments, lo, hi)
             if a == b:
-                stats[block + k + a] += pairs
+                stats[offset + k + a] += pairs
             else:
                 stats[matrix + a * k + b] += pairs

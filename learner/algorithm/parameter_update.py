@@ -1,31 +1,32 @@
-"""Algorithm 1, parameterUpdate."""
+"""Algorithm 1, parameterUpdate: weights of sums and statistics of leaves follow the rows.
+
+The algorithm is the part of Algorithm 2 that leaves the structure alone. `structure_update.oslrau`
+runs both: where the structure may not grow, it is Algorithm 1.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..network.layout import BACKGROUND, NIL, ROOT
+from ..network.layout import BACKGROUND, NIL, ROOT, Pools
+from ..network.leaves import refresh_multivariate
 from ..vector.compiler import Array, kernel
+from .batch import MiniBatch
+from .moments import add_counts, update_moments
 from .rule import CLEAR_WIN
 from .tasks import TASK_GROW, TASK_HI, TASK_LO, TASK_NODE, TASK_TOP, push
 
 
 @kernel
-def route(
-    header: Array,
-    nodes: Array,
-    edges: Array,
-    values: Array,
-    rows: Array,
-    tasks: Array,
-    n_tasks: int,
-) -> int:
-    """Send each row of a sum node's task to the child with the highest likelihood.
+def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> int:
+    """Send each row of a sum's task to the child with the highest likelihood, and count it there.
 
     Weights do not take part, and ties go to the first child (authors' implementation). The
-    background takes no part either: it has its own task, and gets the weight of the rows that it
-    fits best.
+    background gets no rows here, as it has a task of its own. Its weight counts the rows that it
+    fits best. Returns the height of the stack of tasks.
     """
+    header, nodes, edges = pools.header, pools.nodes, pools.edges
+    values, segments = batch.values, batch.segments
     s, lo, hi = tasks[n_tasks, TASK_NODE], tasks[n_tasks, TASK_LO], tasks[n_tasks, TASK_HI]
     top, grow = tasks[n_tasks, TASK_TOP], tasks[n_tasks, TASK_GROW]
     m = hi - lo
@@ -38,7 +39,7 @@ def route(
         child = edges[edge]["child"]
         if child != header[BACKGROUND]:
             for t in range(m):
-                value = values[child, rows[lo + t]]
+                value = values[child, segments[lo + t]]
                 if value > best[t] + CLEAR_WIN:
                     best[t] = value
                     choice[t] = c
@@ -47,15 +48,16 @@ def route(
         edges[links[choice[t]]]["weight"] += 1.0
     if s == header[ROOT] and header[BACKGROUND] != NIL:
         for t in range(m):
-            if values[header[BACKGROUND], rows[lo + t]] > best[t] + CLEAR_WIN:
+            if values[header[BACKGROUND], segments[lo + t]] > best[t] + CLEAR_WIN:
                 edges[links[choice[t]]]["weight"] -= 1.0
                 edges[nodes[s]["first_edge"]]["weight"] += 1.0
+    # sort the rows by child, behind the segments in use
     for t in range(m):
         ends[choice[t] + 1] += 1
     for c in range(n_children):
         ends[c + 1] += ends[c]
     for t in range(m):
-        rows[top + ends[choice[t]]] = rows[lo + t]
+        segments[top + ends[choice[t]]] = segments[lo + t]
         ends[choice[t]] += 1
     # backwards, so that the stack gives the children their turns in order
     for c in range(n_children - 1, -1, -1):
@@ -67,3 +69,15 @@ def route(
             )  # fmt: skip
     nodes[s]["count"] += m
     return n_tasks
+
+
+@kernel
+def update_multivariate_leaf(
+    pools: Pools, batch: MiniBatch, i: int, lo: int, hi: int, variance_floor: float
+) -> None:
+    """Update the mean and covariance of a multivariate leaf, and what its density needs."""
+    nodes, scopes, stats = pools.nodes, pools.scopes, pools.stats
+    update_moments(i, nodes, scopes, stats, batch.Z, batch.segments, lo, hi, batch.complete)
+    add_counts(i, nodes, scopes, stats, batch.Z, batch.segments, lo, hi, batch.complete)
+    nodes[i]["count"] += hi - lo
+    refresh_multivariate(i, nodes, stats, variance_floor)

@@ -1,17 +1,17 @@
-"""The hyper-parameters of the algorithm as its kernels take them."""
+"""The hyper-parameters of the algorithm, as its kernels take them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 CLEAR_WIN = 1e-9
-"""Nats by which a child must be better than the ones before it to win a row. Without it rounding
-would decide between components that are equal, as they are at the start, and still are after a
-first mini-batch that the units were learned from."""
+"""Nats by which a child must be better than the children before it to get a row. Without this
+margin, rounding would decide between equal components. Components are equal at the start, and
+still equal after a first mini-batch that the units were learned from."""
 
 
 class LearningRule(NamedTuple):
-    """The scalars that the kernels need; ``OSLRAU`` documents each."""
+    """Scalar hyper-parameters; ``OSLRAU`` documents each."""
 
     grow: bool
     corr_threshold: float

@@ -1,40 +1,48 @@
-"""Nodes with only one child are dissolved (paper, section 3.2)."""
+"""Nodes with only one child are dissolved into their parents (paper, section 3.2)."""
 
 from __future__ import annotations
 
 from ..network.editing import add_edge, free_node, remove_edge
-from ..network.layout import NIL, PRODUCT, ROOT
-from ..vector.compiler import Array, kernel
+from ..network.layout import NIL, PRODUCT, ROOT, Pools
+from ..vector.compiler import kernel
 
 
 @kernel
-def dissolve_single(header: Array, nodes: Array, edges: Array, product: int, place: int) -> None:
-    """Put the only child of a product into its place (paper, section 3.2)."""
+def dissolve_product(pools: Pools, product: int, place: int) -> None:
+    """Put the only child of a product into its place; do nothing if there are more.
+
+    ``place`` is the edge to the product, NIL for the root.
+    """
+    header, nodes, edges = pools.header, pools.nodes, pools.edges
     if nodes[product]["n_children"] > 1:
         return
     child = edges[nodes[product]["first_edge"]]["child"]
-    remove_edge(header, nodes, edges, product, child)
+    remove_edge(pools, product, child)
     if place == NIL:
         header[ROOT] = child
     else:
         edges[place]["child"] = child
-    free_node(header, nodes, product)
+    free_node(pools, product)
 
 
 @kernel
-def dissolve(header: Array, nodes: Array, edges: Array, product: int, place: int) -> None:
-    """Put the only component of the sum at edge ``place`` of a product into the product."""
+def dissolve_sum(pools: Pools, product: int, place: int) -> None:
+    """Replace the sum at edge ``place`` of a product by its only component.
+
+    The children of a component that is a product become children of the product above.
+    """
+    nodes, edges = pools.nodes, pools.edges
     mixture = edges[place]["child"]
     child = edges[nodes[mixture]["first_edge"]]["child"]
-    remove_edge(header, nodes, edges, mixture, child)
+    remove_edge(pools, mixture, child)
     if nodes[child]["kind"] != PRODUCT:
         edges[place]["child"] = child
-        free_node(header, nodes, mixture)
+        free_node(pools, mixture)
         return
-    remove_edge(header, nodes, edges, product, mixture)
-    free_node(header, nodes, mixture)
+    remove_edge(pools, product, mixture)
+    free_node(pools, mixture)
     while nodes[child]["n_children"] > 0:
         part = edges[nodes[child]["first_edge"]]["child"]
-        remove_edge(header, nodes, edges, child, part)
-        add_edge(header, nodes, edges, product, part, 1.0)
-    free_node(header, nodes, child)
+        remove_edge(pools, child, part)
+        add_edge(pools, product, part, 1.0)
+    free_node(pools, child)

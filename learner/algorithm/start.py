@@ -4,57 +4,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.editing import add_edge, new_block, new_node
+from ..network.editing import add_edge, new_node, take_statistics
 from ..network.layout import (
     BACKGROUND,
     MULTIVARIATE_LEAF,
     NIL,
     ROOT,
     SUM,
-    block_length,
-    product_block,
+    moments_length,
+    statistics_length,
 )
 from ..network.leaves import refresh_multivariate
 from ..network.structure import Network
-from .create_factored_model import add_factored_model
+from .create_factored_model import create_factored_model
 
 
 def initial_network(
     n_variables: int, n_components: int, variance_floor: float, *, background: bool
 ) -> Network:
-    """Return a sum over equal products of N(0, 1) leaves, or one such product.
+    """Return a sum over equal products of N(0, 1) leaves, or a single such product.
 
-    With a background the root is a sum in any case, and a multivariate N(0, I) its first child.
+    With a background the root is always a sum, whose first child is a multivariate N(0, I).
     """
     d, k = n_variables, n_components
-    n_stats = k * product_block(d) + block_length(MULTIVARIATE_LEAF, d)
+    n_stats = k * moments_length(d) + statistics_length(MULTIVARIATE_LEAF, d)
     network = Network(d, k * (d + 1) + 2, k * (d + 1) + 1, 0, n_stats)
     components = [
-        add_factored_model(
-            network.header, network.nodes, network.edges, network.scopes, network.stats,
-            0, d, np.zeros(d), np.ones(d), variance_floor, NIL,
-        )
+        create_factored_model(network.pools, 0, d, np.zeros(d), np.ones(d), variance_floor, NIL)
         for _ in range(k)
-    ]  # fmt: skip
+    ]
     if background:
         network.header[BACKGROUND] = add_standard_gaussian(network, variance_floor)
         components.insert(0, int(network.header[BACKGROUND]))
     network.header[ROOT] = components[0]
     if len(components) > 1:
-        network.header[ROOT] = new_node(network.header, network.nodes, SUM, 0, d, NIL)
+        network.header[ROOT] = new_node(network.pools, SUM, 0, d, NIL)
         for component in components:
-            add_edge(network.header, network.nodes, network.edges, network.root, component, 1.0)
+            add_edge(network.pools, network.root, component, 1.0)
     return network
 
 
 def add_standard_gaussian(network: Network, variance_floor: float) -> int:
     """Add a leaf N(0, I) over all variables, which counts as one observation."""
     d = network.n_variables
-    leaf = new_node(network.header, network.nodes, MULTIVARIATE_LEAF, 0, d, NIL)
-    start = new_block(network.header, network.stats, block_length(MULTIVARIATE_LEAF, d))
+    leaf = new_node(network.pools, MULTIVARIATE_LEAF, 0, d, NIL)
+    start = take_statistics(network.pools, statistics_length(MULTIVARIATE_LEAF, d))
     network.nodes[leaf]["stats"] = start
     network.stats[start + d : start + 2 * d] = 1.0
-    matrix = network.stats[start + 2 * d : start + product_block(d)].reshape(d, d)
+    matrix = network.stats[start + 2 * d : start + moments_length(d)].reshape(d, d)
     matrix[:] = np.tril(np.ones((d, d)))  # variances and pair counts 1, covariances 0
     refresh_multivariate(leaf, network.nodes, network.stats, variance_floor)
     return leaf

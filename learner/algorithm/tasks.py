@@ -1,10 +1,12 @@
-"""The stack of tasks that replaces the recursion of the paper's Algorithms 1 and 2.
+"""The stack of tasks that replaces the recursion of Algorithms 1 and 2.
 
-A task is one node with the rows that reached it, a segment ``rows[lo:hi]``; segments live on a
-stack of their own, whose top a task remembers.
+A task is one node with the segment of rows that reached it. Segments lie on a stack of their own
+(`MiniBatch.segments`), and a task remembers where that stack ended.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..vector.compiler import Array, kernel
 
@@ -18,9 +20,15 @@ from ..vector.compiler import Array, kernel
     TASK_GROW,
     TASK_FIELDS,
 ) = range(8)
-"""Columns of the stack that replaces recursion: a node, the parent that sent it rows and the edge
-between them, its segment of the rows, the end of the segments in use, and whether the structure
-may change below."""
+"""Columns of the stack: the node, the parent that sent it the rows, the edge between them, the
+bounds of its segment, the end of the segments in use, and whether the structure may change at and
+below the node."""
+
+
+@kernel
+def new_stack(n_nodes: int) -> Array:
+    """Return an empty stack with room for the tasks of a network of so many nodes."""
+    return np.empty((n_nodes, TASK_FIELDS), np.int64)
 
 
 @kernel

@@ -13,34 +13,26 @@ from ..vector.lanes import WIDTH, aligned_stack, choose, fma, load, padded, spre
 from ..vector.log_sums import NOTHING, add_term, begin_sum, end_sum
 from ..vector.math import log_positive
 from .blocks import FEW
-from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM
+from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools
 from .leaves import evaluate_leaf, evaluate_multivariate
 from .marginals import ends_of_runs, evaluate_incomplete
 from .traversal import deepest
 
 MANY = 8
-"""Children of a sum beyond which it is worth a look which of them are nothing."""
+"""Children of a sum from which on checking for negligible children pays."""
 
 
 @kernel
 def evaluate_rows(
-    header: Array,
-    nodes: Array,
-    edges: Array,
-    scopes: Array,
-    stats: Array,
-    Z: Array,
-    m: int,
-    values: Array,
-    kept: Array,
-    end: int,
+    pools: Pools, Z: Array, m: int, values: Array, value_rows: Array, end: int
 ) -> None:
-    """Evaluate rows side by side: down to what has no inner children, and up again.
+    """Evaluate a block depth-first; arguments are those of `evaluate`.
 
-    What a child comes to is taken into its parent at once, while it is in the nearest cache. A
-    sum's row of ``values`` is the log-density that it is measured by so far; that of ``totals``
-    for its level is the weighted sum of the densities as multiples of that one.
+    The value of a child is added to its parent at once, while it is in the nearest cache. While a
+    sum is incomplete, its row of ``values`` is the reference of `log_sums`, and the row of
+    ``totals`` for its level the total.
     """
+    header, nodes, edges, scopes, stats = pools
     d, depth = Z.shape[0], deepest(Z.shape[0])
     scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
     variables, forms, ends = np.empty(d, np.int64), np.empty(3 * d), ends_of_runs(Z, m)
@@ -48,7 +40,7 @@ def evaluate_rows(
     weights, least = np.empty(depth), np.empty(depth)
     i, level = header[ROOT], 0
     while True:
-        row, edge, kind = row_of(i, level, kept), nodes[i]["first_edge"], nodes[i]["kind"]
+        row, edge, kind = row_of(i, level, value_rows), nodes[i]["first_edge"], nodes[i]["kind"]
         if kind == LEAF:
             evaluate_leaf(i, row, nodes, Z, m, values)
         elif kind == PRODUCT:
@@ -65,7 +57,7 @@ def evaluate_rows(
                 return
             level -= 1
             i, edge, child_row = path[level, 0], path[level, 1], row
-            row = row_of(i, level, kept)
+            row = row_of(i, level, value_rows)
             weight, following = edges[edge]["weight"], edges[edge]["next"]
             if nodes[i]["kind"] == PRODUCT:
                 add_row(child_row, row, m, values)
@@ -88,23 +80,23 @@ def evaluate_rows(
 
 
 @kernel
-def row_of(i: int, level: int, kept: Array) -> int:
-    """Row of the values of node ``i``."""
-    if len(kept) == 0 or kept[i] == NIL:
+def row_of(i: int, level: int, value_rows: Array) -> int:
+    """Return the row of ``values`` of node ``i``, which lies on this level."""
+    if len(value_rows) == 0 or value_rows[i] == NIL:
         return level
-    return int(kept[i])
+    return int(value_rows[i])
 
 
 @kernel
 def add_row(child_row: int, row: int, m: int, values: Array) -> None:
-    """Multiply a product by one of its children."""
+    """Multiply the density of a product by that of one of its children."""
     for r in range(0, m, WIDTH):
         store(values, row, r, load(values, row, r) + load(values, child_row, r))
 
 
 @kernel
 def inner_edge(edge: int, nodes: Array, edges: Array) -> int:
-    """Find the next edge, from this one on, to a child that is no univariate leaf, or NIL."""
+    """Return the first edge, from this one on, to a child that is not a univariate leaf, or NIL."""
     while edge != NIL and nodes[edges[edge]["child"]]["kind"] == LEAF:
         edge = edges[edge]["next"]
     return edge

@@ -13,39 +13,37 @@ from ..vector.compiler import Array, kernel
 from ..vector.lanes import padded
 
 MOST_ROWS, LEAST_ROWS = 256, 64
-"""Rows evaluated at a time: more are no quicker, fewer lose time at the ends of loops."""
-
+"""Rows of a block: more are not faster, fewer lose time at the ends of loops."""
 
 VALUES_PER_BLOCK = 4_000_000
-"""Values of nodes, over all rows, from which on fewer rows are evaluated at a time where they are
-kept: malloc keeps arrays below 32 MB for the next call, while larger ones are fresh pages each
-time."""
-
+"""Nodes times rows above which a block has fewer rows, where the values of all nodes are stored.
+malloc reuses arrays below 32 MB, while larger ones are new pages in each call."""
 
 FEW = 2
-"""Variables up to which much of a mixture is nothing to rows side by side, once these are alike:
-enough that it is worth a look."""
+"""Variables up to which many components are negligible to a whole lane of similar rows, so that
+checking for them pays."""
 
 
 def rows_per_block(n_nodes: int) -> int:
-    """Rows to evaluate at a time where so many nodes keep their values."""
+    """Return the rows of a block in which the values of so many nodes are stored."""
     return max(LEAST_ROWS, min(MOST_ROWS, VALUES_PER_BLOCK // n_nodes))
 
 
 def neighbours_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
-    """Order of the columns of ``Z`` (d, m) in which those side by side are more or less alike.
+    """Return an order of the columns of ``Z`` (d, m) in which neighbours are similar.
 
-    Those that lack the same variables meet, and, of few variables, those near each other.
+    Columns that lack the same variables come together. If none lacks any and there are few
+    variables, columns with similar values do.
     """
     missing = np.isnan(Z)
-    if Z.shape[1] > 1 and missing.any():
+    if missing.any():
         return np.lexsort(np.packbits(missing, axis=0))
     return np.argsort(Z[0]) if len(Z) <= FEW else slice(None)
 
 
 @kernel
 def new_block(d: int, m: int) -> Array:
-    """Room for ``m`` rows of ``d`` variables, side by side."""
+    """Return a block of zeros with room for ``m`` rows of ``d`` variables."""
     return np.zeros((d, padded(m)))
 
 

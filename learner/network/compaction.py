@@ -6,14 +6,14 @@ import numpy as np
 
 from ..vector.compiler import Array, kernel
 from .editing import link
-from .layout import FIRST, LAST, LEAF, MULTIVARIATE_LEAF, NIL
+from .layout import FIRST, LAST, LEAF, NIL, statistics_length
 
 
 @kernel
 def copy_nodes(
     live: Array, nodes: Array, edges: Array, moved: Array, new_nodes: Array, new_edges: Array
 ) -> None:
-    """Copy the nodes ``live`` to their places ``moved`` in new arrays, with edges in a row."""
+    """Copy the nodes ``live`` to indices ``moved`` of new arrays; sort the edges by node."""
     e = 0
     for i in live:
         new_nodes[moved[i]] = nodes[i]
@@ -31,7 +31,7 @@ def copy_nodes(
 
 @kernel
 def move_scopes(nodes: Array, n: int, n_variables: int, old: Array, new: Array) -> int:
-    """Copy the scopes that ``nodes[:n]`` use, each once, behind the variables; return the end."""
+    """Copy the scopes of ``nodes[:n]``, each once, to behind the variables; return the end."""
     moved = np.full(len(old), NIL)
     moved[:n_variables] = np.arange(n_variables)
     new[:n_variables] = old[:n_variables]
@@ -48,13 +48,13 @@ def move_scopes(nodes: Array, n: int, n_variables: int, old: Array, new: Array) 
 
 @kernel
 def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
-    """Copy the statistics of ``nodes[:n]``, one block behind the other; return the end."""
+    """Copy the statistics of ``nodes[:n]``, one after the other; return the end."""
     top = 0
     for i in range(n):
         k, start = nodes[i]["n_scope"], nodes[i]["stats"]
         if start == NIL:
             continue
-        length = 2 * k * (k + 1) if nodes[i]["kind"] == MULTIVARIATE_LEAF else k * (k + 2)
+        length = statistics_length(nodes[i]["kind"], k)
         new[top : top + length] = old[start : start + length]
         nodes[i]["stats"] = top
         top += length
@@ -63,7 +63,7 @@ def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
 
 @kernel
 def link_in_order(header: Array, nodes: Array, n: int) -> None:
-    """List ``nodes[:n]``, which have children before parents, in the order of their indices."""
+    """List ``nodes[:n]``, in which children come before parents, for evaluation in this order."""
     header[FIRST], header[LAST] = NIL, NIL
     for i in range(n):
         if nodes[i]["kind"] != LEAF:

@@ -26,16 +26,20 @@ from .layout import (
     PRODUCTS,
     SCOPES_TOP,
     STATS_TOP,
+    Pools,
+    moments_length,
+    statistics_length,
 )
 
 
 @kernel
-def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int, before: int) -> int:
+def new_node(pools: Pools, kind: int, scope: int, n_scope: int, before: int) -> int:
     """Take a node from the free list, or the next one of the pool.
 
-    All but univariate leaves are to be evaluated just before the node ``before``, or at the end
-    for NIL.
+    All nodes but univariate leaves are listed for evaluation: just before the node ``before``, or
+    last for NIL.
     """
+    header, nodes = pools.header, pools.nodes
     i = header[FREE_NODE]
     if i == NIL:
         i = header[NODES_TOP]
@@ -62,8 +66,9 @@ def new_node(header: Array, nodes: Array, kind: int, scope: int, n_scope: int, b
 
 
 @kernel
-def free_node(header: Array, nodes: Array, i: int) -> None:
-    """Put a node without edges on the free list; its block of statistics becomes garbage."""
+def free_node(pools: Pools, i: int) -> None:
+    """Put a node without edges on the free list; the place of its statistics stays unused."""
+    header, nodes = pools.header, pools.nodes
     if nodes[i]["kind"] == PRODUCT:
         count_product(header, nodes[i]["n_scope"], -1)
     if nodes[i]["kind"] != LEAF:
@@ -76,15 +81,15 @@ def free_node(header: Array, nodes: Array, i: int) -> None:
 
 @kernel
 def count_product(header: Array, k: int, change: int) -> None:
-    """Count a product over ``k`` variables that comes (1) or goes (-1)."""
+    """Count a product over ``k`` variables that is added (1) or removed (-1)."""
     header[PRODUCTS] += change
     header[PRODUCT_SCOPES] += change * k
-    header[PRODUCT_STATS] += change * k * (k + 2)
+    header[PRODUCT_STATS] += change * moments_length(k)
 
 
 @kernel
 def link(header: Array, nodes: Array, i: int, before: int) -> None:
-    """Put a node into the list of those to evaluate, before another or at the end (NIL)."""
+    """List a node for evaluation, before another node or at the end (NIL)."""
     previous = header[LAST] if before == NIL else np.int64(nodes[before]["previous"])
     nodes[i]["previous"] = previous
     nodes[i]["next"] = before
@@ -100,7 +105,7 @@ def link(header: Array, nodes: Array, i: int, before: int) -> None:
 
 @kernel
 def unlink(header: Array, nodes: Array, i: int) -> None:
-    """Take a node out of the list of those to evaluate."""
+    """Take a node off the list of nodes to evaluate."""
     previous, following = nodes[i]["previous"], nodes[i]["next"]
     if previous == NIL:
         header[FIRST] = following
@@ -113,10 +118,9 @@ def unlink(header: Array, nodes: Array, i: int) -> None:
 
 
 @kernel
-def add_edge(
-    header: Array, nodes: Array, edges: Array, parent: int, child: int, weight: float
-) -> None:
-    """Append a child."""
+def add_edge(pools: Pools, parent: int, child: int, weight: float) -> None:
+    """Append a child to a node."""
+    header, nodes, edges = pools.header, pools.nodes, pools.edges
     e = header[FREE_EDGE]
     if e == NIL:
         e = header[EDGES_TOP]
@@ -135,8 +139,9 @@ def add_edge(
 
 
 @kernel
-def remove_edge(header: Array, nodes: Array, edges: Array, parent: int, child: int) -> float:
-    """Unlink a child and return the weight it had."""
+def remove_edge(pools: Pools, parent: int, child: int) -> float:
+    """Remove a child from its parent and return the weight that it had."""
+    header, nodes, edges = pools.header, pools.nodes, pools.edges
     previous, e = NIL, nodes[parent]["first_edge"]
     while edges[e]["child"] != child:
         previous, e = e, edges[e]["next"]
@@ -153,17 +158,30 @@ def remove_edge(header: Array, nodes: Array, edges: Array, parent: int, child: i
 
 
 @kernel
-def new_block(header: Array, stats: Array, length: int) -> int:
-    """Take ``length`` zeros from the pool of statistics."""
-    block = header[STATS_TOP]
+def take_statistics(pools: Pools, length: int) -> int:
+    """Reserve ``length`` zeros in the pool of statistics and return their offset."""
+    header, stats = pools.header, pools.stats
+    offset = header[STATS_TOP]
     header[STATS_TOP] += length
-    stats[block : block + length] = 0.0
-    return block
+    stats[offset : offset + length] = 0.0
+    return offset
 
 
 @kernel
-def join_scopes(header: Array, nodes: Array, scopes: Array, a: int, b: int) -> int:
+def add_statistics(pools: Pools, i: int, source: int) -> int:
+    """Give a node the part of the statistics of ``source`` in its scope; return their offset."""
+    nodes = pools.nodes
+    length = statistics_length(nodes[i]["kind"], nodes[i]["n_scope"])
+    offset = take_statistics(pools, length)
+    nodes[i]["stats"] = offset
+    copy_statistics(pools, source, i)
+    return offset
+
+
+@kernel
+def join_scopes(pools: Pools, a: int, b: int) -> int:
     """Write the sorted union of two disjoint scopes to the pool and return its offset."""
+    header, nodes, scopes = pools.header, pools.nodes, pools.scopes
     start = header[SCOPES_TOP]
     n, m = nodes[a]["n_scope"], nodes[b]["n_scope"]
     i, j = nodes[a]["scope"], nodes[b]["scope"]
@@ -180,8 +198,9 @@ def join_scopes(header: Array, nodes: Array, scopes: Array, a: int, b: int) -> i
 
 
 @kernel
-def copy_statistics(nodes: Array, scopes: Array, stats: Array, source: int, target: int) -> None:
-    """Restrict the statistics of ``source`` to the scope of ``target``."""
+def copy_statistics(pools: Pools, source: int, target: int) -> None:
+    """Copy the statistics of ``source``, restricted to the scope of ``target``, to the latter."""
+    nodes, scopes, stats = pools.nodes, pools.scopes, pools.stats
     k, n = nodes[source]["n_scope"], nodes[target]["n_scope"]
     old, new = nodes[source]["stats"], nodes[target]["stats"]
     at = np.empty(n, np.int64)

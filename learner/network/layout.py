@@ -4,7 +4,7 @@ The network is a set of flat arrays so that compiled kernels can walk it. A node
 children through a linked list of edges, to its scope through an offset into a pool of variable
 indices, and to its statistics through an offset into a pool of floats.
 
-A block of statistics for ``k`` variables holds, in this order, the mean ``(k,)``, the number of
+The statistics of a node over ``k`` variables are, in this order, the mean ``(k,)``, the number of
 observed values ``(k,)`` and a ``(k, k)`` matrix whose upper triangle with the diagonal is the
 covariance and whose strictly lower triangle counts the rows in which both variables were
 observed. A multivariate leaf adds the ``(k, k)`` whitening matrix, the inverse of the lower
@@ -13,11 +13,14 @@ Cholesky factor of its covariance.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+from ..vector.compiler import Array, kernel
 
 FREE, SUM, PRODUCT, LEAF, MULTIVARIATE_LEAF = range(5)
 """Node kinds; FREE marks a record on the free list."""
-
 
 KIND_NAMES = {
     SUM: "sum",
@@ -25,7 +28,6 @@ KIND_NAMES = {
     LEAF: "leaf",
     MULTIVARIATE_LEAF: "multivariate_leaf",
 }
-
 
 NODE = np.dtype(
     [
@@ -49,20 +51,17 @@ NODE = np.dtype(
     align=True,
 )
 """One node. ``scope`` is an offset into the pool of scopes, whose first entries are the
-variables, so that it is the variable itself of a univariate leaf. ``count`` is the paper's n;
-``observed``, ``mean`` and ``variance`` belong to univariate leaves (a multivariate leaf keeps the
-floor on its diagonal there); ``log_norm`` and ``precision`` cache what the density needs.
-``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children first.
-Indices are unsigned: for signed ones the compiler would provide for counting from the end."""
-
+variables, so that for a univariate leaf it is the variable itself. ``count`` is the paper's n;
+``observed``, ``mean`` and ``variance`` belong to univariate leaves (in a multivariate leaf,
+``variance`` is the floor on the diagonal); ``log_norm`` and ``precision`` cache what the density
+needs. ``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children
+first. Indices are unsigned, as the compiler would add code for negative ones."""
 
 EDGE = np.dtype([("child", np.uint32), ("next", np.uint32), ("weight", np.float64)], align=True)
 """One edge. ``weight`` is the unnormalised weight n_c + 1 of a sum node's child."""
 
-
 NIL = 2**32 - 1
-"""End of a linked list, and no node: no pool is as long."""
-
+"""The end of a linked list, or no node: no pool is as long."""
 
 (
     ROOT,
@@ -84,19 +83,43 @@ NIL = 2**32 - 1
     BACKGROUND,
     HEADER_SIZE,
 ) = range(18)
-"""Slots of the header: the root, the fill of each pool, free lists, live nodes, the ends of the
-list of nodes to evaluate, the number of products with what their scopes and statistics take,
-counters of structure changes, and the background component, a child of the root that every record
-reaches (NIL without one)."""
+"""Slots of the header: the root, the end of the used part of each pool, the free lists, the number
+of live nodes, the ends of the list of nodes to evaluate, the number of products and the total size
+of their scopes and statistics, counters of structure changes, and the background component: a child
+of the root that every record updates (NIL without one)."""
 
 
-def product_block(k: int) -> int:
+class Pools(NamedTuple):
+    """The arrays that a network is made of, as kernels take them.
+
+    Attributes
+    ----------
+    header
+        Integers (HEADER_SIZE,), one in each slot.
+    nodes, edges
+        Records of the types NODE and EDGE.
+    scopes
+        Variables, ascending within a scope. The first d are all variables.
+    stats
+        Statistics of products and multivariate leaves.
+    """
+
+    header: Array
+    nodes: Array
+    edges: Array
+    scopes: Array
+    stats: Array
+
+
+@kernel
+def moments_length(k: int) -> int:
     """Length of mean, counts and matrix over ``k`` variables: all that a product node has."""
     return k * (k + 2)
 
 
-def block_length(kind: int, k: int) -> int:
+@kernel
+def statistics_length(kind: int, k: int) -> int:
     """Length of the statistics of a node over ``k`` variables, with its whitening matrix."""
     if kind == PRODUCT:
-        return product_block(k)
-    return product_block(k) + k * k if kind == MULTIVARIATE_LEAF else 0
+        return moments_length(k)
+    return moments_length(k) + k * k if kind == MULTIVARIATE_LEAF else 0

@@ -11,17 +11,15 @@ import math
 from ..vector.compiler import Array, kernel
 from ..vector.lanes import WIDTH, Value, aligned_stack, choose, fma, load, spread, store
 from ..vector.math import log_positive
+from .layout import moments_length
 
 LOG_2PI = math.log(2.0 * math.pi)
 
-
 SMALLEST_VARIANCE = 1e-30
-"""Keeps densities finite when a leaf without a floor has seen one value only."""
-
+"""Keeps densities finite where a leaf without a floor has seen only one value."""
 
 SINGULAR_RIDGE = 1e-4
 """Added for good to the diagonal of a singular leaf covariance (authors' implementation)."""
-
 
 SINGULAR_RATIO = 2.2e-10
 """A pivot below this share of the largest variance counts as zero (a million roundings)."""
@@ -29,14 +27,14 @@ SINGULAR_RATIO = 2.2e-10
 
 @kernel
 def gaussian(x: Value, mean: float, precision: float, log_norm: float) -> Value:
-    """Log-density of one variable; 0 if it is missing."""
+    """Return the log-density of one variable, 0 if it is missing."""
     dx = x - mean
     return choose(x == x, fma(-0.5 * precision * dx, dx, log_norm), 0.0)
 
 
 @kernel
 def evaluate_leaf(i: int, row: int, nodes: Array, Z: Array, m: int, values: Array) -> None:
-    """Univariate Gaussian leaf."""
+    """Evaluate a univariate leaf for ``m`` rows."""
     variable = nodes[i]["scope"]
     mean, precision, log_norm = nodes[i]["mean"], nodes[i]["precision"], nodes[i]["log_norm"]
     if m == 1:
@@ -58,16 +56,16 @@ def evaluate_multivariate(
     values: Array,
     scratch: Array,
 ) -> None:
-    """Multivariate Gaussian leaf, for rows without missing values.
+    """Evaluate a multivariate leaf for ``m`` rows without missing values.
 
-    ``scratch`` (>= k, >= padded(m)) holds the distances from the mean.
+    ``scratch`` (>= k, >= padded(m)) takes the distances from the mean.
     """
     aligned_stack()
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    whitening = block + k * (k + 2)
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    whitening = offset + moments_length(k)
     for r in range(0, m, WIDTH):
         for a in range(k):
-            store(scratch, a, r, load(Z, scopes[scope + a], r) - stats[block + a])
+            store(scratch, a, r, load(Z, scopes[scope + a], r) - stats[offset + a])
         total = spread(nodes[i]["log_norm"])
         for a in range(k):
             y = whitened(stats, whitening + a * k, a + 1, scratch, 0, r)
@@ -77,9 +75,10 @@ def evaluate_multivariate(
 
 @kernel
 def whitened(stats: Array, factors: int, n: int, scratch: Array, distances: int, r: int) -> Value:
-    """One entry of y: ``n`` factors, which begin at ``factors``, times as many rows of distances.
+    """Return one entry of y: ``n`` factors of W times as many distances from the mean.
 
-    These begin at row ``distances`` of ``scratch``.
+    The factors begin at offset ``factors`` of ``stats``, the distances at row ``distances`` of
+    ``scratch``.
     """
     y = spread(0.0)
     for b in range(n):
@@ -91,12 +90,12 @@ def whitened(stats: Array, factors: int, n: int, scratch: Array, distances: int,
 def multivariate_of_row(
     i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, scratch: Array
 ) -> float:
-    """Do the same for one row."""
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    whitening = block + k * (k + 2)
+    """Return the log-density of a multivariate leaf for one row without missing values."""
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    whitening = offset + moments_length(k)
     total: float = nodes[i]["log_norm"]
     for a in range(k):
-        scratch[a, 0] = Z[scopes[scope + a], 0] - stats[block + a]
+        scratch[a, 0] = Z[scopes[scope + a], 0] - stats[offset + a]
         y = 0.0
         for b in range(a + 1):
             y = fma(stats[whitening + a * k + b], scratch[b, 0], y)
@@ -106,7 +105,7 @@ def multivariate_of_row(
 
 @kernel
 def refresh_leaf(i: int, nodes: Array, variance_floor: float) -> None:
-    """Recompute what a univariate leaf's density needs from its variance."""
+    """Recompute the precision and the constant of a univariate leaf from its variance."""
     variance = max(nodes[i]["variance"], variance_floor, SMALLEST_VARIANCE)
     nodes[i]["precision"] = 1.0 / variance
     nodes[i]["log_norm"] = -0.5 * (LOG_2PI + log_positive(variance))
@@ -114,17 +113,17 @@ def refresh_leaf(i: int, nodes: Array, variance_floor: float) -> None:
 
 @kernel
 def refresh_multivariate(i: int, nodes: Array, stats: Array, variance_floor: float) -> None:
-    """Recompute what a multivariate leaf's density needs from its covariance.
+    """Recompute the whitening matrix and the constant of a multivariate leaf.
 
-    The floor is added to the diagonal. A covariance that is singular all the same gets
-    SINGULAR_RIDGE for good, or as much more as its size asks for.
+    The floor is added to the diagonal. If the covariance is still singular, SINGULAR_RIDGE is added
+    for good, or a larger ridge if that is too small for its size.
     """
-    k, block = nodes[i]["n_scope"], nodes[i]["stats"]
-    whitening = block + k * (k + 2)
+    k, offset = nodes[i]["n_scope"], nodes[i]["stats"]
+    whitening = offset + moments_length(k)
     ridge = SINGULAR_RIDGE
-    while not factorise(stats, block, k, variance_floor):
+    while not factorise(stats, offset, k, variance_floor):
         for a in range(k):
-            stats[block + 2 * k + a * k + a] += ridge
+            stats[offset + 2 * k + a * k + a] += ridge
         ridge *= 2.0
     log_norm = -0.5 * k * LOG_2PI
     for a in range(k):
@@ -135,9 +134,9 @@ def refresh_multivariate(i: int, nodes: Array, stats: Array, variance_floor: flo
 
 
 @kernel
-def factorise(stats: Array, block: int, k: int, variance_floor: float) -> bool:
-    """Write the lower Cholesky factor into the place of the whitening matrix; False if singular."""
-    covariance, factor = block + 2 * k, block + k * (k + 2)
+def factorise(stats: Array, offset: int, k: int, variance_floor: float) -> bool:
+    """Write the lower Cholesky factor to where the whitening matrix is; False if singular."""
+    covariance, factor = offset + 2 * k, offset + moments_length(k)
     largest = 0.0
     for a in range(k):
         largest = max(largest, stats[covariance + a * k + a] + variance_floor)

@@ -13,10 +13,11 @@ import numpy as np
 from ..vector.compiler import Array, kernel
 from ..vector.lanes import choose, fma
 from ..vector.math import log_positive
+from .layout import moments_length
 from .leaves import LOG_2PI
 
 NONE = -1
-"""No entry."""
+"""In place of the position of an entry, where there is none."""
 
 
 @kernel
@@ -33,17 +34,17 @@ def evaluate_incomplete(
     vectors: Array,
     ends: Array,
 ) -> None:
-    """Do the same where values are missing: such rows have the density of the marginal Gaussian.
+    """Evaluate a multivariate leaf for ``m`` rows, some of which lack values.
 
-    ``scratch`` (> 2 k + 1, m) also holds all of y, ``vectors`` (> d, d) is scratch too, and
-    ``ends`` that of ``ends_of_runs``.
+    ``scratch`` (> 2 k + 1, m) and ``vectors`` (> d, d) are scratch, ``ends`` comes from
+    `ends_of_runs`.
     """
-    k, scope, block = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    whitening, lacks = block + k * (k + 2), 2 * k + 1
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    whitening, lacks = offset + moments_length(k), 2 * k + 1
     for r in range(m):
         values[row, r], scratch[lacks, r] = nodes[i]["log_norm"], 0.0
     for a in range(k):
-        variable, mean = scopes[scope + a], stats[block + a]
+        variable, mean = scopes[scope + a], stats[offset + a]
         for r in range(m):
             dx = Z[variable, r] - mean
             scratch[a + 1, r] = choose(dx == dx, dx, 0.0)
@@ -64,7 +65,7 @@ def evaluate_incomplete(
 
 @kernel
 def whiten(factors: Array, scratch: Array, m: int) -> None:
-    """Fill the first row of ``scratch`` with a combination of the rows below, four at a time."""
+    """Fill the first row of ``scratch`` with the sum of the rows below times ``factors``."""
     y, dx, n = scratch[0], scratch[1:], len(factors)
     for r in range(m):
         y[r] = 0.0
@@ -81,9 +82,9 @@ def whiten(factors: Array, scratch: Array, m: int) -> None:
 
 @kernel
 def ends_of_runs(Z: Array, m: int) -> Array:
-    """Tell for each of ``m`` columns of ``Z`` (d, >= m) where those that lack the same ones end.
+    """Return for each of ``m`` columns of ``Z`` (d, >= m) the end of its run.
 
-    Empty if none lacks any.
+    The columns of a run lack the same variables. Empty if no column lacks any.
     """
     complete = True
     for v in range(len(Z)):
@@ -100,7 +101,7 @@ def ends_of_runs(Z: Array, m: int) -> Array:
 
 @kernel
 def end_of_run(i: int, nodes: Array, scopes: Array, Z: Array, lo: int, ends: Array) -> int:
-    """Find the end of the columns from ``lo`` on that lack the same variables of node ``i``."""
+    """Return the end of the columns from ``lo`` on that lack the same variables of node ``i``."""
     k, scope, hi = nodes[i]["n_scope"], nodes[i]["scope"], int(ends[lo])
     while hi < len(ends):
         for b in range(k):
@@ -125,16 +126,17 @@ def observed_densities(
     vectors: Array,
     density: Array,
 ) -> float:
-    """Fill ``density[lo:hi]`` with the log-density of what is observed but entry ``a``.
+    """Fill ``density[lo:hi]`` with the log-density of the observed entries without entry ``a``.
 
-    The columns lack the same variables. ``y`` (k + 1, >= hi) is W times the distances from the
-    mean, zero for what does not count. Whatever value that takes, y moves along its columns of W:
-    what is left of y across those directions is the others' own distance. Returns the length of
-    column ``a`` across them; the last row of ``y`` becomes y's part along it. ``vectors`` (> d, d)
-    is scratch.
+    The columns ``lo`` to ``hi`` lack the same variables. ``y`` (k + 1, >= hi) is W times the
+    distances from the mean, with 0 for entries that are missing or left out. Their values would
+    move y along their columns of W. So the distance of the other entries is what remains of y
+    orthogonal to these columns. Returns the length of column ``a`` orthogonal to the columns of
+    missing entries; the last row of ``y`` becomes the part of y along it. ``vectors`` (> d, d) is
+    scratch.
     """
     k, scope = nodes[i]["n_scope"], nodes[i]["scope"]
-    whitening = nodes[i]["stats"] + k * (k + 2)
+    whitening = nodes[i]["stats"] + moments_length(k)
     log_norm, n, length = nodes[i]["log_norm"], 0, 1.0
     for b in range(k):
         x = Z[scopes[scope + b], lo]
@@ -154,21 +156,21 @@ def observed_densities(
             y[k, r] = subtract_part(vectors, last, direction, k)
         density[r] = 0.0
         if n < k:
-            density[r] = log_norm - 0.5 * product(vectors, last, last, k)
+            density[r] = log_norm - 0.5 * scalar_product(vectors, last, last, k)
     return length
 
 
 @kernel
 def add_direction(stats: Array, column: int, k: int, vectors: Array, n: int) -> float:
-    """Add to the ``n`` orthogonal directions that of a column of W; ``column`` is where it begins.
+    """Append a column of W, which begins at offset ``column``, to ``n`` orthogonal directions.
 
-    Returns the length of the column across the others.
+    Returns the length of the column orthogonal to the others.
     """
     for c in range(k):
         vectors[n, c] = stats[column + c * k]
     for other in range(n):
         subtract_part(vectors, n, other, k)
-    length = math.sqrt(product(vectors, n, n, k))
+    length = math.sqrt(scalar_product(vectors, n, n, k))
     for c in range(k):
         vectors[n, c] /= length
     return length
@@ -176,16 +178,16 @@ def add_direction(stats: Array, column: int, k: int, vectors: Array, n: int) -> 
 
 @kernel
 def subtract_part(vectors: Array, i: int, direction: int, k: int) -> float:
-    """Make vector ``i`` orthogonal to one of length 1; return the length of what is removed."""
-    along = product(vectors, i, direction, k)
+    """Make a vector orthogonal to a direction of length 1; return the length of what it loses."""
+    along = scalar_product(vectors, i, direction, k)
     for c in range(k):
         vectors[i, c] = fma(-along, vectors[direction, c], vectors[i, c])
     return along
 
 
 @kernel
-def product(vectors: Array, i: int, j: int, k: int) -> float:
-    """Scalar product of two vectors of ``k`` entries."""
+def scalar_product(vectors: Array, i: int, j: int, k: int) -> float:
+    """Return the scalar product of two vectors of ``k`` entries."""
     total = 0.0
     for c in range(k):
         total = fma(vectors[i, c], vectors[j, c], total)

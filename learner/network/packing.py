@@ -1,8 +1,8 @@
 """A network as compact arrays and back.
 
 Nodes are listed children first, so that the number of each node's children is the whole
-structure; scopes of inner nodes, caches and free space are made anew on reading. What is read
-is checked: it is a complete and decomposable tree whose numbers a learner can go on from.
+structure. Scopes of inner nodes, cached constants and free space are computed again on reading.
+What was read is checked: it is a valid network.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from .editing import add_edge, new_block, new_node
+from ..errors import InvalidNetworkError, StateError
+from .editing import add_edge, new_node, take_statistics
 from .layout import (
     BACKGROUND,
     KIND_NAMES,
@@ -26,12 +26,12 @@ from .layout import (
     ROOT,
     SCOPES_TOP,
     SUM,
-    block_length,
-    product_block,
+    moments_length,
+    statistics_length,
 )
 from .leaves import refresh_leaf, refresh_multivariate
 from .structure import Network
-from .traversal import deepest
+from .validity import LARGEST_NUMBER, require
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -52,21 +52,11 @@ TYPES = {
 }
 """The arrays of a packed network."""
 
-
 CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
 """Slots of the header that outlive packing."""
 
-
 NO_BACKGROUND = -1
 """In place of the background's position."""
-
-
-LARGEST = 1e120
-"""No number of a healthy network is larger: standardised values are clipped at 1e50."""
-
-
-SMALLEST_WEIGHT = 1e-120
-"""No weight of a healthy network is near it: each is one more than a count."""
 
 
 def pack_network(network: Network) -> Arrays:
@@ -104,15 +94,26 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
     Raises
     ------
     StateError
-        The arrays are not those of a complete and decomposable network of sane numbers.
+        The arrays are not those of a valid network.
     """
+    try:
+        network = _unpack(n_variables, arrays, variance_floor)
+        network.check_validity()
+    except InvalidNetworkError as error:
+        raise StateError(str(error)) from error
+    return network
+
+
+def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
+    """Build a network, and check only what that needs."""
     _check_shapes(arrays)
-    _check_numbers(arrays)
+    # a covariance that is not finite is never made regular
+    require((np.abs(arrays["statistics"]) <= LARGEST_NUMBER).all(), "finite statistics")
     scopes = _scopes(n_variables, arrays)
     distinct = list(dict.fromkeys(scope for scope in scopes if len(scope) > 1))
     n = len(scopes)
     n_stats = sum(
-        block_length(int(kind), len(scope))
+        statistics_length(int(kind), len(scope))
         for kind, scope in zip(arrays["kind"], scopes, strict=True)
     )
     network = Network(n_variables, n, n, sum(map(len, distinct)), n_stats)
@@ -121,81 +122,64 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
     network.header[CHANGES] = arrays["changes"]
     network.header[ROOT] = n - 1
     network.header[BACKGROUND] = _background(network, arrays)
-    _require(network.depth <= deepest(n_variables), "no more levels than variables allow")
     return network
 
 
 def _background(network: Network, arrays: Arrays) -> int:
-    _require(len(arrays["background"]) == 1, "one background or none")
+    require(len(arrays["background"]) == 1, "one background or none")
     background = int(arrays["background"][0])
     if background == NO_BACKGROUND:
         return NIL
     root = network.nodes[network.root]
-    _require(root["kind"] == SUM and root["n_children"] > 1, "components beside a background")
-    _require(background == next(network.children(network.root))[0], "the background first")
-    _require(network.nodes[background]["kind"] == MULTIVARIATE_LEAF, "a Gaussian background")
+    require(root["kind"] == SUM and root["n_children"] > 1, "components beside a background")
+    require(background == next(network.children(network.root))[0], "the background first")
+    require(network.nodes[background]["kind"] == MULTIVARIATE_LEAF, "a Gaussian background")
     return background
 
 
-def _require(valid: bool | np.bool_, expected: str) -> None:
-    if not valid:
-        raise StateError(f"network: expected {expected}")
-
-
 def _check_shapes(arrays: Arrays) -> None:
-    _require(arrays.keys() == TYPES.keys(), f"the arrays {', '.join(TYPES)}")
+    require(arrays.keys() == TYPES.keys(), f"the arrays {', '.join(TYPES)}")
     for name, dtype in TYPES.items():
-        _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} as {dtype}")
+        require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} as {dtype}")
     n = len(arrays["kind"])
     leaves = np.isin(arrays["kind"], [LEAF, MULTIVARIATE_LEAF])
-    _require(n > 0 and np.isin(arrays["kind"], list(KIND_NAMES)).all(), "known kinds of nodes")
-    _require(all(len(arrays[name]) == n for name in ("n_children", "weight", "count")), "n nodes")
-    _require((arrays["n_children"][leaves] == 0).all(), "leaves without children")
-    _require(arrays["kind"][-1] != LEAF, "a root that is no plain leaf")
-    _require((arrays["n_children"][~leaves] >= 1).all(), "inner nodes with children")
-    _require(arrays["n_children"].sum() == n - 1, "one parent for each node but the root")
-    _require(len(arrays["leaf_size"]) == leaves.sum(), "a size for each leaf")
-    _require((arrays["leaf_size"] >= 1).all(), "leaves over at least one variable")
-    _require(len(arrays["leaf_scope"]) == arrays["leaf_size"].sum(), "a scope for each leaf")
+    require(n > 0 and np.isin(arrays["kind"], list(KIND_NAMES)).all(), "known kinds of nodes")
+    require(all(len(arrays[name]) == n for name in ("n_children", "weight", "count")), "n nodes")
+    require((arrays["n_children"][leaves] == 0).all(), "leaves without children")
+    require((arrays["n_children"][~leaves] >= 1).all(), "inner nodes with children")
+    require(arrays["n_children"].sum() == n - 1, "one parent for each node but the root")
+    require(len(arrays["leaf_size"]) == leaves.sum(), "a size for each leaf")
+    require((arrays["leaf_size"] >= 1).all(), "leaves over at least one variable")
+    require(len(arrays["leaf_scope"]) == arrays["leaf_size"].sum(), "a scope for each leaf")
     univariate = np.count_nonzero(arrays["kind"] == LEAF)
-    _require(
+    require(
         all(len(arrays[name]) == univariate for name in ("observed", "mean", "variance")),
         "a mean, a variance and a count for each univariate leaf",
     )
-    _require(len(arrays["changes"]) == len(CHANGES), f"{len(CHANGES)} counts of changes")
-
-
-def _check_numbers(arrays: Arrays) -> None:
-    for name in ("weight", "count", "observed", "mean", "variance", "statistics"):
-        _require((np.abs(arrays[name]) <= LARGEST).all(), f"finite numbers in {name}")
-    _require((arrays["weight"] >= SMALLEST_WEIGHT).all(), "positive weights")
-    for name in ("count", "observed", "variance"):
-        _require((arrays[name] >= 0).all(), f"no negative {name}")
+    require(len(arrays["changes"]) == len(CHANGES), f"{len(CHANGES)} counts of changes")
 
 
 def _scopes(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
-    """Scope of each node, in order; refuses what is not complete and decomposable."""
-    ends = np.cumsum(arrays["leaf_size"])
-    leaf_scopes = iter(np.split(arrays["leaf_scope"], ends[:-1]))
+    """Return the scope of each node, in order."""
+    variables = arrays["leaf_scope"]
+    require(((variables >= 0) & (variables < d)).all(), f"variables below {d}")
+    leaf_scopes = iter(np.split(variables, np.cumsum(arrays["leaf_size"])[:-1]))
     scopes: list[tuple[int, ...]] = []
-    open_scopes: list[tuple[int, ...]] = []
+    waiting: list[tuple[int, ...]] = []
     for kind, n_children in zip(arrays["kind"], arrays["n_children"], strict=True):
-        _require(len(open_scopes) >= n_children, "children before their parents")
-        children = open_scopes[len(open_scopes) - n_children :]
-        del open_scopes[len(open_scopes) - n_children :]
+        require(len(waiting) >= n_children, "children before their parents")
+        children = waiting[len(waiting) - n_children :]
+        del waiting[len(waiting) - n_children :]
         if kind in (LEAF, MULTIVARIATE_LEAF):
             scope = tuple(next(leaf_scopes).tolist())
-            _require(kind == MULTIVARIATE_LEAF or len(scope) == 1, "one variable a plain leaf")
         elif kind == SUM:
             scope = children[0]
-            _require(all(child == scope for child in children), "equal scopes below a sum")
         else:
             scope = tuple(sorted(v for child in children for v in child))
-        _require(scope == tuple(sorted(set(scope))), "disjoint scopes in ascending order")
-        _require(scope[0] >= 0 and scope[-1] < d, f"variables below {d}")
+        require(len(scope) <= d, "disjoint scopes below a product")
         scopes.append(scope)
-        open_scopes.append(scope)
-    _require(open_scopes == [tuple(range(d))], f"one root over {d} variables")
+        waiting.append(scope)
+    require(len(waiting) == 1, "one root")
     return scopes
 
 
@@ -215,14 +199,14 @@ def _add_nodes(
     offsets: dict[tuple[int, ...], int],
 ) -> None:
     """Add nodes and edges; a node's index is its place in the order."""
-    header, nodes, edges = network.header, network.nodes, network.edges
+    pools, nodes = network.pools, network.nodes
     waiting: list[int] = []
     for i, (kind, n_children) in enumerate(
         zip(arrays["kind"], arrays["n_children"].tolist(), strict=True)
     ):
-        new_node(header, nodes, int(kind), offsets[scopes[i]], len(scopes[i]), NIL)
+        new_node(pools, int(kind), offsets[scopes[i]], len(scopes[i]), NIL)
         for child in waiting[len(waiting) - n_children :]:
-            add_edge(header, nodes, edges, i, child, float(arrays["weight"][child]))
+            add_edge(pools, i, child, float(arrays["weight"][child]))
         del waiting[len(waiting) - n_children :]
         waiting.append(i)
     nodes["count"] = arrays["count"]
@@ -237,14 +221,14 @@ def _fill_statistics(network: Network, arrays: Arrays, variance_floor: float) ->
         kind, k = int(node["kind"]), int(node["n_scope"])
         if kind == LEAF:
             refresh_leaf(i, network.nodes, variance_floor)
-        length = block_length(kind, k)
+        length = statistics_length(kind, k)
         if length == 0:
             continue
-        stored = statistics[done : done + product_block(k)]
-        _require(len(stored) == product_block(k), "statistics for each product and leaf")
+        stored = statistics[done : done + moments_length(k)]
+        require(len(stored) == moments_length(k), "statistics for each product and leaf")
         done += len(stored)
-        node["stats"] = new_block(network.header, network.stats, length)
+        node["stats"] = take_statistics(network.pools, length)
         network.stats[node["stats"] : node["stats"] + len(stored)] = stored
         if kind == MULTIVARIATE_LEAF:
             refresh_multivariate(i, network.nodes, network.stats, variance_floor)
-    _require(done == len(statistics), "no more statistics than the nodes have")
+    require(done == len(statistics), "no more statistics than the nodes have")

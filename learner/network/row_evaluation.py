@@ -1,4 +1,4 @@
-"""Evaluation of one row: the log-density of every node, to the bits that a block gives."""
+"""Evaluation of one row: the log-density of every node, with the same bits as in a block."""
 
 from __future__ import annotations
 
@@ -8,23 +8,15 @@ from ..vector.compiler import Array, kernel
 from ..vector.lanes import fma
 from ..vector.log_sums import add_term_of_row
 from ..vector.math import log_positive
-from .layout import FIRST, LEAF, NIL, PRODUCT, SUM
+from .layout import FIRST, LEAF, NIL, PRODUCT, SUM, Pools
 from .leaves import evaluate_leaf, multivariate_of_row
 from .marginals import ends_of_runs, evaluate_incomplete
 
 
 @kernel
-def evaluate_row(
-    header: Array,
-    nodes: Array,
-    edges: Array,
-    scopes: Array,
-    stats: Array,
-    Z: Array,
-    values: Array,
-    end: int,
-) -> None:
-    """Evaluate one row, node by node as they are listed."""
+def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
+    """Evaluate one row, node by node as listed; arguments are those of `evaluate`."""
+    header, nodes, edges, scopes, stats = pools
     d = Z.shape[0]
     scratch, vectors = np.empty((2 * d + 2, 1)), np.empty((d + 1, d))
     ends = ends_of_runs(Z, 1)
@@ -44,7 +36,7 @@ def evaluate_row(
 
 @kernel
 def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> None:
-    """Sum of the log-densities of a product's children for one row."""
+    """Add up the log-densities of a product's children."""
     total, log_norm, n_leaves = 0.0, 0.0, 0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
@@ -63,7 +55,7 @@ def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values
 
 @kernel
 def multiply_inner_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
-    """Add the log-densities of a product's children that are no univariate leaves."""
+    """Add the log-densities of those children of a product that are not univariate leaves."""
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
@@ -74,7 +66,7 @@ def multiply_inner_of_row(i: int, nodes: Array, edges: Array, values: Array) -> 
 
 @kernel
 def sum_of_row(i: int, nodes: Array, edges: Array, Z: Array, values: Array) -> float:
-    """Log of the weighted mean of the densities of a sum's children for one row."""
+    """Return the log of the weighted mean of the densities of a sum's children."""
     reference, total, weights = -np.inf, 0.0, 0.0
     edge = nodes[i]["first_edge"]
     while edge != NIL:

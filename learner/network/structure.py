@@ -8,7 +8,6 @@ from copy import copy as shallow_copy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithm.tasks import TASK_FIELDS
 from .blocks import MOST_ROWS, neighbours_together, rows_per_block
 from .compaction import copy_nodes, link_in_order, move_scopes, move_statistics
 from .evaluation import log_densities
@@ -32,23 +31,28 @@ from .layout import (
     SCOPES_TOP,
     STATS_TOP,
     SUM,
-    product_block,
+    Pools,
+    moments_length,
 )
 from .leaves import refresh_leaf, refresh_multivariate
 from .traversal import deepest, list_children, list_nodes
+from .validity import check_validity
+
+NO_ROWS = np.empty(0, np.int64)
+"""In place of the rows of `evaluate`'s values, where no node needs a row of its own."""
 
 
 class Network:
     """Structure and parameters over ``n_variables`` variables, with exact inference.
 
-    Knows nothing of how it is learned: an algorithm edits the arrays through kernels.
+    It does not know how it is learned: an algorithm edits the arrays through kernels.
 
     Parameters
     ----------
     n_variables
         Number d of variables.
     n_nodes, n_edges, n_scopes, n_stats
-        Capacities of the pools to start with.
+        Initial capacities of the pools.
     """
 
     def __init__(
@@ -62,11 +66,12 @@ class Network:
         self.scopes = np.zeros(n_variables + n_scopes, np.int64)
         self.scopes[:n_variables] = np.arange(n_variables)
         self.stats = np.zeros(n_stats)
-        self._allocate_nodes(n_nodes)
-
-    def _allocate_nodes(self, n_nodes: int) -> None:
         self.nodes = np.zeros(n_nodes, NODE)
-        self.tasks = np.zeros((n_nodes, TASK_FIELDS), np.int64)
+
+    @property
+    def pools(self) -> Pools:
+        """The arrays of the network, as kernels take them."""
+        return Pools(self.header, self.nodes, self.edges, self.scopes, self.stats)
 
     @property
     def root(self) -> int:
@@ -90,7 +95,7 @@ class Network:
 
     def _walk(self) -> tuple[NDArray[np.int64], int]:
         live = np.empty(self.n_nodes, np.int64)
-        depth = list_nodes(self.root, self.nodes, self.edges, live, self.tasks)
+        depth = list_nodes(self.root, self.nodes, self.edges, live)
         return live, depth
 
     def children(self, node: int) -> Iterator[tuple[int, float]]:
@@ -108,20 +113,20 @@ class Network:
     def statistics(self, node: int) -> NDArray[np.float64]:
         """Mean, counts, covariances and pair counts of a product or multivariate leaf."""
         start, k = self.nodes[node]["stats"], int(self.nodes[node]["n_scope"])
-        return self.stats[start : start + product_block(k)]
+        return self.stats[start : start + moments_length(k)]
 
     def whitening(self, leaf: int) -> NDArray[np.float64]:
         """Inverse (k, k) of the lower Cholesky factor of a multivariate leaf's covariance."""
         start, k = self.nodes[leaf]["stats"], int(self.nodes[leaf]["n_scope"])
-        return self.stats[start + product_block(k) :][: k * k].reshape(k, k)
+        return self.stats[start + moments_length(k) :][: k * k].reshape(k, k)
 
     def gaussian(self, leaf: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and covariance of a multivariate leaf, with the floor on the diagonal."""
         k = int(self.nodes[leaf]["n_scope"])
-        block = self.statistics(leaf)
-        upper = np.triu(block[2 * k :].reshape(k, k))
+        statistics = self.statistics(leaf)
+        upper = np.triu(statistics[2 * k :].reshape(k, k))
         covariance = upper + np.triu(upper, 1).T
-        return block[:k].copy(), covariance + self.nodes[leaf]["variance"] * np.eye(k)
+        return statistics[:k].copy(), covariance + self.nodes[leaf]["variance"] * np.eye(k)
 
     def kind_counts(self) -> dict[str, int]:
         """Count the live nodes of each kind."""
@@ -130,10 +135,10 @@ class Network:
 
     def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
+        if Z.shape[1] == 1:
+            return self._evaluate(Z, int(self.header[NODES_TOP]), NO_ROWS)[0]
         order = neighbours_together(Z)
-        one = Z.shape[1] == 1
-        n_values = int(self.header[NODES_TOP]) if one else deepest(self.n_variables)
-        found = self._evaluate(Z[:, order], n_values, np.empty(0, np.int64))[0]
+        found = self._evaluate(Z[:, order], deepest(self.n_variables), NO_ROWS)[0]
         result = np.empty_like(found)
         result[order] = found
         return result
@@ -143,7 +148,7 @@ class Network:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the log-densities (m,) of the columns, and those of all nodes (nodes, >= m).
 
-        The latter only where all columns fit into one block and none lacks a value.
+        The latter are None unless all columns fit into one block and no value is missing.
         """
         n_nodes = int(self.header[NODES_TOP])
         if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():
@@ -151,14 +156,13 @@ class Network:
         return self.log_density(Z), None
 
     def _evaluate(
-        self, Z: NDArray[np.float64], n_values: int, kept: NDArray[np.int64]
+        self, Z: NDArray[np.float64], n_values: int, value_rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-densities, and the last block's of the nodes that are ``kept``, row by row."""
+        """Return log-densities, and the values of the last block; `evaluate` explains these."""
         result, rows = np.empty(Z.shape[1]), max(1, min(Z.shape[1], MOST_ROWS))
         values = log_densities(
-            self.header, self.nodes, self.edges, self.scopes, self.stats,
-            np.ascontiguousarray(Z), rows, n_values, kept, result,
-        )  # fmt: skip
+            self.pools, np.ascontiguousarray(Z), rows, n_values, value_rows, result
+        )
         return result, values
 
     def with_variance_floor(self, variance_floor: float) -> Network:
@@ -175,16 +179,31 @@ class Network:
                 refresh_multivariate(i, copy.nodes, copy.stats, variance_floor)
         return copy
 
-    def reserve(self, n_nodes: int, n_edges: int, n_scopes: int, n_stats: int) -> None:
-        """Make room for this many more entries in each pool, and as many again as are in use.
+    def check_validity(self) -> None:
+        """Check that the network is a density that an algorithm can go on learning.
 
-        Moves nodes into the order of their evaluation, and drops what removed ones have left.
+        It is complete: all children of a sum have its scope. It is decomposable: the scopes of a
+        product's children are disjoint and make up its own. It is a tree over all variables, no
+        deeper than these allow. All nodes but univariate leaves are listed for evaluation, children
+        first. Weights are positive, no variance or count is negative, and all numbers are finite.
+
+        Raises
+        ------
+        InvalidNetworkError
+            One of these does not hold; the message says which.
+        """
+        check_validity(self)
+
+    def reserve(self, n_nodes: int, n_edges: int, n_scopes: int, n_stats: int) -> None:
+        """Make room for this many more entries in each pool, in addition to twice those in use.
+
+        Sorts the nodes by their order of evaluation, and discards what removed nodes have left.
         """
         live, header = self.live, self.header
         nodes, edges, n = self.nodes, self.edges, len(live)
         moved = np.full(len(nodes), NIL)
         moved[live] = np.arange(n)
-        self._allocate_nodes(2 * n + n_nodes)
+        self.nodes = np.zeros(2 * n + n_nodes, NODE)
         self.edges = np.zeros(2 * n + n_edges, EDGE)
         copy_nodes(live, nodes, edges, moved, self.nodes, self.edges)
         scopes, stats = self.scopes, self.stats
@@ -200,8 +219,8 @@ class Network:
         link_in_order(header, self.nodes, n)
 
     def count_parameters(self) -> int:
-        """Free parameters: weights less one a sum, means, and variances or covariances."""
-        # Column by column: whole records would be copied with all their columns.
+        """Count the free parameters: weights but one of each sum, means, variances, covariances."""
+        # column by column, as indexing whole records copies all of their columns
         kinds = self.nodes["kind"][self.live]
         is_leaf = (kinds == LEAF) | (kinds == MULTIVARIATE_LEAF)
         sums = self.nodes["n_children"][self.live][kinds == SUM].astype(np.int64)

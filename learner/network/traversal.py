@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..vector.compiler import Array, kernel
 from .layout import NIL
 
 
 @kernel
 def deepest(n_variables: int) -> int:
-    """Most nodes on a path: kinds alternate, and each product splits what it was given."""
+    """Return the most nodes on a path: kinds alternate, and each product splits its scope."""
     return 2 * n_variables + 2
 
 
 @kernel
-def list_nodes(root: int, nodes: Array, edges: Array, result: Array, stack: Array) -> int:
-    """List all nodes, children first; return the number of nodes on the longest path."""
+def list_nodes(root: int, nodes: Array, edges: Array, result: Array) -> int:
+    """Fill ``result`` with all nodes, children first; return the length of the longest path."""
+    stack = np.empty((len(result) + 1, 2), np.int64)
     stack[0, 0] = root
     stack[0, 1] = nodes[root]["first_edge"]
     height, depth, n = 1, 1, 0
@@ -36,7 +39,7 @@ def list_nodes(root: int, nodes: Array, edges: Array, result: Array, stack: Arra
 
 @kernel
 def list_children(i: int, nodes: Array, edges: Array, children: Array, weights: Array) -> None:
-    """Fill ``children`` (n,) and ``weights`` (n,) with those of a node, in order."""
+    """Fill ``children`` (n,) and ``weights`` (n,) with the children of a node and their weights."""
     edge = nodes[i]["first_edge"]
     for c in range(len(children)):
         children[c], weights[c] = edges[edge]["child"], edges[edge]["weight"]

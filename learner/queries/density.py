@@ -1,4 +1,4 @@
-"""A density as a network in the units of its data: every question that it can answer exactly."""
+"""NetworkDensity: every query that a network can answer exactly, in the units of its data."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from .scaling import Scaling
 if TYPE_CHECKING:
     import networkx
 
-
 FloatArray = NDArray[np.float64]
 
 
 class Evaluation(NamedTuple):
-    """Rows as a model sees them: what to tell of them, and what learning them would ask for again.
+    """Measures of rows, and what was computed for them that learning needs again.
 
     Attributes
     ----------
     measures
-        How usual each row is by several measures (m, k), high = usual. The first is the
-        log-density. The others are minus the sums of the fields' distances from their means in
-        standard deviations: each field alone, and, where there is a background component, each
-        given the others by that one Gaussian. Missing fields do not count.
+        Several measures of how usual each row is (m, k), high = usual. The first is the
+        log-density. The second is minus the sum of the fields' distances from their means, in
+        standard deviations. If there is a background component, the third is the same with each
+        field given the others by that one Gaussian. Missing fields do not count.
     rows, Z
         The rows (m, d), and the same in the network's own units (d, m).
     values
         Log-density of every node for every row (nodes, >= m), or None.
     network, n_records
-        Of the model, which had learned so many records.
+        The model's network, and the number of records that the model had learned.
     """
 
     measures: FloatArray
@@ -50,7 +49,7 @@ class Evaluation(NamedTuple):
 
 
 class NetworkDensity:
-    """Queries on a network and the units of its variables; algorithms derive from it.
+    """Queries on a network with units for its variables; learning algorithms derive from it.
 
     Log-densities are in nats and in original units; low = anomalous. Missing values are NaN.
     """
@@ -78,7 +77,7 @@ class NetworkDensity:
         return network.log_density(Z) - jacobian
 
     def evaluate(self, X: ArrayLike) -> Evaluation:
-        """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
+        """Measure how usual the rows of ``X`` (m, d) are, with what learning them can reuse."""
         network, rows = self._fitted(), self._check(X)
         Z, jacobian = self._scaling.apply(rows)
         log_density, values = network.evaluate(Z)
@@ -86,11 +85,11 @@ class NetworkDensity:
         return Evaluation(np.column_stack(measures), rows, Z, values, network, self.n_records_)
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return each field against the others: ``contributions``, and what is ``expected``.
+        """Compare each field with the others: ``contributions`` and ``expected`` in one call.
 
-        Three arrays (m, d): -log p(x_i | the other fields) in nats, NaN where x_i is missing, and
-        mean and standard deviation of the field given the others. One pass up and one down the
-        network, whatever the number of fields.
+        Returns three arrays (m, d): -log p(x_i | the other fields) in nats, NaN where x_i is
+        missing, and the mean and standard deviation of the field given the others. Takes one pass
+        up and one pass down the network, whatever the number of fields.
         """
         network, Z, _ = self._query(X)
         scale = self._scaling.scale
@@ -107,7 +106,7 @@ class NetworkDensity:
         return np.where(np.isnan(Z), np.nan, nats + np.log(self._scaling.scale)[:, None]).T
 
     def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation (m, d) of each field given the other fields of its row."""
+        """Return mean and standard deviation (m, d) of each field given the others of its row."""
         return self.given_others(X)[1:]
 
     def impute(self, X: ArrayLike) -> FloatArray:
@@ -127,7 +126,7 @@ class NetworkDensity:
     def conditional_moments(self, row: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d) of a row's missing fields given its observed ones.
 
-        Observed fields keep their value, with covariance zero.
+        The mean of an observed field is its value, with covariance 0.
         """
         given = np.asarray(row, np.float64)
         network, Z, _ = self._query(given[None])

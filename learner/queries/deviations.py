@@ -1,4 +1,4 @@
-"""Kernels that measure how far fields are off, alone and given the others, in one Gaussian."""
+"""Distances of fields from what one Gaussian expects, each field alone and given the others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..vector.lanes import fma
 def component_moments(
     nodes: Array, stats: Array, components: Array, means: Array, variances: Array
 ) -> None:
-    """Fill ``means`` (n, d) and ``variances`` (n, d) with those of nodes over all variables."""
+    """Fill ``means`` and ``variances`` (n, d) with those of ``components``, over all variables."""
     d = means.shape[1]
     for c in range(len(components)):
         i = components[c]
-        block = nodes[i]["stats"]
+        offset = nodes[i]["stats"]
         if nodes[i]["kind"] == LEAF:
             means[c, 0], variances[c, 0] = nodes[i]["mean"], nodes[i]["variance"]
         else:
             for v in range(d):
-                means[c, v] = stats[block + v]
-                variances[c, v] = stats[block + 2 * d + v * (d + 1)]
+                means[c, v] = stats[offset + v]
+                variances[c, v] = stats[offset + 2 * d + v * (d + 1)]
 
 
 @kernel
@@ -44,9 +44,9 @@ def sum_deviations(Z: Array, mean: Array, deviation: Array, result: Array) -> No
 def sum_residuals(Z: Array, mean: Array, W: Array, result: Array) -> None:
     """Fill ``result`` (m,) with sums of abs(z) given the other observed values of a column.
 
-    Of a Gaussian with the whitening matrix ``W`` (d, d), lower triangular: with the precision
-    matrix P = W^T W, the field v lies (P dx)_v / sqrt(P_vv) standard deviations from what the
-    others say. Missing fields are swept out of P.
+    ``W`` (d, d) is the whitening matrix of a Gaussian, lower triangular. With the precision matrix
+    P = W^T W, field v is (P dx)_v / sqrt(P_vv) standard deviations from its mean given the others.
+    Missing fields are swept out of P.
     """
     d, m = Z.shape
     precision = precision_matrix(W)
@@ -67,7 +67,7 @@ def sum_residuals(Z: Array, mean: Array, W: Array, result: Array) -> None:
 
 @kernel
 def precision_matrix(W: Array) -> Array:
-    """W^T W of a lower triangular matrix."""
+    """Return W^T W of a lower triangular matrix."""
     d = len(W)
     precision = np.zeros((d, d))
     for c in range(d):
@@ -79,7 +79,7 @@ def precision_matrix(W: Array) -> Array:
 
 @kernel
 def residuals_of_observed(precision: Array, dx: Array) -> float:
-    """Sum of abs(z) given the others for one row ``dx`` (d,) with missing values."""
+    """Return the sum of abs(z) given the others, for one row ``dx`` (d,) with missing values."""
     d, rest = len(dx), precision.copy()
     for gone in range(d):
         if dx[gone] == dx[gone]:

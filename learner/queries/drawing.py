@@ -11,10 +11,7 @@ from ..network.structure import Network
 if TYPE_CHECKING:
     import networkx
 
-
 SYMBOLS = {"sum": "+", "product": "×"}  # noqa: RUF001  the sign of a product
-
-
 Units = Callable[[int, float], float]
 
 

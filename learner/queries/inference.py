@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from ..network.blocks import copy_columns, neighbours_together, new_block, rows_per_block
 from ..network.evaluation import evaluate
 from ..network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
-from ..network.structure import Network
+from ..network.structure import NO_ROWS, Network
 from ..network.traversal import deepest
 from .deviations import component_moments, sum_deviations, sum_residuals
-from .leave_one_out import keep_siblings, leave_one_out
+from .leave_one_out import assign_rows, leave_one_out
 from .mixtures import REFERENCE, TOTAL, VARIANCE
 
 FloatArray = NDArray[np.float64]
 
 
 LEAST_VARIANCE = 1e-4
-"""Added to the variances of fields, in standardised units, so that none is zero."""
+"""Added to the variances of fields, in standardised units, so that none is 0."""
 
 
 class Others(NamedTuple):
-    """Each variable given the other observed ones, (d, m) each."""
+    """Each variable given the other observed variables, (d, m) each."""
 
     nats: FloatArray
     mean: FloatArray
@@ -32,7 +32,7 @@ class Others(NamedTuple):
 
 
 def given_others(network: Network, Z: FloatArray) -> Others:
-    """Tell, for each variable and column of ``Z`` (d, m), what the other variables say.
+    """Return what the other variables say about each variable, for each column of ``Z`` (d, m).
 
     ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
     ``variance`` are the variable's moments given them.
@@ -42,39 +42,40 @@ def given_others(network: Network, Z: FloatArray) -> Others:
 
 
 def contributions(network: Network, Z: FloatArray) -> FloatArray:
-    """Return the ``nats`` (d, m) of ``given_others`` alone, in less time."""
+    """Return only the ``nats`` (d, m) of ``given_others``, which is faster."""
     nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[REFERENCE]
     return nats
 
 
 def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
-    """Return as many fields of the mixtures (fields, d, m), with nats in place of the first."""
+    """Return ``fields`` parts of the mixtures (fields, d, m), with nats instead of references."""
     result = np.empty((fields, *Z.shape))
-    order, live, kept = neighbours_together(Z), network.live, np.empty(len(network.nodes), np.int64)
+    order, live = neighbours_together(Z), network.live
+    value_rows = np.empty(len(network.nodes), np.int64)
     Z = np.ascontiguousarray(Z[:, order])
-    n_values = keep_siblings(live, network.nodes, network.edges, deepest(len(Z)), kept)
+    n_values = assign_rows(live, network.nodes, network.edges, deepest(len(Z)), value_rows)
     rows = max(1, min(Z.shape[1], rows_per_block(n_values)))
-    # lanes are taken up and down, even for one row
+    # both passes take whole lanes, even for one row
     block = new_block(len(Z), max(rows, 2))
     values, downs = np.empty((n_values, block.shape[1])), np.empty((n_values, block.shape[1]))
     mixtures = np.empty((fields, *block.shape))
     for start in range(0, Z.shape[1], rows):
         m = min(rows, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        arrays = (network.nodes, network.edges, network.scopes, network.stats, block)
-        evaluate(network.header, *arrays, max(m, 2), values, kept, NIL)
-        leave_one_out(live, kept, *arrays, m, values, downs, mixtures.reshape(-1, block.shape[1]))
-        mixtures[REFERENCE, :, :m] -= values[kept[network.root], :m]
+        evaluate(network.pools, block, max(m, 2), values, value_rows, NIL)
+        flat = mixtures.reshape(-1, block.shape[1])
+        leave_one_out(network.pools, live, value_rows, block, m, values, downs, flat)
+        mixtures[REFERENCE, :, :m] -= values[value_rows[network.root], :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order] = result.copy()
     return result
 
 
 def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:
-    """Sum over each column of ``Z`` (d, m) how far its fields are off, in standard deviations.
+    """Return the sums (m,) of the fields' distances from their means, in standard deviations.
 
-    Two arrays (m,): each field alone, and each given the others by the background's Gaussian.
-    Without a background the first only, by the fields' moments in the whole mixture.
+    One sum takes each field alone, the other each field given the others by the background's
+    Gaussian. Without a background there is only the first, by the moments of the whole mixture.
     """
     alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
     if network.background is None:
@@ -141,7 +142,7 @@ def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray
 def moments(network: Network, given: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean (d,) and covariance (d, d) given the observed values of ``given`` (d,).
 
-    Observed variables keep their value, with covariance zero.
+    The mean of an observed variable is its value, with covariance 0.
     """
     values = node_values(network, given)
     done: dict[int, tuple[FloatArray, FloatArray]] = {}
@@ -161,10 +162,7 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     block = new_block(len(z), 1)
     block[:, 0] = z
     values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
-    evaluate(
-        network.header, network.nodes, network.edges, network.scopes,
-        network.stats, block, 1, values, np.empty(0, np.int64), NIL,
-    )  # fmt: skip
+    evaluate(network.pools, block, 1, values, NO_ROWS, NIL)
     return values[:, 0]
 
 

@@ -1,53 +1,73 @@
-"""Kernels of the downward pass of inference: every variable given all the others, at once.
+"""The downward pass of inference: each variable given all the others, in one pass.
 
-The density is linear in the leaves of one variable, so that the derivative of the root with
-respect to each of them tells the density without that variable: one pass up and one down
-instead of one evaluation for each variable. A variable given the others is a mixture of one
-Gaussian a leaf, whose weight is that derivative.
+The density is linear in the leaves of one variable. So the derivatives of the root with respect to
+these leaves give the density without the variable: one pass up and one pass down the network
+replace one evaluation for each variable. Given the others, a variable has a mixture of one Gaussian
+for each of its leaves, weighted by the leaf's derivative.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM
+from ..network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
 from ..network.leaves import gaussian
 from ..network.marginals import ends_of_runs
 from ..vector.compiler import Array, kernel
 from ..vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
 from ..vector.math import log_positive
-from .conditionals import SCRATCH, add_conditionals
+from .conditionals import DOWN, SCRATCH, add_conditionals
 from .mixtures import TOTAL, add_component, clear
 
 
-@kernel
-def keep_siblings(live: Array, nodes: Array, edges: Array, n: int, kept: Array) -> int:
-    """Give rows from ``n`` on to the nodes whose values the way down asks for; return the end.
+class Factors(NamedTuple):
+    """Scratch for the children of one product over up to d variables.
 
-    ``kept`` (nodes,) takes them. These are the root and all children of products but univariate
-    leaves.
+    Attributes
+    ----------
+    rows
+        Row of each child's value and derivative (d,).
+    variables
+        Variable of each univariate leaf (d,), NIL for other children.
+    forms
+        Mean, precision and constant of each univariate leaf (3 d,).
+    lanes
+        The value of each child, then the product of what precedes it (2 d, WIDTH).
     """
-    kept[:] = NIL
+
+    rows: Array
+    variables: Array
+    forms: Array
+    lanes: Array
+
+
+@kernel
+def assign_rows(live: Array, nodes: Array, edges: Array, n: int, value_rows: Array) -> int:
+    """Assign rows from ``n`` on to the nodes whose values the downward pass needs; return the end.
+
+    Fills ``value_rows`` (nodes,), with NIL for the other nodes. The downward pass needs the values
+    of the root and of all children of products that are not univariate leaves.
+    """
+    value_rows[:] = NIL
     for i in live:
         edge = nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
         while edge != NIL:
             child = edges[edge]["child"]
             if nodes[child]["kind"] != LEAF:
-                kept[child] = n
+                value_rows[child] = n
                 n += 1
             edge = edges[edge]["next"]
-    kept[live[-1]] = n
+    value_rows[live[-1]] = n
     return n + 1
 
 
 @kernel
 def leave_one_out(
+    pools: Pools,
     live: Array,
-    kept: Array,
-    nodes: Array,
-    edges: Array,
-    scopes: Array,
-    stats: Array,
+    value_rows: Array,
     Z: Array,
     m: int,
     values: Array,
@@ -56,20 +76,22 @@ def leave_one_out(
 ) -> None:
     """Fill ``mixtures`` with each variable given the others, for ``m`` columns of ``Z``.
 
-    ``Z`` (d, .), ``values``, which are those of the upward pass with rows as in ``kept``,
-    ``downs``, of the same shape, and ``mixtures`` (fields d, .) have columns for whole lanes, even
-    if m is 1. ``downs`` is scratch for the log-derivatives of the root with respect to children of
-    products. Those of children of sums differ from the sum's own by a weight: they are kept as
-    another node's row and a number. ``live`` lists all nodes, children before parents, in an order
-    that comes of the structure alone: sums over leaves are rounded by it, and must not change with
-    where nodes lie. The network must be a tree.
+    ``Z`` (d, .), the ``values`` of the upward pass, whose rows are those of ``value_rows``,
+    ``downs`` of the same shape, and ``mixtures`` (fields d, .) have columns for whole lanes, even
+    if ``m`` is 1. ``downs`` is scratch for the log-derivatives of the root with respect to children
+    of products. Derivatives with respect to children of sums differ from that of the sum by a
+    weight: they are stored as the row of another node and a number.
+
+    ``live`` lists all nodes, children before parents, in an order that depends on the structure
+    alone: the rounding of sums over leaves depends on it, and must not change with the indices of
+    nodes. The network must be a tree.
     """
+    nodes, edges = pools.nodes, pools.edges
     d, width, root = Z.shape[0], Z.shape[1], live[-1]
-    children, forms = np.empty(2 * d, np.int64), np.empty(3 * d)
-    factors = np.empty((2 * d, WIDTH))
+    factors = new_factors(d)
     scratch, vectors = np.empty((2 * d + SCRATCH, width)), np.empty((d + 1, d))
     ends = ends_of_runs(Z, m)
-    row, log_weight = kept.copy(), np.zeros(len(kept))
+    row, log_weight = value_rows.copy(), np.zeros(len(value_rows))
     clear(mixtures, d)
     downs[row[root]] = 0.0
     for i in live[::-1]:
@@ -77,15 +99,11 @@ def leave_one_out(
         if kind == SUM:
             descend_sum(i, nodes, edges, m, downs, row, log_weight, d, mixtures)
         elif kind == PRODUCT:
-            descend_product(
-                i, nodes, edges, Z, m, values, downs, row, log_weight[i], children, forms,
-                factors, mixtures,
-            )  # fmt: skip
+            descend_product(pools, i, Z, m, values, downs, row, log_weight[i], factors, mixtures)
         elif kind == MULTIVARIATE_LEAF:
-            add_conditionals(
-                i, nodes, scopes, stats, Z, m, downs, row[i], log_weight[i], scratch, vectors,
-                ends, mixtures,
-            )  # fmt: skip
+            for r in range(0, m, WIDTH):
+                store(scratch, DOWN, r, load(downs, row[i], r) + log_weight[i])
+            add_conditionals(pools, i, Z, m, scratch, vectors, ends, mixtures)
     for v in range(d):
         for r in range(0, m, WIDTH):
             total = log_positive(load(mixtures, TOTAL * d + v, r))
@@ -104,7 +122,7 @@ def descend_sum(
     d: int,
     mixtures: Array,
 ) -> None:
-    """Give each child of a sum the parent's derivative times its weight."""
+    """Give each child of a sum the sum's derivative times the weight of the child."""
     total = 0.0
     edge = nodes[i]["first_edge"]
     while edge != NIL:
@@ -124,65 +142,64 @@ def descend_sum(
 
 @kernel
 def descend_product(
+    pools: Pools,
     i: int,
-    nodes: Array,
-    edges: Array,
     Z: Array,
     m: int,
     values: Array,
     downs: Array,
     row: Array,
     log_weight: float,
-    children: Array,
-    forms: Array,
-    factors: Array,
+    factors: Factors,
     mixtures: Array,
 ) -> None:
-    """Give each child of a product the parent's derivative times the values of its siblings.
+    """Give each child of a product the product's derivative times the values of its siblings.
 
-    They are multiplied up from both ends rather than divided out of the whole, which would lose
-    the digits of everything that stands beside one very unlikely child. ``factors`` (2 d, WIDTH)
-    is scratch for each child's value and what stands before it.
+    The values of the siblings are multiplied from both ends. Dividing the value of the product by
+    that of the child would lose all digits of the others beside one very unlikely child.
     """
     aligned_stack()
     d = Z.shape[0]
-    n = list_children(i, nodes, edges, row, children, forms)
+    n = list_factors(i, pools.nodes, pools.edges, row, factors)
+    rows, variables, forms, lanes = factors
     for r in range(0, m, WIDTH):
         before, after = load(downs, row[i], r) + log_weight, spread(0.0)
         for c in range(n):
-            if children[d + c] == NIL:
-                value = load(values, children[c], r)
+            if variables[c] == NIL:
+                value = load(values, rows[c], r)
             else:
-                x = load(Z, children[d + c], r)
+                x = load(Z, variables[c], r)
                 value = gaussian(x, forms[3 * c], forms[3 * c + 1], forms[3 * c + 2])
-            store(factors, c, 0, value)
-            store(factors, d + c, 0, before)
+            store(lanes, c, 0, value)
+            store(lanes, d + c, 0, before)
             before = before + value
         for c in range(n - 1, -1, -1):
-            down = load(factors, d + c, 0) + after
-            after = after + load(factors, c, 0)
-            if children[d + c] == NIL:
-                store(downs, children[c], r, down)
+            down = load(lanes, d + c, 0) + after
+            after = after + load(lanes, c, 0)
+            if variables[c] == NIL:
+                store(downs, rows[c], r, down)
             else:
                 mean, variance = forms[3 * c], 1.0 / forms[3 * c + 1]
-                add_component(children[d + c], r, down, mean, variance, d, mixtures)
+                add_component(variables[c], r, down, mean, variance, d, mixtures)
 
 
 @kernel
-def list_children(
-    i: int, nodes: Array, edges: Array, row: Array, children: Array, forms: Array
-) -> int:
-    """List the rows of a product's children, each with its variable, or NIL if it is no such leaf.
+def new_factors(d: int) -> Factors:
+    """Return scratch for products over up to ``d`` variables."""
+    rows, variables = np.empty(d, np.int64), np.empty(d, np.int64)
+    return Factors(rows, variables, np.empty(3 * d), np.empty((2 * d, WIDTH)))
 
-    Variables stand in the second half of ``children`` (2 d,). ``forms`` (3 d,) takes mean,
-    precision and constant of leaves. Returns the number of children.
-    """
+
+@kernel
+def list_factors(i: int, nodes: Array, edges: Array, row: Array, factors: Factors) -> int:
+    """List the children of a product in ``factors``; return their number."""
+    rows, variables, forms, _ = factors
     n, edge = 0, nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
-        children[n], children[len(children) // 2 + n] = row[child], NIL
+        rows[n], variables[n] = row[child], NIL
         if nodes[child]["kind"] == LEAF:
-            children[len(children) // 2 + n] = nodes[child]["scope"]
+            variables[n] = nodes[child]["scope"]
             forms[3 * n], forms[3 * n + 1] = nodes[child]["mean"], nodes[child]["precision"]
             forms[3 * n + 2] = nodes[child]["log_norm"]
         n += 1
@@ -192,6 +209,6 @@ def list_children(
 
 @kernel
 def add_leaf(i: int, nodes: Array, r: int, log_weight: Value, d: int, mixtures: Array) -> None:
-    """Merge a univariate leaf into its variable's mixture, for the rows from ``r`` on."""
+    """Add a univariate leaf to the mixture of its variable, for the lane of rows from ``r`` on."""
     mean, variance = nodes[i]["mean"], 1.0 / nodes[i]["precision"]
     add_component(nodes[i]["scope"], r, log_weight, mean, variance, d, mixtures)

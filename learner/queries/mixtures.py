@@ -1,8 +1,8 @@
-"""Kernels of mixtures of Gaussians that grow by one component at a time, for rows side by side.
+"""Mixtures of Gaussians that grow by one component at a time, for rows side by side.
 
-``mixtures`` (2 d or 4 d, m) gathers one for each of d variables and each row: logarithms of the
-weights that others are measured by, the sums of the weights as multiples of these, and, where
-asked for, means and variances, d rows each.
+``mixtures`` (2 d or 4 d, m) holds one mixture for each of d variables and each row. Its rows are,
+d each: the references and the totals of the sums of weights (`log_sums`) and, if asked for, means
+and variances.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from ..vector.log_sums import FAR_AHEAD, NOTHING, moved
 from ..vector.math import exp_bounded, larger, smaller
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
-"""Of ``mixtures``."""
+"""Parts of ``mixtures``, d rows each."""
 
-
-SMALLEST = -1e300
-"""The reference before the first: finite, as infinities have no difference."""
+LEAST_REFERENCE = -1e300
+"""The reference of an empty mixture: finite, as the difference of infinities is NaN."""
 
 
 @kernel
 def clear(mixtures: Array, d: int) -> None:
-    """Make them mixtures of nothing."""
-    mixtures[:d] = SMALLEST
+    """Empty all mixtures."""
+    mixtures[:d] = LEAST_REFERENCE
     mixtures[d:] = 0.0
 
 
@@ -38,9 +37,9 @@ def add_component(
     d: int,
     mixtures: Array,
 ) -> None:
-    """Merge a Gaussian of each row from ``r`` on into the mixtures of a variable.
+    """Add one Gaussian to the mixture of variable ``v``, for the lane of rows from ``r`` on.
 
-    ``own_mean`` and ``own_variance`` are the Gaussians'.
+    ``own_mean`` and ``own_variance`` are those of the Gaussian.
     """
     reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
     if len(mixtures) == MEAN * d:
@@ -73,7 +72,7 @@ def add_gaussian(
     mean: Value,
     variance: Value,
 ) -> tuple[Value, Value, Value, Value]:
-    """Merge one Gaussian into a mixture of weight total e**reference with a mean and a variance."""
+    """Add one Gaussian to a mixture of weight total e**reference with a mean and a variance."""
     top = larger(log_weight, reference)
     scale = exp_bounded(smaller(log_weight, reference) - top)
     ahead = log_weight > reference

@@ -14,7 +14,6 @@ from ..vector.compiler import Array
 
 FloatArray = NDArray[np.float64]
 
-
 NO_PARENT = -1
 """In place of the position of the root's parent."""
 
@@ -66,7 +65,7 @@ def _edges(network: Network, live: NDArray[np.int64]) -> tuple[list[int], list[f
 
 
 def _children(network: Network, live: NDArray[np.int64]) -> Iterator[list[tuple[int, float]]]:
-    """Yield each node's children and weights; from lists, whose entries are quick to read."""
+    """Yield each node's children and weights. Entries of lists are faster to read than arrays'."""
     edges = network.edges
     child, following, weight = (edges[name].tolist() for name in ("child", "next", "weight"))
     for edge in network.nodes["first_edge"][live].tolist():
@@ -86,7 +85,7 @@ def _scopes(network: Network, nodes: Array) -> list[list[int]]:
 def _leaves(
     network: Network, live: NDArray[np.int64], location: FloatArray, scale: FloatArray
 ) -> list[_Leaf]:
-    """Return the parameters of each node, none where it is no leaf."""
+    """Return the parameters of each leaf, and empty ones for other nodes."""
     nodes = network.nodes[live]
     variables = network.scopes[nodes["scope"]]  # of univariate leaves
     means = (nodes["mean"] * scale[variables] + location[variables]).tolist()

@@ -1,4 +1,4 @@
-"""Standardised units: location and scale of each variable, from its first observed values."""
+"""Standardised units: location and scale of each variable, learned from its first values."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from ..vector.compiler import Array, kernel
 
 FloatArray = NDArray[np.float64]
 
-
-FARTHEST = 1e50
+LARGEST_VALUE = 1e50
 """Standardised values are clipped here, so that squares of huge but finite input stay finite."""
 
-
 CONSTANT_SHARE = 1e-3
-"""Scale of a variable whose first values are all equal, as a share of that value: fine enough to
-see it start to move, coarse enough that its rounding is not taken for movement."""
+"""Scale of a variable whose first values are all equal, as a share of that value: small enough to
+show its first movement, large enough that rounding is not taken for movement."""
 
 
 class Scaling:
-    """Location and scale (d,), NaN until a variable was first observed."""
+    """Location and scale (d,) of the variables, NaN before a variable is first observed."""
 
     def __init__(self, n_variables: int) -> None:
         self.location = np.full(n_variables, np.nan)
@@ -31,14 +29,14 @@ class Scaling:
 
     @classmethod
     def identity(cls, n_variables: int) -> Scaling:
-        """Leave all values as they are."""
+        """Return the scaling that changes no value."""
         scaling = cls(n_variables)
         scaling.location[:], scaling.scale[:] = 0.0, 1.0
         return scaling
 
     @classmethod
     def of(cls, location: FloatArray | None, scale: FloatArray | None) -> Scaling:
-        """Take over stored arrays; StateError where they cannot be a scaling."""
+        """Return a scaling from stored arrays; StateError if they cannot be one."""
         if location is None or scale is None or location.shape != scale.shape or scale.ndim != 1:
             raise StateError("state: expected a location and a scale for each variable")
         unknown = np.isnan(location) & np.isnan(scale)
@@ -73,7 +71,7 @@ class Scaling:
 
 
 def location_and_scale(column: FloatArray) -> tuple[float, float]:
-    """Mean and standard deviation; for equal values a share of their size instead."""
+    """Return mean and standard deviation; for equal values a share of their size as scale."""
     largest = float(np.abs(column).max())
     if largest == 0.0:
         return 0.0, 1.0
@@ -97,6 +95,6 @@ def standardise(
             if math.isnan(z):
                 Z[v, r] = np.nan
             else:
-                Z[v, r] = min(max(z, -FARTHEST), FARTHEST)
+                Z[v, r] = min(max(z, -LARGEST_VALUE), LARGEST_VALUE)
                 total += log_scale[v]
         jacobian[r] = total

@@ -13,18 +13,16 @@ from ..protocol import Learner
 
 FloatArray = NDArray[np.float64]
 
-
 ROUNDS = 3
-"""Fields that are set aside one after the other: each round costs as much as the first, and
-incidents in more fields at once are known by any of them."""
-
+"""Most fields that are blamed one after the other. Each round costs as much as the first, and any
+of these fields shows an incident in more of them."""
 
 GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy of N(0, 1) in nats."""
 
 
 class Blame(NamedTuple):
-    """The fields of k records against what the other fields say of them, (k, d) each.
+    """The fields of k records compared with what the other fields say about them, (k, d) each.
 
     Attributes
     ----------
@@ -35,13 +33,13 @@ class Blame(NamedTuple):
     nats
         -log p(x_i | the other fields), NaN where x_i is missing.
     usual
-        What ``nats`` is on average where x_i is as the other fields say: the entropy of a
-        Gaussian with the standard deviation ``deviation``.
+        The mean of ``nats`` if x_i agrees with the other fields: the entropy of a Gaussian with
+        the standard deviation ``deviation``.
     expected, deviation
         Mean and standard deviation of the field given the other fields.
 
-    The other fields are those not blamed before: a wrong value must not make right ones look
-    wrong.
+    The other fields are those not blamed before, so that a wrong value does not make correct ones
+    look wrong.
     """
 
     order: NDArray[np.int64]
@@ -63,7 +61,7 @@ class Blame(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Self]) -> Self:
-        """Return that of several calls together."""
+        """Join the blame of several calls."""
         if len(parts) == 1:  # most blocks have no anomaly
             return parts[0]
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -75,12 +73,13 @@ def blame(
     score: FloatArray,
     is_usual: Callable[[FloatArray], NDArray[np.bool_]],
 ) -> Blame:
-    """Blame the fields of ``rows`` (k, d) until the rest of a record ``is_usual``.
+    """Blame fields of ``rows`` (k, d) one by one, until the rest of a record ``is_usual``.
 
-    The field that exceeds the usual by most is blamed and set aside, then the others are looked
-    at again without it: two wrong values hide each other, and make their neighbours look wrong.
-    ``score`` (k,) is that of the records; with a field as usual it would be higher by what the
-    field exceeds the usual, as log p(x) = log p(the others) + log p(x_i | the others).
+    The field that exceeds the usual by most is blamed and set aside. Then the others are compared
+    again without it, as two wrong values hide each other and make correct ones look wrong.
+    ``score`` (k,) is the log-density of the records. With a usual value in the blamed field it
+    would be higher by what the field exceeds the usual, as log p(x) = log p(the others) +
+    log p(x_i | the others).
     """
     found = _look(learner, rows)
     rest, score = rows.copy(), score.copy()
@@ -104,7 +103,7 @@ def _look(learner: Learner, rows: FloatArray) -> Blame:
 
 
 def _refine(found: Blame, rows: NDArray[np.int64], place: int, seen: Blame) -> None:
-    """Write what was ``seen`` of the fields not yet blamed, all but the first ``place``."""
+    """Replace the entries of fields not yet blamed, all but the first ``place``, by ``seen``."""
     for at, row in enumerate(rows.tolist()):
         later = seen.order[at][np.isin(seen.order[at], found.order[row, place:])]
         found.order[row, place:] = later

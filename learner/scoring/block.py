@@ -1,4 +1,4 @@
-"""What scoring some records gives."""
+"""The scores of the records of one call."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
-    """Scores of the m rows of one call, and what the call took.
+    """Scores of the m rows of one call, with what the call learned and how long it took.
 
     Attributes
     ----------
     log_likelihood
         Log-density (m,) in nats, NaN while there is no model.
     p_value
-        How often the recent stream was at least as unlikely (m,), NaN where unknown.
+        Share of the recent stream that was at least as unlikely (m,), NaN where unknown.
     is_anomaly
         Whether the p-value is at most the alarm rate (m,).
     n_learned
@@ -32,15 +32,15 @@ class ScoredBlock:
     blame
         The fields of the anomalous rows, in order, the most to blame first.
     drift
-        How far scores have fallen against those before, in [0, inf), after the call; at 1 there
-        is an event, and it begins anew at 0.
+        How far scores have fallen compared with earlier ones, in [0, inf), after the call. At 1
+        there is an event, and the statistic starts again at 0.
     changes
         The events, and the position of the row at whose boundary each was found.
     learned
         Records learned during the call.
     held_back
-        Records kept out of learning during the call, far below all usual scores. They are
-        learned later if they turn out to be a new regime.
+        Records that were not learned during the call, as their scores were far below all usual
+        ones. They are learned later if they turn out to be a new regime.
     score_seconds, learn_seconds
         Time that scoring and learning took.
     """
@@ -65,7 +65,7 @@ class ScoredBlock:
 
 
 class BlockMaker:
-    """A scored block in the making."""
+    """Collects the scores of one call, for a `ScoredBlock`."""
 
     def __init__(self, m: int, d: int) -> None:
         self.log_likelihood = np.full(m, np.nan)

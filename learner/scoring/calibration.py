@@ -12,34 +12,27 @@ from .ordered import excess_moments, ranks, replace_ordered
 
 FloatArray = NDArray[np.float64]
 
-
 RECENT = 8192
-"""Scores that p-values are taken from: enough that eight of them lie below a rate of 0.001, few
-enough to follow the stream."""
-
+"""Scores that p-values are computed from: so many that eight are below a rate of 0.001, so few that
+they follow the stream."""
 
 TAIL_SHARE = 0.1
 """Share of the recent scores, the lowest ones, that the tail is fitted to."""
 
-
 FEWEST_IN_TAIL = 20
-"""Fewer scores do not make a tail."""
-
+"""Fewest scores that a tail is fitted to."""
 
 TRUSTED_RANK = 5
-"""Ranks below it say less about a score than the tail does."""
-
+"""For lower ranks, p-values are computed from the tail, which is then more accurate."""
 
 LOW_SHARE = 1 / 16
-"""Share of the lowest scores that tell nothing about the usual ones."""
+"""Share of the recent scores, the lowest ones, that may belong to unusual records."""
 
-
-SMALLEST = float(np.finfo(np.float64).tiny)
-"""No p-value is zero: a logarithm of it may be wanted."""
-
+SMALLEST_P_VALUE = float(np.finfo(np.float64).tiny)
+"""Smallest p-value, so that its logarithm is finite."""
 
 LARGEST_SHAPE = 0.9
-"""The fit by moments needs a mean, which a generalised Pareto has for shapes below 1."""
+"""Largest shape of the tail: the fit needs a mean, which exists for shapes below 1."""
 
 
 class Tail(NamedTuple):
@@ -58,15 +51,15 @@ class Tail(NamedTuple):
         return np.asarray(base ** (-1.0 / self.shape), np.float64)
 
 
-class Recent:
+class RecentScores:
     """The last ``RECENT`` scores.
 
     Attributes
     ----------
     recent
-        Oldest first: the whole state.
+        The scores, oldest first: the whole state.
     ascending
-        The same in order.
+        The same scores in ascending order.
     """
 
     def __init__(self) -> None:
@@ -74,14 +67,14 @@ class Recent:
         self.ascending = np.empty(0)
 
     def update(self, score: FloatArray) -> None:
-        """Take in the scores (m,) of a learning batch, none of them NaN."""
+        """Add the scores (m,) of a learning batch, none of them NaN."""
         score = score[-RECENT:]
         recent = np.concatenate([self.recent, score])
         gone = np.sort(recent[:-RECENT])
         self._set(recent[-RECENT:], replace_ordered(self.ascending, gone, np.sort(score)))
 
-    def keep(self, which: NDArray[np.bool_]) -> None:
-        """Forget all scores but those (n,)."""
+    def select(self, which: NDArray[np.bool_]) -> None:
+        """Forget all scores except those where ``which`` (n,) is true."""
         recent = self.recent[which]
         self._set(recent, np.sort(recent))
 
@@ -89,12 +82,12 @@ class Recent:
         self.recent, self.ascending = recent, ascending
 
 
-class Calibration(Recent):
+class Calibration(RecentScores):
     """How often the recent stream was at least as unlikely as a record.
 
     A score's p-value is its rank among the recent ones; below the lowest few it follows a
     generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
-    ``update`` and ``keep`` alone, which the scorer calls at learning boundaries, so that p-values
+    ``update`` and ``select`` alone, which the scorer calls at learning boundaries, so that p-values
     do not depend on how the stream was cut into blocks.
     """
 
@@ -104,7 +97,7 @@ class Calibration(Recent):
 
     @property
     def lowest_usual(self) -> float:
-        """Lowest recent score but for the lowest ``LOW_SHARE``."""
+        """Lowest of the recent scores without the lowest ``LOW_SHARE`` of them."""
         n = len(self.ascending)
         return float(self.ascending[int(LOW_SHARE * n)]) if n > 0 else -np.inf
 
@@ -127,7 +120,7 @@ class Calibration(Recent):
             return p_value
         anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
         share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
-        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST)
+        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST_P_VALUE)
         return p_value
 
 

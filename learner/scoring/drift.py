@@ -1,10 +1,10 @@
-"""A sign that the stream has changed: records have become less likely than they used to be.
+"""Drift: records have become less likely than they used to be.
 
-The mean score of each learning batch is held against those before it by a self-starting CUSUM
-(Hawkins 1987, "Self-starting CUSUM charts for location and scale"). It works on ranks, which no
-single score can move by much, and takes what batches have differed by so far for noise, so that
-a stream whose neighbours resemble each other is no drift. Where scores rise, the model has become
-better: the detector then begins anew, without an event.
+The mean score of each learning batch is compared with the batches before it by a self-starting
+CUSUM (Hawkins 1987, "Self-starting CUSUM charts for location and scale"). It works on ranks, so
+that no single score counts much. Its noise level is estimated from the differences between batches,
+so that correlation between successive records is not taken for drift. When scores rise, the model
+has improved: the detector starts again, without an event.
 """
 
 from __future__ import annotations
@@ -20,32 +20,27 @@ from .ordered import ranks
 
 FloatArray = NDArray[np.float64]
 
-
-REFERENCE = 1024
+REFERENCE_SCORES = 1024
 """Scores that later ones are ranked among: enough for ranks, collected within a few batches."""
-
 
 SLACK = 1.0
 """Standard deviations of a batch's mean rank by which it may fall without counting."""
 
-
 SMALLEST_SHIFT = 0.05
-"""Least fall of the mean rank, of 0.5, that counts: a tenth of the scores gone from the middle to
-the bottom. Less is not worth a message, and growth of the model can make as much."""
-
+"""Least fall of the mean rank, which is 0.5 without drift, that counts: a tenth of the scores have
+fallen from the middle to the bottom. Growth of the model can cause smaller falls."""
 
 LIMIT = 6.0
 """Standard deviations beyond the slack that add up to an event. Where scores are independent, a
 false one comes less often than every exp(2 (LIMIT + 1.166)) / 2 = 840,000 batches (Siegmund 1985,
-section II.6); the margin is for streams that are less well behaved."""
-
+section II.6). Real streams have more."""
 
 FEWEST_MEANS = 12
-"""Batches from which on later ones are compared with them: so many say what batches differ by."""
+"""Batches needed to estimate the noise level, before later ones are compared with them."""
 
 
 class Change(NamedTuple):
-    """An event: the statistic that reached 1, and records since the change is likely to date."""
+    """An event: the statistic, at least 1, and the likely number of records since the change."""
 
     statistic: float
     records: int
@@ -78,16 +73,16 @@ class Drift:
         return self._reference, np.array(numbers, np.float64)
 
     def restore(self, reference: FloatArray, numbers: FloatArray) -> None:
-        """Take up a state; StateError where it cannot be one."""
-        if reference.ndim != 1 or len(reference) > REFERENCE or numbers.shape != (6,):
+        """Restore a state; StateError if it cannot be one."""
+        if reference.ndim != 1 or len(reference) > REFERENCE_SCORES or numbers.shape != (6,):
             raise StateError("state: expected the reference and six numbers of a drift detector")
         self._reference = reference
         _, self._mean, self._squares, self._fallen, self._risen, _ = numbers.tolist()
         self._n, self._records = int(numbers[0]), int(numbers[5])
 
     def update(self, score: FloatArray) -> Change | None:
-        """Take in the scores of a learning batch, and return the event that they complete."""
-        if len(self._reference) < REFERENCE:
+        """Add the scores of a learning batch, and return the event if they complete one."""
+        if len(self._reference) < REFERENCE_SCORES:
             self._collect(score)
             return None
         if len(score) > 0:
@@ -100,17 +95,17 @@ class Drift:
         return change
 
     def _collect(self, score: FloatArray) -> None:
-        self._reference = np.concatenate([self._reference, score])[:REFERENCE]
-        if len(self._reference) == REFERENCE:
+        self._reference = np.concatenate([self._reference, score])[:REFERENCE_SCORES]
+        if len(self._reference) == REFERENCE_SCORES:
             self._reference.sort()
 
     def _mean_rank(self, score: FloatArray) -> float:
         """Return the mean share of the reference below the scores; equal ones count half."""
         below, not_above = (ranks(self._reference, score, ties) for ties in (False, True))
-        return int((below + not_above).sum()) / (2 * REFERENCE * len(score))
+        return int((below + not_above).sum()) / (2 * REFERENCE_SCORES * len(score))
 
     def _compare(self, mean: float, m: int) -> None:
-        """Add a batch's mean rank of ``m`` scores to the sums, then to what later ones face."""
+        """Compare a batch's mean rank of ``m`` scores with earlier ones, then add it to them."""
         if self._n >= FEWEST_MEANS:
             deviation = math.sqrt(self._variance(m) * (1.0 + 1.0 / self._n))
             z, slack = (mean - self._mean) / deviation, max(SLACK, SMALLEST_SHIFT / deviation)
@@ -123,5 +118,5 @@ class Drift:
         self._squares += step * (mean - self._mean)
 
     def _variance(self, m: int) -> float:
-        """Return that of a batch's mean rank, at least that of ``m`` independent ranks."""
+        """Return the variance of a batch's mean rank, at least that of ``m`` independent ranks."""
         return max(self._squares / (self._n - 1), 1.0 / (12.0 * m))

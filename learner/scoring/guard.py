@@ -1,4 +1,4 @@
-"""What is kept out of learning: records far below all usual scores, unless they persist."""
+"""The guard: records far below all usual scores are not learned, unless they persist."""
 
 from __future__ import annotations
 
@@ -11,52 +11,44 @@ from ..errors import StateError
 
 FloatArray = NDArray[np.float64]
 
-
-FAR = 20.0
-"""Interquartile ranges below the lower quartile from which a score is far: nothing that a stream
-of Gaussians or exponentials shows in a million records, and close to any incident."""
-
+FENCE = 20.0
+"""Interquartile ranges below the lower quartile from which on a score is far. A stream of Gaussians
+or exponentials has no such score in a million records; incidents reach it soon."""
 
 FEWEST_SCORES = 240
-"""Scores that quartiles are taken from at the least."""
-
+"""Fewest scores that quartiles are computed from."""
 
 REGIME = 512
-"""As many far records within ``BURST`` records are no incident but a new regime."""
-
+"""Far records within ``BURST`` records that make a new regime instead of an incident."""
 
 BURST = 8192
-"""Records over which a regime is counted: a burst of up to 6 % is never taken for one."""
-
+"""Records among which far ones are counted: a burst of up to 6 % of them is never a new regime."""
 
 SLOTS = 16
-"""Stretches of time that are looked back on."""
-
+"""Number of past stretches of the stream in which far records are counted."""
 
 SLOT = 1024
-"""Records of a stretch. Far records in all of them but a few are a part of the stream."""
-
+"""Records of a stretch. Far records that occur in nearly all stretches are a part of the stream."""
 
 FEWEST_SLOTS = 12
-"""Stretches with far ones from which on they are usual: a share of 0.2 % gets there, no burst
-shorter than 11,000 records does."""
-
+"""Stretches with far records from which on these are usual. A share of 0.2 % of the records reaches
+it, a burst shorter than 11,000 records does not."""
 
 COMPACT = 0.25
-"""Spread of a cluster, as a share of its distance from the rest or of the spread of the rest."""
+"""Most spread of a cluster, as a share of its distance from the rest or of the rest's spread."""
 
 
 class Parted(NamedTuple):
-    """A learning batch (m, d), parted.
+    """The decision about each row of a learning batch (m, d).
 
     Attributes
     ----------
     usual
-        Which rows are to be learned (m,).
+        Rows to learn (m,).
     counted
-        Which rows' scores are to be taken for usual ones (m,).
+        Rows whose scores count as usual (m,).
     regime
-        Rows held back before or now that are to be learned after the usual ones.
+        Rows held back, now or before, that are to be learned after the usual ones.
     """
 
     usual: NDArray[np.bool_]
@@ -65,7 +57,7 @@ class Parted(NamedTuple):
 
 
 class Guard:
-    """Holds far records back at learning boundaries, and hands them out if they persist.
+    """Holds far records back at learning boundaries, and releases them if they persist.
 
     Attributes
     ----------
@@ -90,7 +82,7 @@ class Guard:
         far: NDArray[np.int64],
         accepted: bool,
     ) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         if held.ndim != 2 or positions.shape != held.shape[:1] or far.ndim != 1:
             raise StateError("state: expected a position for each record held back")
         self.held, self.positions, self.far, self.accepted = held, positions, far, accepted
@@ -98,10 +90,10 @@ class Guard:
     def part(
         self, rows: FloatArray, score: FloatArray, ascending: FloatArray, end: int, room: int
     ) -> Parted:
-        """Part the stream's records up to number ``end`` by their scores.
+        """Decide about the stream's records up to number ``end`` by their scores.
 
-        ``ascending`` are the recent scores that they are held against; ``room`` is how many far
-        ones there may be among those.
+        ``ascending`` are the recent scores to compare with; ``room`` is the most far scores that
+        may be among them.
         """
         limit = fence(ascending)
         is_far = score < limit
@@ -119,7 +111,7 @@ class Guard:
         return Parted(~is_far, counted, self._release(end))
 
     def _note(self, rows: FloatArray, positions: NDArray[np.int64], end: int) -> None:
-        """Keep far records, and forget those that are too old."""
+        """Hold far records back, and forget those that are too old."""
         span = end - SLOTS * SLOT
         recent = self.positions >= span
         held = self.held[recent] if len(self.held) else rows[:0]
@@ -131,7 +123,7 @@ class Guard:
         return len(np.unique((end - 1 - self.far) // SLOT))
 
     def _release(self, end: int) -> FloatArray:
-        """Return the held records where they are no incident."""
+        """Return the held records if they are not an incident."""
         regime = np.count_nonzero(self.positions >= end - BURST) >= REGIME
         if not (regime or self.accepted):
             return self.held[:0]
@@ -142,18 +134,18 @@ class Guard:
 
 
 def fence(ascending: FloatArray) -> float:
-    """Score below which a record is far from the recent ones, -inf where they are too few."""
+    """Return the score below which a record is far, -inf if there are too few recent scores."""
     n = len(ascending)
     if n < FEWEST_SCORES:
         return -np.inf
     lower, upper = ascending[n // 4], ascending[3 * n // 4]
-    return float(lower - FAR * (upper - lower))
+    return float(lower - FENCE * (upper - lower))
 
 
 def is_compact(held: FloatArray, usual: FloatArray) -> bool:
-    """Say whether the held records are a cluster in some field: close together, far from the rest.
+    """Return whether the held records are a cluster in some field: close, and far from the rest.
 
-    Anomalies of many kinds lie scattered around the usual records instead.
+    Anomalies of many kinds are scattered around the usual records instead.
     """
     for v in range(held.shape[1]):
         some, rest = (column[~np.isnan(column)] for column in (held[:, v], usual[:, v]))

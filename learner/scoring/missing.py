@@ -1,9 +1,9 @@
-"""Measures of records with missing fields, made comparable with those of complete ones.
+"""Measures of records with missing fields, made comparable with those of complete records.
 
-A record that lacks fields has fewer terms in its log-density, or in another sum over fields: on
-another level, and with less spread. The level is measured: rows of the recent past are measured
-as they are and with the same fields left out. The spread is that of Gaussians, whose
-log-densities of k fields vary with the square root of k.
+A record that lacks fields has fewer terms in its log-density, and in every other sum over fields.
+So its measures have another level and a smaller spread. The difference of levels is measured:
+recent rows are measured as they are and with the same fields left out. The spread is that of
+Gaussians, whose log-density over k fields has a standard deviation proportional to sqrt(k).
 """
 
 from __future__ import annotations
@@ -17,53 +17,46 @@ from numpy.typing import NDArray
 from ..errors import StateError
 
 FloatArray = NDArray[np.float64]
-
-
 Measure = Callable[[FloatArray], FloatArray]
 """Takes rows (m, d), gives k measures of each (m, k)."""
 
+MEASURED_ROWS = 64
+"""Rows that a loss is measured on: its error is then at most an eighth of a measure's spread."""
 
-ROWS = 64
-"""Rows that a loss is measured on: its error is then an eighth of a measure's spread at most."""
-
-
-BUDGET = 8
-"""Losses measured within a learning batch: 512 rows, twice a usual batch. Others are
-estimated from those measured before."""
-
+LOSSES_PER_BATCH = 8
+"""Most losses measured in one learning batch: 512 rows, twice the usual batch. Others are estimated
+from those measured before."""
 
 LONGEST = 16_384
-"""Records after which a loss is measured again, and half of the old one kept; in the beginning,
-after twice as many records as there were."""
-
+"""Records after which a loss is measured again and averaged with the old one. Near the start of a
+stream it is measured again once the number of records has doubled."""
 
 STEP = 0.5
-"""Share of its error by which a measured loss corrects what its fields were taken to be worth."""
-
+"""Share of the error of an estimated loss by which its fields' worth is corrected."""
 
 WIDEST = 2.0
-"""Most that measures are spread, however few fields a record has."""
+"""Largest factor by which measures are spread, however few fields a record has."""
 
 
 class Missing:
-    """What fields are worth to each measure, found when a record first lacks them.
+    """What each pattern of missing fields takes from each measure.
 
-    The loss of a log-density is log p(all fields) - log p(those observed), on average. Nothing is
-    measured as long as records are complete. Which losses are measured depends on the order of
-    the records alone.
+    The loss of a log-density is log p(all fields) - log p(observed fields), on average. A loss is
+    measured when a pattern of missing fields first occurs; nothing is measured while records are
+    complete. Which losses are measured depends on the order of the records alone.
 
     Attributes
     ----------
     rows
-        The most complete recent records (k, d), k <= ROWS, oldest first.
+        The most complete recent records (k, d), k <= MEASURED_ROWS, oldest first.
     masks
         Patterns whose loss was measured (p, d), 1 = missing, in the order of measuring.
     losses, born
-        Their losses (p, k), and records at the boundary before (p,).
+        Their losses (p, k), and the records at the boundary before each was measured (p,).
     worth
         What each field adds to the losses (d, k), for patterns that were not measured.
     left
-        Losses that may be measured before the next boundary.
+        Losses that may still be measured before the next boundary.
     """
 
     def __init__(self) -> None:
@@ -72,16 +65,16 @@ class Missing:
         self.losses = np.empty((0, 0))
         self.born = np.empty(0, np.int64)
         self.worth = np.empty((0, 0))
-        self.left = BUDGET
+        self.left = LOSSES_PER_BATCH
         self.boundary = 0
         self._known: dict[bytes, int] = {}
 
     def comparable(
         self, rows: FloatArray, measures: FloatArray, level: FloatArray, measure: Measure
     ) -> FloatArray:
-        """Return what the ``measures`` (m, k) of ``rows`` (m, d) would be, had they all fields.
+        """Return what the ``measures`` (m, k) of ``rows`` (m, d) would be with all fields.
 
-        ``level`` (k,) are the usual ones of complete records, ``measure`` gives those of any.
+        ``level`` (k,) are the usual measures of complete records; ``measure`` measures any rows.
         """
         missing = np.isnan(rows)
         if not missing.any() or len(self.rows) == 0:
@@ -96,19 +89,19 @@ class Missing:
         return result
 
     def update(self, rows: FloatArray, boundary: int) -> None:
-        """Take in the usual rows of a learning batch, which ends at ``boundary`` records."""
+        """Add the usual rows of a learning batch that ends after ``boundary`` records."""
         if len(self.rows) == 0:
             self.rows, self.masks = rows[:0], np.empty((0, rows.shape[1]), np.uint8)
         self.rows = most_complete(np.concatenate([self.rows, rows]))
         for measured in np.flatnonzero(self.born == self.boundary).tolist():
             self._correct(self.masks[measured], self.losses[measured])
-        self.left, self.boundary = BUDGET, boundary
+        self.left, self.boundary = LOSSES_PER_BATCH, boundary
         if len(self.born) == 0:
             return
         latest = np.zeros(len(self.born), np.bool_)
         latest[list(self._known.values())] = True
         young = boundary - self.born <= 2 * np.minimum(self.born, LONGEST)
-        self._keep(latest & young)
+        self._select(latest & young)
 
     def restore(
         self,
@@ -120,7 +113,7 @@ class Missing:
         left: int,
         boundary: int,
     ) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         if rows.ndim != 2 or masks.shape[1:] != rows.shape[1:]:
             raise StateError("state: expected patterns of as many fields as there are")
         if masks.shape[:1] != losses.shape[:1] or losses.shape[:1] != born.shape:
@@ -129,9 +122,9 @@ class Missing:
             raise StateError("state: expected what each field is worth to each measure")
         self.rows, self.masks, self.losses, self.born = rows, masks, losses, born
         self.worth, self.left, self.boundary = worth, left, boundary
-        self._keep(np.ones(len(born), np.bool_))
+        self._select(np.ones(len(born), np.bool_))
 
-    def _keep(self, which: NDArray[np.bool_]) -> None:
+    def _select(self, which: NDArray[np.bool_]) -> None:
         self.masks, self.losses = self.masks[which], self.losses[which]
         self.born = self.born[which]
         self._known = {mask.tobytes(): i for i, mask in enumerate(self.masks)}
@@ -148,7 +141,7 @@ class Missing:
         )
 
     def _measure(self, missing: NDArray[np.bool_], measure: Measure) -> FloatArray:
-        """Leave the fields out of the rows; those that rows lack anyway count like the others."""
+        """Return the loss of fields; those that rows lack already are assumed to lose as much."""
         left_out = self.rows.copy()
         left_out[:, missing] = np.nan
         taken = np.count_nonzero(np.isnan(left_out) & ~np.isnan(self.rows))
@@ -168,16 +161,16 @@ class Missing:
         return loss
 
     def _correct(self, mask: NDArray[np.uint8], loss: FloatArray) -> None:
-        """Normalised least mean squares: fields of the pattern share what the sum was wrong by."""
+        """Correct the worth of a pattern's fields by normalised least mean squares."""
         missing = mask.astype(bool)
         error = loss - self.worth[missing].sum(axis=0)
         self.worth[missing] += STEP * error / int(np.count_nonzero(missing))
 
 
 def most_complete(rows: FloatArray) -> FloatArray:
-    """Return the ``ROWS`` with the fewest missing fields, of those the last, in their order."""
-    if not np.isnan(rows[-ROWS:]).any():
-        return rows[-ROWS:]
+    """Return the last ``MEASURED_ROWS`` of the rows with the fewest missing fields, in order."""
+    if not np.isnan(rows[-MEASURED_ROWS:]).any():
+        return rows[-MEASURED_ROWS:]
     lacking = np.isnan(rows).sum(axis=1)[::-1]
-    chosen = len(rows) - 1 - np.argsort(lacking, kind="stable")[:ROWS]
+    chosen = len(rows) - 1 - np.argsort(lacking, kind="stable")[:MEASURED_ROWS]
     return rows[np.sort(chosen)]

@@ -1,4 +1,4 @@
-"""The kernel that measures how far rows are from the nearest of few others."""
+"""Kernels of the distance to neighbours."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from ..vector.lanes import WIDTH, absolute, aligned_stack, choose, load, spread,
 from ..vector.math import smaller
 
 UNKNOWN = 1.0
-"""What a field counts whose value is missing on either side."""
-
+"""Distance in a field whose value is missing on either side."""
 
 ROUNDING = 1e-12
 """Deviation, as a share of the largest value, below which a field does not vary."""
 
-
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_VARIANCE = float(np.finfo(np.float64).max)
 
 
 @kernel
-def mean_nearest(Z: Array, others: Array, n_blocks: int, complete: bool, result: Array) -> None:
-    """Fill ``result`` (1, m) with mean distances to the nearest row of each block of ``others``.
+def mean_nearest(Z: Array, others: Array, n_samples: int, complete: bool, result: Array) -> None:
+    """Fill ``result`` (1, m) with mean distances to the nearest row of each sample of ``others``.
 
-    Those (k, d) are dealt out to the blocks by turns. Distances from the columns of ``Z`` (d, m),
-    whole lanes, are sums over the fields. The bits are the same whether some values are missing or
-    none is, which ``complete`` says.
+    Row i of ``others`` (k, d) belongs to sample i modulo ``n_samples``. Distances from the columns
+    of ``Z`` (d, m), in whole lanes, are sums over the fields. ``complete`` says that no value is
+    missing; it changes no bits.
     """
     aligned_stack()
     for r in range(0, Z.shape[1], WIDTH):
         total = spread(0.0)
-        for first in range(n_blocks):
+        for first in range(n_samples):
             nearest = spread(np.inf)
-            for other in range(first, len(others), n_blocks):
+            for other in range(first, len(others), n_samples):
                 distance = spread(0.0)
                 if complete:
                     for v in range(len(Z)):
@@ -43,7 +41,7 @@ def mean_nearest(Z: Array, others: Array, n_blocks: int, complete: bool, result:
                         distance = distance + choose(gap == gap, gap, UNKNOWN)
                 nearest = smaller(distance, nearest)
             total = total + nearest
-        store(result, 0, r, total / float(n_blocks))
+        store(result, 0, r, total / float(n_samples))
 
 
 @kernel
@@ -69,4 +67,4 @@ def fill_variances(rows: Array, result: Array) -> None:
                 gap = rows[r, v] / largest - mean
                 squares += gap * gap
         if squares >= n * ROUNDING**2:
-            result[v] = min(squares / n * largest * largest, LARGEST)
+            result[v] = min(squares / n * largest * largest, LARGEST_VARIANCE)

@@ -1,11 +1,10 @@
 """How far records are from recent ones: a measure without a model.
 
-A record among others like it is near one of any few of them, however the usual records are
-spread: in clusters, along curves, around gaps. The mean distance to the nearest record of small
-samples is that of Pang, Ting and Albrecht (LeSiNN, 2015), here with a few of the last records
-dealt out to samples by turns, and other ones after each learning batch: a few that stay would tell
-a group that happens to have none among them from the rest for as long as they do, and all that
-while it would be flagged.
+A usual record is near one of a few other records, whatever the shape of the usual ones: clusters,
+curves, gaps. The measure is the mean distance to the nearest record of each of several small
+subsamples (Pang, Ting and Albrecht, LeSiNN, 2015). Here the subsamples are dealt from a sample of
+the last records, and are other ones after each learning batch. With fixed subsamples, a group of
+usual records that happens to be in none of them would be flagged for as long as they last.
 """
 
 from __future__ import annotations
@@ -22,39 +21,33 @@ from .ranking import share_of_batch
 
 FloatArray = NDArray[np.float64]
 
-
 POOL = 1024
-"""Records kept at the most."""
+"""Most records in the sample of a stream."""
 
-
-ROWS = 128
-"""Records of these that others are held against at a time at the most."""
-
+COMPARED_ROWS = 128
+"""Most records of the sample that others are compared with at a time."""
 
 STRIDE = 8
-"""Of so many records one is kept in the long run, so that they stand for the last 8,192: the last
-ones alone would know nothing but what goes on at the moment."""
-
+"""In the long run, one in this many records is sampled. So the sample represents the last 8,192
+records, not only what goes on at the moment."""
 
 _TOP_BITS = np.uint64(65 - STRIDE.bit_length())
 
-
 GOLDEN = 0x9E3779B97F4A7C15
-"""2**64 over the golden ratio. Its multiples fall evenly into the range of 64 bits, also those of
-every third or every hundredth number: so no record that comes by turns is always left out."""
-
+"""2**64 over the golden ratio. Its multiples are spread evenly over the range of 64 bits, and so
+are those of every third or every hundredth number. So records that come at regular intervals are
+not always left out."""
 
 SAMPLE = 16
-"""Records of a sample. With fewer, a group of anomalies is less often its own neighbour; with
-more, gaps between usual records are seen better."""
+"""Records of one subsample. With fewer, a group of anomalies is less often its own neighbour; with
+more, gaps between usual records show better."""
 
-
-FARTHEST = 1e9
-"""Largest distance, so that it stays a number whatever the fields hold."""
+LARGEST_DISTANCE = 1e9
+"""Largest distance, so that it stays finite whatever the fields hold."""
 
 
 class Neighbours:
-    """Some of a stream's last records, and how far others are from the nearest of a few of them.
+    """A sample of a stream's last records, and distances from the nearest of a few of them.
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries. A row's distance
     has the same bits whatever rows it is measured with.
@@ -74,10 +67,10 @@ class Neighbours:
         self._set(np.empty((0, 0)), np.empty(0), 0)
 
     def restore(self, rows: FloatArray, variance: FloatArray, n: int) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         most = POOL
         if stride(n) < STRIDE:  # else there are more records than could be gone through
-            most = min(POOL, int(np.count_nonzero(is_kept(0, n, stride(n)))))
+            most = min(POOL, int(np.count_nonzero(is_sampled(0, n, stride(n)))))
         if rows.ndim != 2 or not min(n, 1) <= len(rows) <= most:
             raise StateError(f"state: expected at most {most} neighbours of {n} records")
         if variance.shape != rows.shape[1:]:
@@ -107,10 +100,10 @@ class Neighbours:
         np.multiply(rows.T, self._scale[:, None], out=Z[:, :m])
         complete = self._complete and not np.isnan(rows).any()
         mean_nearest(Z, self._others, max(1, len(self._others) // SAMPLE), complete, result)
-        return np.minimum(result[0, :m], FARTHEST)
+        return np.minimum(result[0, :m], LARGEST_DISTANCE)
 
     def update(self, rows: FloatArray) -> None:
-        """Take in the usual rows (m, d) of a learning batch."""
+        """Add the usual rows (m, d) of a learning batch."""
         m = len(rows)
         if m == 0:
             return
@@ -121,33 +114,33 @@ class Neighbours:
             earlier = latest
         share = share_of_batch(m, n)
         moved = np.where(latest > 0, earlier + share * (latest - earlier), earlier)
-        recent = np.concatenate([self._thinned(n), rows[is_kept(self.n, n, stride(n))]])
+        recent = np.concatenate([self._thinned(n), rows[is_sampled(self.n, n, stride(n))]])
         self._set(recent[-POOL:], np.where(earlier > 0, moved, latest), n)
 
     def _thinned(self, n: int) -> FloatArray:
-        """Return the rows that are still kept after so many records."""
+        """Return the rows that are still in the sample after ``n`` records."""
         before = stride(self.n)
         if stride(n) == before:
             return self.rows
-        kept = is_kept(0, self.n, stride(n))[is_kept(0, self.n, before)]
-        return self.rows[kept[-len(self.rows) :]]
+        remaining = is_sampled(0, self.n, stride(n))[is_sampled(0, self.n, before)]
+        return self.rows[remaining[-len(self.rows) :]]
 
 
 def stride(n: int) -> int:
-    """Tell of how many records one is kept after ``n``."""
+    """Return of how many records one is sampled after ``n`` records."""
     return min(STRIDE, 1 << max(0, (n - 1) // POOL).bit_length())
 
 
-def is_kept(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
-    """Tell which records of a stream, from number ``start`` on, are kept."""
+def is_sampled(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
+    """Return which of the records number ``start`` to ``stop`` of a stream are sampled."""
     turn = np.arange(start, stop, dtype=np.uint64) * np.uint64(GOLDEN) >> _TOP_BITS
     return turn < STRIDE // stride
 
 
 def in_turn(rows: FloatArray, n: int) -> FloatArray:
-    """Choose every eighth of the rows (k, d) or so, ROWS at the most, other ones after each batch.
+    """Return up to COMPARED_ROWS of the rows (k, d) at regular intervals, others after each batch.
 
     ``n`` is the number of records so far.
     """
-    turns = max(1, math.ceil(len(rows) / ROWS))
+    turns = max(1, math.ceil(len(rows) / COMPARED_ROWS))
     return rows[((n * GOLDEN) % 2**64 * turns >> 64) :: turns]

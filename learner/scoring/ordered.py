@@ -1,4 +1,4 @@
-"""Kernels of many ordered numbers: what comes and goes, ranks among them, moments of the lowest."""
+"""Kernels of ordered numbers: replacing some of them, ranks, and moments of the lowest."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def replace_ordered(ascending: Array, old: Array, new: Array) -> Array:
 
 @kernel
 def ranks(ascending: Array, x: Array, ties: bool) -> Array:
-    """Count the ordered numbers below each ``x`` (m,), with ``ties`` those that equal it too.
+    """Count the ordered numbers below each ``x`` (m,); with ``ties``, those equal to it too.
 
-    All searches are halved by turns: none waits for what another one has to fetch.
+    All binary searches take a step in turn, so that their memory accesses overlap.
     """
     below = np.zeros(len(x), np.int64)
     n = len(ascending)

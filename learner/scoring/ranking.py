@@ -1,10 +1,10 @@
 """How unusual records are by several measures, as one score: the lowest of them.
 
-No measure finds every anomaly. The density of a mixture takes a small dense cluster of anomalies
-for usual once there is a component for it, and, of many fields, the noise of all hides what few
-of them show. A field's distance from its mean sees neither relations nor gaps between clusters.
-The distance to recent records sees gaps of any shape, but of many fields only what shows in most.
-What one of them finds is not lost by the others.
+No measure finds every anomaly. A mixture's density does not show a small dense cluster of anomalies
+once it has a component, and with many fields, noise hides an anomaly in few of them. The distances
+of fields from their means show neither relations nor gaps between clusters. The distance to recent
+records shows gaps of any shape, but with many fields only anomalies in most of them. The lowest
+measure shows what any of them does.
 """
 
 from __future__ import annotations
@@ -16,31 +16,27 @@ from ..errors import StateError
 
 FloatArray = NDArray[np.float64]
 
-
 MEMORY = 4096
-"""Records that levels and spreads are averaged over: enough that an incident does not become its
-own yardstick, few enough to follow the stream."""
-
+"""Records that levels and spreads are averaged over: so many that an incident changes them little,
+so few that they follow the stream."""
 
 LEAD = 0.5
-"""Spreads by which the last measure, the distance to neighbours, may be less off than another and
-still count instead of it: of all it ranks real anomalies best."""
+"""Spreads by which the last measure, the distance to neighbours, is lowered before the lowest is
+taken: it ranks real anomalies best."""
 
+MOST_SPREADS = 50.0
+"""Spreads at which a measure's distance from its level is clipped when the spread is averaged: one
+extreme value must not blind a measure for long."""
 
-FARTHEST = 50.0
-"""Spreads beyond which a measure's distance from its level counts as much as there: one wild
-value must not blind a measure for long."""
-
-
-FIRST_FARTHEST = 8.0
-"""The same in the first batch, in units of the distance that a tenth of the records exceed."""
+FIRST_MOST_SPREADS = 8.0
+"""The same in the first batch, as a multiple of the distance that a tenth of the records exceed."""
 
 
 def share_of_batch(m: int, n: int) -> float:
-    """Tell what the last ``m`` of ``n`` records count in an average.
+    """Return the share of the last ``m`` of ``n`` records in an average.
 
-    Later batches weigh more than earlier ones, in proportion to the records before them, as a
-    model that is still learning moves its measures.
+    Later batches weigh more than earlier ones, in proportion to the records before them, as the
+    measures change while a model is young.
     """
     return min(1.0, max(2.0 * m / n, m / MEMORY))
 
@@ -63,7 +59,7 @@ class Ranking:
         self.level, self.spread, self.n = np.empty(0), np.empty(0), 0
 
     def restore(self, level: FloatArray, spread: FloatArray, n: int) -> None:
-        """Take up a state; StateError where it cannot be one."""
+        """Restore a state; StateError if it cannot be one."""
         if level.ndim != 1 or level.shape != spread.shape or not (spread > 0).all():
             raise StateError("state: expected a level and a positive spread for each measure")
         self.level, self.spread, self.n = level, spread, n
@@ -83,14 +79,14 @@ class Ranking:
         return lowest
 
     def score_of_density(self, log_density: FloatArray) -> FloatArray:
-        """Return the score (m,) of records whose other measures are as usual."""
+        """Return the score (m,) of records by their log-density alone."""
         return self._off(log_density, 0)
 
     def _off(self, measure: FloatArray, k: int) -> FloatArray:
         return np.asarray((measure - self.level[k]) / self.spread[k], np.float64)
 
     def update(self, measures: FloatArray) -> None:
-        """Take in the measures (m, k) of a learning batch's usual records."""
+        """Add the measures (m, k) of a learning batch's usual records."""
         m = len(measures)
         if m == 0:
             return
@@ -101,10 +97,10 @@ class Ranking:
         columns = np.ascontiguousarray(measures.T)
         level = np.partition(columns, m // 2)[:, m // 2]
         distance = np.abs(columns - level[:, None])
-        farthest, fresh = FARTHEST * self.spread, np.isnan(self.level)
+        farthest, fresh = MOST_SPREADS * self.spread, np.isnan(self.level)
         if fresh.any():
             usual = np.quantile(distance[fresh], 0.9, axis=1)
-            farthest[fresh] = np.where(usual > 0, FIRST_FARTHEST * usual, np.inf)
+            farthest[fresh] = np.where(usual > 0, FIRST_MOST_SPREADS * usual, np.inf)
         spread = np.minimum(distance, farthest[:, None]).sum(axis=1) / m
         share = np.where(fresh, 1.0, share_of_batch(m, self.n))
         self.level = np.where(fresh, level, self.level + share * (level - self.level))

@@ -1,7 +1,7 @@
 """Fields learned on another scale: logarithms of latencies and counts, with exact densities.
 
-A density of y = t(x) is one of x by the slope of t: log p(x) = log p(y) + log t'(x). So scores stay
-in the fields' own units, and those of different transforms can be compared.
+A density of y = t(x) gives one of x: log p(x) = log p(y) + log t'(x). So scores stay in the fields'
+own units, and can be compared between transforms.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ from .blame import Blame
 
 FloatArray = NDArray[np.float64]
 
-
 IDENTITY, LOG, LOG1P, ASINH = range(4)
-
 
 NAMES = {"log": LOG, "log1p": LOG1P, "asinh": ASINH}
 
-
 LOWER_BOUNDS = {"log": 0.0, "log1p": -1.0, "asinh": -math.inf}
-"""Values of a field have to lie above that of its transform."""
+"""Values of a field must be above the bound of its transform."""
 
 
 class Transforms:
@@ -52,7 +49,7 @@ class Transforms:
         Raises
         ------
         InvalidInputError
-            A value is beyond its transform's range.
+            A value is outside the range of its transform.
         """
         if not self.names:
             return X
@@ -92,10 +89,10 @@ class Transforms:
         return X
 
     def undo_blame(self, blame: Blame) -> Blame:
-        """Return the blame in the fields' own units; the order is that of the transformed ones.
+        """Return the blame in the fields' own units, in the order of the transformed fields.
 
-        What is expected is the mean of the transformed field, taken back; the deviation is taken
-        back by the slope there.
+        The expected value is the mean of the transformed field, transformed back; the deviation is
+        divided by the slope there.
         """
         if not self.names:
             return blame

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 """Any array, in the signatures of kernels."""
 
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -1,10 +1,9 @@
-"""Rows side by side: one value for each of ``WIDTH`` rows, as a number of the compiler's own.
+"""Lanes: a type of the compiler that holds one number for each of ``WIDTH`` rows.
 
-Kernels that load, use and store such lanes keep what they compute about a few rows in registers;
-vector instructions that the compiler makes of loops over rows go through memory. The operations
-are made for numbers too, by the same code, so that a row's bits are the same in each lane and
-alone. Nothing is fused or reordered but where a kernel says so. Without the compiler, lanes are
-arrays.
+Kernels that load, use and store lanes hold intermediate results in registers. Loops over rows that
+the compiler vectorises go through memory instead. The same code serves single numbers, so that a
+row has the same bits in each lane and alone. Nothing is fused or reordered unless a kernel says so.
+Without the compiler, lanes are arrays.
 """
 
 from __future__ import annotations
@@ -22,58 +21,43 @@ from numba.extending import lower_cast, models, overload, register_model
 from .compiler import Array, kernel
 
 WIDTH = 16
-"""Rows side by side: enough that their chains of operations need not wait for each other."""
-
+"""Rows of one lane vector: enough that chains of dependent operations overlap."""
 
 FEWEST_LANES = 4
-"""As many as the vector registers of most processors hold."""
-
+"""Numbers that a vector register of most processors holds."""
 
 INTEGER_SHIFT = 6755399441055744.0
 """1.5 * 2**52: adding it rounds to an integer and leaves that in the low bits."""
 
-
 INTEGER_SHIFT_BITS = 0x4338000000000000
-
-
 HALF_SQRT2_BITS = 0x3FE6A09E667F3BCD
-
-
 ONE_BITS = 0x3FF0000000000000
-
-
 EXPONENT_BIAS = 1023
-
-
 MANTISSA_BITS = 52
-
-
 DOUBLE_BYTES, CACHE_LINE_BYTES = 8, 64
-
 
 Value = Any
 """A number, or lanes of numbers."""
 
-
 intrinsic: Any = extending.intrinsic
-"""As callers see what it makes: without the context that the compiler adds in front."""
+"""numba's decorator, typed as callers see its result: without the context argument."""
 
 
 class LanesType(types.Type):
-    """Lanes of numbers, or of truths."""
+    """Lanes of numbers or of booleans."""
 
     def __init__(self, element: types.Type) -> None:
         self.element = element
         super().__init__(name=f"Lanes({element})")
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """Take a number for lanes that are all alike."""
+        """Accept a number in place of lanes that are all equal."""
         return Conversion.promote if isinstance(other, types.Float) else None
 
 
 @register_model(LanesType)
 class LanesModel(models.PrimitiveModel):
-    """A vector is one value to the compiler."""
+    """Lanes are one LLVM vector."""
 
     def __init__(self, manager: Any, lanes: LanesType) -> None:
         element = ir.IntType(1) if lanes.element == types.boolean else ir.DoubleType()
@@ -92,25 +76,26 @@ def _spread_number(context: Any, builder: Any, given: Any, wanted: Any, value: A
 
 
 def aligned_stack() -> None:
-    """Have the kernel that calls this keep lanes on a stack that is aligned for them.
+    """Align the stack of the kernel that calls this to cache lines.
 
-    Else those that registers have no room for may lie across lines of the cache, as it happens.
+    Lanes that do not fit into registers are stored on the stack. Without alignment some of them
+    would lie across two cache lines, in some processes and not in others.
     """
 
 
 @kernel
 def padded(m: int) -> int:
-    """Return the columns that whole lanes of ``m`` rows take; one row is taken without lanes."""
+    """Return the columns that ``m`` rows need in whole lanes; a single row needs no lanes."""
     return (m + WIDTH - 1) // WIDTH * WIDTH if m > 1 else 1
 
 
 def load(rows: Array, i: int, r: int) -> Value:
-    """Take lanes from row ``i`` of a matrix, from column ``r`` on."""
+    """Load lanes from row ``i`` of a matrix, from column ``r`` on."""
     return rows[i, _columns(rows, r)].copy()
 
 
 def store(rows: Array, i: int, r: int, lanes: Value) -> None:
-    """Put lanes into row ``i`` of a matrix, from column ``r`` on."""
+    """Store lanes in row ``i`` of a matrix, from column ``r`` on."""
     rows[i, _columns(rows, r)] = lanes
 
 
@@ -135,7 +120,7 @@ def absolute(lanes: Value) -> Value:
 
 
 def all_below(lanes: Value, limit: float) -> bool:
-    """Whether all lanes are less than a number; what it says of those that are NaN is open."""
+    """Return whether all lanes are below a number; unspecified if some are NaN."""
     return bool(np.all(lanes < limit))
 
 
@@ -145,21 +130,21 @@ def times_power(x: Value, shifted: Value) -> Value:
 
 
 def split(x: Value) -> tuple[Value, Value]:
-    """Part a normal x > 0 into an integer k and m from sqrt(1/2) to sqrt(2), x = 2**k m."""
+    """Split a normal x > 0 into an integer k and m from sqrt(1/2) to sqrt(2), x = 2**k m."""
     m, k = np.frexp(x)
     low = m < np.sqrt(0.5)
     return k - 1.0 * low, choose(low, 2.0 * m, m)
 
 
 def _columns(rows: Array, r: int) -> slice:
-    """Columns of lanes; IndexError where the matrix ends before them, as a slice would not say."""
+    """Return the columns of lanes; IndexError if the matrix ends before them, unlike a slice."""
     if not 0 <= r <= rows.shape[1] - WIDTH:
         raise IndexError(f"columns {r} to {r + WIDTH} of {rows.shape[1]}")
     return slice(r, r + WIDTH)
 
 
 def _kind(*given: Any) -> Any:
-    """Lanes if one of the arguments is, else a number."""
+    """Return the type of lanes if one of the arguments has it, else that of a number."""
     return NUMBERS if NUMBERS in given else types.float64
 
 
@@ -168,12 +153,12 @@ def _vector(element: Any) -> Any:
 
 
 def _integers(value: Any) -> Any:
-    """Of as many integers as a value has numbers."""
+    """Return the type of as many integers as a value has numbers."""
     return _vector(ir.IntType(64)) if isinstance(value.type, ir.VectorType) else ir.IntType(64)
 
 
 def _call(builder: Any, name: str, arguments: Any) -> Any:
-    """Call the compiler's function of lanes."""
+    """Call LLVM's intrinsic function on lanes."""
     kind = arguments[0].type
     function = ir.FunctionType(kind, [kind] * len(arguments))
     name = f"llvm.{name}.v{WIDTH}f64"
@@ -181,7 +166,7 @@ def _call(builder: Any, name: str, arguments: Any) -> Any:
 
 
 def _part(builder: Any, lanes: Any, start: int, n: int) -> Any:
-    """Take ``n`` lanes from ``start`` on."""
+    """Return ``n`` lanes from ``start`` on."""
     places = ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(start, start + n)))
     return builder.shuffle_vector(lanes, lanes, places)
 
@@ -235,7 +220,7 @@ def _spread(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Emit the processor's fused multiply-add, or what gives the same bits without one."""
+    """Emit a fused multiply-add; processors without one get the same bits from a library."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if not isinstance(arguments[0].type, ir.VectorType):
@@ -248,7 +233,7 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def _choose(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
-    """Emit a selection, as a compiled branch may become a masked store, slow on some processors."""
+    """Emit a selection: a branch may become a masked store, which is slow on some processors."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
@@ -267,14 +252,14 @@ def _absolute(typing_context: Any, lanes: Any) -> Any:
 
 @intrinsic
 def _all_below(typing_context: Any, lanes: Any, limit: Any) -> Any:
-    """Emit maxima down to one register, whose comparison is one branch."""
+    """Emit maxima that reduce the lanes to one register, and one comparison of that."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         n, (lanes, limit) = FEWEST_LANES, arguments
         most = _part(builder, lanes, 0, n)
         for start in range(n, WIDTH, n):
             part = _part(builder, lanes, start, n)
-            # a NaN either stays until the end or is passed over: it never takes another lane away
+            # a NaN either stays until the end or is ignored: it never replaces another lane
             most = builder.select(builder.fcmp_ordered(">", part, most), part, most)
         below = builder.fcmp_ordered("<", most, _part(builder, limit, 0, n))
         bits = ir.IntType(n)
@@ -335,7 +320,7 @@ def _comparison(sign: str) -> Any:
 
 
 def _of_lanes(operation: Any) -> Any:
-    """Leave numbers to the compiler's own operation."""
+    """Return an overload for lanes; numbers have the compiler's own operation."""
     return lambda a, b: (lambda a, b: operation(a, b)) if NUMBERS in (a, b) else None
 
 
@@ -347,36 +332,17 @@ for _function, _instruction in (
 ):
     overload(_function)(_of_lanes(_arithmetic(_instruction)))
 
-
 for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "==")):
     overload(_function)(_of_lanes(_comparison(_sign)))
 
 
 overload(aligned_stack, inline="always")(lambda: lambda: _aligned_stack())
-
-
 overload(load)(lambda rows, i, r: lambda rows, i, r: _load(rows, i, r))
-
-
 overload(store)(lambda rows, i, r, lanes: lambda rows, i, r, lanes: _store(rows, i, r, lanes))
-
-
 overload(spread)(lambda x: lambda x: _spread(x))
-
-
 overload(fma)(lambda a, b, c: lambda a, b, c: _fma(a, b, c))
-
-
 overload(choose)(lambda condition, a, b: lambda condition, a, b: _choose(condition, a, b))
-
-
 overload(absolute)(lambda lanes: lambda lanes: _absolute(lanes))
-
-
 overload(all_below)(lambda lanes, limit: lambda lanes, limit: _all_below(lanes, limit))
-
-
 overload(times_power)(lambda x, shifted: lambda x, shifted: _times_power(x, shifted))
-
-
 overload(split)(lambda x: lambda x: _split(x))

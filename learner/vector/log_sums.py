@@ -11,19 +11,18 @@ from .lanes import WIDTH, Value, aligned_stack, all_below, choose, fma, load, sp
 from .math import exp_bounded, log_positive
 
 FAR_AHEAD = 30.0
-"""Nats above the reference from which on a term becomes the reference: far from overflow, and so
-many that it is seldom."""
-
+"""Nats above the reference from which on a term becomes the reference.
+Far from overflow, and rare."""
 
 NOTHING = -38.0
-"""Logarithm of a share that added to a number leaves it as it is: less than 2**-54."""
+"""Logarithm of a share below 2**-54, which leaves the number that it is added to unchanged."""
 
 
 @kernel
 def begin_sum(
     child_row: int, row: int, level: int, m: int, weight: float, values: Array, totals: Array
 ) -> None:
-    """Measure a sum by its first child."""
+    """Start a sum with its first child, whose log-density becomes the reference."""
     for r in range(0, m, WIDTH):
         store(values, row, r, load(values, child_row, r))
         store(totals, level, r, spread(weight))
@@ -40,7 +39,7 @@ def add_term(
     values: Array,
     totals: Array,
 ) -> None:
-    """Add a weighted child to a sum, but where it is less than ``limit`` nats beside it."""
+    """Add a weighted child to a sum, except where it is below ``limit`` nats from the reference."""
     aligned_stack()
     for r in range(0, m, WIDTH):
         log_value, reference = load(values, child_row, r), load(values, row, r)
@@ -56,8 +55,8 @@ def add_term(
 
 @kernel
 def end_sum(row: int, level: int, m: int, share: float, values: Array, totals: Array) -> None:
-    """Turn totals into a log-density, where weights count as multiples of 1 / ``share``."""
-    # a loop of its own, so that no logarithm waits for the exponentials before it
+    """Turn totals into log-densities; weights are multiples of 1 / ``share``."""
+    # in a loop of its own, so that no logarithm waits for the exponentials before it
     for r in range(0, m, WIDTH):
         log_total = log_positive(load(totals, level, r) * share)
         store(values, row, r, load(values, row, r) + log_total)
@@ -65,9 +64,9 @@ def end_sum(row: int, level: int, m: int, share: float, values: Array, totals: A
 
 @kernel
 def moved(reference: Value, total: Value, log_value: Value) -> tuple[Value, Value]:
-    """Return references and totals of rows whose reference a new term is far ahead of, or not.
+    """Make a new term the reference where it is far ahead of it; return references and totals.
 
-    It becomes the reference where it is. The term itself is not added.
+    The term itself is not added.
     """
     top = choose(log_value - reference < FAR_AHEAD, reference, log_value)
     return top, total * exp_bounded(reference - top)
@@ -79,8 +78,8 @@ def add_term_of_row(
 ) -> tuple[float, float]:
     """Add weight e**log_value to total e**reference.
 
-    Without a branch, which could not be foretold for one row, and to the bits that rows side by
-    side get.
+    Without a branch, which a processor could not predict for one row, and with the same bits as in
+    a block.
     """
     ahead = log_value - reference
     behind = ahead < FAR_AHEAD

@@ -1,6 +1,6 @@
-"""Exponential and logarithm from plain arithmetic, of numbers and lanes of them alike.
+"""Exponential and logarithm from plain arithmetic, for numbers and lanes alike.
 
-A library's would not give the same bits in a vector and alone, and change with its version.
+The functions of a library give different bits in a vector and alone, and change with its version.
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ from .compiler import kernel
 from .lanes import INTEGER_SHIFT, Value, choose, fma, split, times_power
 
 LN2 = 0.6931471805599453
-
-
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """Natural logarithm of 2 in two parts; the high one has zeros at its end, so that its product
 with an exponent is exact."""
 
-
 LOG2_E = 1.4426950408889634
-
-
 LEAST_EXPONENT = -700.0
-"""The exponential of less is as large: nothing beside any weight, and still a normal number."""
+"""Smaller exponents count as this one: its exponential is negligible, but still a normal number."""
 
 
 @kernel
@@ -37,13 +32,13 @@ def smaller(a: Value, b: Value) -> Value:
 
 @kernel
 def exp_bounded(x: Value) -> Value:
-    """e**x to within a share of 6e-11, but not less than e**LEAST_EXPONENT.
+    """Return e**x with a relative error of at most 6e-11, and at least e**LEAST_EXPONENT.
 
-    For x up to 700; nothing looks at what is beyond.
+    For x up to 700; the result of larger x is never used.
 
-    x = k ln 2 + t with t at most ln(2) / 2 in size, and the polynomial of degree 7 with 1 + t
-    at its start that comes nearest to e**t (Remez). Each sum of a network adds 6e-11 nats to
-    the error of a log-density at the most; a degree more would cost a thirtieth of the time.
+    x = k ln 2 + t with abs(t) <= ln(2) / 2. The polynomial of degree 7 is the best approximation of
+    e**t that starts with 1 + t (Remez). Each sum of a network adds at most 6e-11 nats to the error
+    of a log-density; one more degree would cost a thirtieth of the time.
     """
     x = larger(x, LEAST_EXPONENT)
     shifted = fma(x, LOG2_E, INTEGER_SHIFT)
@@ -59,10 +54,10 @@ def exp_bounded(x: Value) -> Value:
 
 @kernel
 def log_positive(x: Value) -> Value:
-    """Natural logarithm of a normal x > 0, to within a share of 4e-14.
+    """Return the natural logarithm of a normal x > 0 with a relative error of at most 4e-14.
 
     x = 2**k m with m from sqrt(1/2) to sqrt(2), and log m = 2 artanh s = 2 s + 2 s z p(z) with
-    s = (m - 1) / (m + 1), z = s**2 and the nearest polynomial of degree 4 (Remez).
+    s = (m - 1) / (m + 1), z = s**2 and p the best polynomial of degree 4 (Remez).
     """
     k, m = split(x)
     s = (m - 1.0) / (m + 1.0)

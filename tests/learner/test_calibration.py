@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis.strategies import floats, lists, sampled_from
 from scipy.stats import genpareto
 
-from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, Recent, fit_tail
+from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, RecentScores, fit_tail
 from faust_oslrau.learner.scoring.ordered import replace_ordered
 
 
@@ -83,7 +83,7 @@ def test_there_is_no_p_value_before_the_first_scores():
 
 @given(lists(lists(sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]) | floats(-1e9, 1e9), max_size=30)))
 def test_recent_scores_are_the_last_ones_in_order(batches):
-    recent = Recent()
+    recent = RecentScores()
     for batch in batches:
         recent.update(np.array(batch))
         assert np.array_equal(recent.ascending, np.sort(recent.recent))
@@ -92,7 +92,7 @@ def test_recent_scores_are_the_last_ones_in_order(batches):
 @pytest.mark.parametrize("batch", [100, 5000, 3 * RECENT])
 def test_scores_beyond_the_recent_ones_are_forgotten(batch):
     scores = np.random.default_rng(3).normal(size=4 * RECENT).round(2)
-    recent = Recent()
+    recent = RecentScores()
     for start in range(0, len(scores), batch):
         recent.update(scores[start : start + batch])
     assert np.array_equal(recent.recent, scores[-RECENT:])

@@ -1,7 +1,14 @@
 """A worker compiles before records flow, and nothing while they do."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+import faust_oslrau.learner
+from faust_oslrau.learner.vector.compiler import drop_stale_cache
 
 SCRIPT = """
 import sys
@@ -36,3 +43,25 @@ def test_nothing_is_left_to_compile_once_records_flow():
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+@pytest.mark.parametrize("edited", ["vector/math.py", "network/layout.py"])
+def test_an_edit_in_one_room_drops_the_kernels_of_all(tmp_path, edited):
+    cached = [tmp_path / room / "__pycache__" / "kernel.nbc" for room in ("network", "scoring")]
+    sources = [tmp_path / "vector/math.py", tmp_path / "network/layout.py", tmp_path / "stream.py"]
+    for age, files in ((300, sources), (200, cached), (100, [tmp_path / "stream.py"])):
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            os.utime(file, (1e9 - age, 1e9 - age))
+    drop_stale_cache(tmp_path)
+    assert all(file.exists() for file in cached)  # no kernel depends on the top level
+    os.utime(tmp_path / edited, (1e9, 1e9))
+    drop_stale_cache(tmp_path)
+    assert not any(file.exists() for file in cached)
+
+
+def test_kernels_are_defined_in_rooms_only():
+    top = Path(faust_oslrau.learner.__file__).parent
+    assert not [file for file in top.glob("*.py") if "@kernel" in file.read_text()]
+    assert [file for file in top.glob("*/*.py") if "@kernel" in file.read_text()]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import StateError
-from faust_oslrau.learner.scoring.drift import REFERENCE, Drift
+from faust_oslrau.learner.scoring.drift import REFERENCE_SCORES, Drift
 
 BATCH = 256
 
@@ -78,4 +78,4 @@ def test_it_goes_on_from_its_state():
         fresh.restore(*copy.state)
         copy = fresh
     with pytest.raises(StateError):
-        Drift().restore(np.zeros(REFERENCE + 1), np.zeros(6))
+        Drift().restore(np.zeros(REFERENCE_SCORES + 1), np.zeros(6))

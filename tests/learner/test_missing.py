@@ -5,7 +5,12 @@ import pytest
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.scoring.missing import BUDGET, ROWS, Missing, most_complete
+from faust_oslrau.learner.scoring.missing import (
+    LOSSES_PER_BATCH,
+    MEASURED_ROWS,
+    Missing,
+    most_complete,
+)
 
 N, D = 24_000, 6
 COMPLETE = clusters(51, N, D)
@@ -95,13 +100,13 @@ def test_few_losses_are_measured_at_a_time_and_others_estimated_from_them():
         rows = rows[~np.isnan(rows).all(axis=1)]
         calls.clear()
         found = missing.comparable(rows, measure(rows), worth.sum(axis=0), measure)
-        assert len(calls) <= 1 + 2 * BUDGET
+        assert len(calls) <= 1 + 2 * LOSSES_PER_BATCH
         missing.update(COMPLETE[:0], boundary)
     np.testing.assert_allclose(found, np.tile(worth.sum(axis=0), (len(found), 1)), atol=0.5)
 
 
 def test_rows_to_measure_on_are_the_most_complete_of_late():
-    rows = np.arange(4.0 * ROWS).reshape(-1, 2)
+    rows = np.arange(4.0 * MEASURED_ROWS).reshape(-1, 2)
     rows[::2, 0] = np.nan
     np.testing.assert_array_equal(most_complete(rows), rows[1::2])
     rows[1, 1] = np.nan

@@ -9,7 +9,7 @@ from streams import clusters
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.neighbours import (
-    FARTHEST,
+    LARGEST_DISTANCE,
     POOL,
     SAMPLE,
     STRIDE,
@@ -106,7 +106,7 @@ def test_wild_values_give_finite_distances(wild):
     past[250, 1] = wild
     for found in (neighbours(PAST[:300]), neighbours(past), neighbours(past, past)):
         distance = found.distance(np.vstack([np.full((1, D), wild), ROWS_NOW, past]))
-        assert ((distance >= 0) & (distance <= FARTHEST)).all()
+        assert ((distance >= 0) & (distance <= LARGEST_DISTANCE)).all()
 
 
 def test_nothing_is_learned_of_no_rows():

@@ -59,7 +59,7 @@ def test_what_is_left_is_a_density(background, max_leaf_vars):
     for rows in changing(3):
         model.partial_fit(rows, batch_size=64)
     network, before = model.network_, model.n_nodes_
-    prune(network.header, network.nodes, network.edges, 0)
+    prune(network.pools, 0)
     assert 1 < model.n_nodes_ < before
     assert len(network.live) == model.n_nodes_
     assert share_faded(model) == 0

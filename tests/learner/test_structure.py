@@ -1,52 +1,26 @@
 """The network is what it should be after every change of its structure."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.network.layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM
-from faust_oslrau.learner.network.traversal import deepest
-
-INNER = (SUM, PRODUCT)
-
-
-def assert_complete_and_decomposable(network):
-    """Scopes of a sum's children are equal, those of a product's make up its own."""
-    assert list(network.scope(network.root)) == list(range(network.n_variables))
-    for i in network.live:
-        scopes = [list(network.scope(child)) for child, _ in network.children(i)]
-        if network.nodes[i]["kind"] == SUM:
-            assert scopes and all(scope == list(network.scope(i)) for scope in scopes)
-        elif network.nodes[i]["kind"] == PRODUCT:
-            assert sorted(v for scope in scopes for v in scope) == list(network.scope(i))
+from faust_oslrau.learner.errors import InvalidNetworkError
+from faust_oslrau.learner.network.layout import (
+    FIRST,
+    LAST,
+    LEAF,
+    MULTIVARIATE_LEAF,
+    NIL,
+    PRODUCT,
+    SUM,
+)
 
 
-def assert_a_tree_of_bounded_depth(network):
-    parents = [child for i in network.live for child, _ in network.children(i)]
-    assert sorted([*parents, network.root]) == sorted(network.live)
-    assert len(network.live) == network.n_nodes
-    assert network.depth <= deepest(network.n_variables)
-    for i in network.live:
-        kind, n_children = network.nodes[i]["kind"], len([*network.children(i)])
-        assert n_children == network.nodes[i]["n_children"]
-        assert (n_children > 0) == (kind in INNER)
-
-
-def assert_listed_children_first(network):
-    listed, i = [], int(network.header[FIRST])
-    while i != NIL:
-        listed.append(i)
-        i = int(network.nodes[i]["next"])
-    place = {node: k for k, node in enumerate(listed)}
-    assert set(place) == {i for i in network.live if network.nodes[i]["kind"] != LEAF}
-    for i in listed:
-        assert all(place.get(child, -1) < place[i] for child, _ in network.children(i))
-
-
-def assert_sound_numbers(network, forgetting):
+def assert_counts_that_add_up(network, forgetting):
     """Weights are one more than a count; a sum counted what its children did, and those dropped."""
     for i in network.live:
         node = network.nodes[i]
@@ -55,8 +29,6 @@ def assert_sound_numbers(network, forgetting):
             assert (weights > 1.0 - 1e-9).all()
             counted, whole = (weights - 1.0).sum(), approx(node["count"], 1e-9)
             assert counted == whole or (forgetting and counted < node["count"])
-        if node["kind"] == LEAF:
-            assert node["variance"] >= 0.0 and node["precision"] > 0.0
         if node["kind"] == MULTIVARIATE_LEAF:
             assert (np.linalg.eigvalsh(network.gaussian(i)[1]) > 0.0).all()
 
@@ -79,8 +51,79 @@ def test_every_network_on_the_way_is_valid(seed, d, batch_size, missing, **optio
         changes = (model.structure_changes_, model.n_nodes_)
         if changes != before:
             network = model.network_
-            assert_complete_and_decomposable(network)
-            assert_a_tree_of_bounded_depth(network)
-            assert_listed_children_first(network)
-            assert_sound_numbers(network, options["memory"])
+            network.check_validity()
+            assert_counts_that_add_up(network, options["memory"])
         before = changes
+
+
+def first(network, kind):
+    return next(i for i in network.live if network.nodes[i]["kind"] == kind)
+
+
+def first_edge(network, kind):
+    return network.edges[network.nodes[first(network, kind)]["first_edge"]]
+
+
+def swap_a_variable(network):
+    network.nodes[first(network, LEAF)]["scope"] ^= 1
+
+
+def share_a_child(network):
+    edge = first_edge(network, SUM)
+    edge["child"] = network.edges[edge["next"]]["child"]
+
+
+def shorten_a_scope(network):
+    network.nodes[first(network, PRODUCT)]["n_scope"] -= 1
+
+
+def forget_an_edge(network):
+    network.nodes[first(network, PRODUCT)]["n_children"] -= 1
+
+
+def list_a_parent_first(network):
+    nodes, header = network.nodes, network.header
+    order = [i for i in network.live[::-1] if nodes[i]["kind"] != LEAF]
+    header[FIRST] = order[0]
+    for i, following in zip(order, [*order[1:], NIL], strict=True):
+        nodes[i]["next"] = following
+
+
+def list_too_few(network):
+    last_but_one = network.nodes[network.header[LAST]]["previous"]
+    network.nodes[last_but_one]["next"] = NIL
+
+
+def weigh_nothing(network):
+    first_edge(network, SUM)["weight"] = 0.0
+
+
+def vary_by_less_than_nothing(network):
+    network.nodes[first(network, LEAF)]["variance"] = -1.0
+
+
+def lose_a_mean(network):
+    network.statistics(first(network, PRODUCT))[0] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (swap_a_variable, "disjoint scopes"),
+        (share_a_child, "one parent"),
+        (shorten_a_scope, "equal scopes|disjoint scopes"),
+        (forget_an_edge, "as many children"),
+        (list_a_parent_first, "children listed first"),
+        (list_too_few, "listed once"),
+        (weigh_nothing, "positive weights"),
+        (vary_by_less_than_nothing, "no negative variance"),
+        (lose_a_mean, "finite statistics"),
+    ],
+)
+def test_a_damaged_network_is_not_valid(damage, expected):
+    model = OSLRAU(min_count=8, max_leaf_vars=0)
+    network = model.partial_fit(clusters(3, 600, 4), batch_size=64).network_
+    network.check_validity()
+    damage(network)
+    with pytest.raises(InvalidNetworkError, match=expected):
+        network.check_validity()

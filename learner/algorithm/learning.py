@@ -1,0 +1,90 @@
+"""The driver of the algorithm: rows are learned in mini-batches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..network.blocks import copy_columns, new_block
+from ..network.evaluation import evaluate
+from ..network.layout import (
+    EDGES_TOP,
+    NIL,
+    NODES_TOP,
+    PRODUCT_SCOPES,
+    PRODUCT_STATS,
+    PRODUCTS,
+    ROOT,
+    SCOPES_TOP,
+    STATS_TOP,
+    Pools,
+)
+from ..vector.compiler import Array, kernel
+from .batch import new_batch
+from .forgetting import forget
+from .pruning import SPARE, prune
+from .rule import LearningRule
+from .structure_update import oslrau
+from .tasks import new_stack
+
+
+@kernel
+def learn(
+    pools: Pools,
+    Z: Array,
+    values: Array,
+    start: int,
+    batch_size: int,
+    complete: bool,
+    evaluated: bool,
+    rule: LearningRule,
+) -> int:
+    """Learn the columns of ``Z`` (d, n) from ``start`` on in mini-batches; return how far it came.
+
+    It stops before a mini-batch that might overrun a pool, so that the caller can make room.
+    ``complete`` says that no value is missing. ``values`` (nodes, >= batch_size) is scratch, unless
+    ``evaluated`` says that it holds the log-densities of the nodes for the only mini-batch.
+    """
+    block, tasks = new_block(Z.shape[0], batch_size), new_stack(len(pools.nodes))
+    value_rows = np.arange(len(values) if batch_size > 1 else 0)
+    while start < Z.shape[1]:
+        if rule.grow and not has_room(pools):
+            return start
+        m = min(batch_size, Z.shape[1] - start)
+        copy_columns(Z, start, m, block)
+        if rule.memory < np.inf:
+            forget(pools, math.exp(-m / rule.memory))
+            prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
+        # Rows are sent to children by the children's values, so that the root's is not needed.
+        # Only a sum evaluates its univariate leaves: with one variable the root must take part.
+        end = pools.header[ROOT] if Z.shape[0] > 1 else NIL
+        if not evaluated:
+            evaluate(pools, block, m, values, value_rows, end)
+        oslrau(pools, new_batch(block, values, m, complete), tasks, rule)
+        start += m
+    return start
+
+
+@kernel
+def has_room(pools: Pools) -> bool:
+    """Whether every pool can take the worst case of one mini-batch."""
+    header, nodes, edges, scopes, stats = pools
+    n_nodes, n_edges, n_scopes, n_stats = structure_bound(header)
+    return (
+        header[NODES_TOP] + n_nodes <= nodes.shape[0]
+        and header[EDGES_TOP] + n_edges <= edges.shape[0]
+        and header[SCOPES_TOP] + n_scopes <= scopes.shape[0]
+        and header[STATS_TOP] + n_stats <= stats.shape[0]
+    )
+
+
+@kernel
+def structure_bound(header: Array) -> tuple[int, int, int, int]:
+    """Return the most nodes, edges, scope entries and statistics that one mini-batch can add.
+
+    Each product merges one pair of children in a mini-batch: into a mixture of two products, with
+    as many leaves as the joint scope has variables.
+    """
+    n, k = header[PRODUCTS], header[PRODUCT_SCOPES]
+    return k + 3 * n, k + 5 * n, k, 2 * header[PRODUCT_STATS]
