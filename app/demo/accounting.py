@@ -41,28 +41,28 @@ class Account:
         self._announced: Counter[Place] = Counter()
         self._logs = [_Log() for _ in range(partitions)]
 
-    def note_sent(self, partition: int, offset: int, labels: Sequence[str | None]) -> None:
+    def add_sent(self, partition: int, offset: int, labels: Sequence[str | None]) -> None:
         """Note that records lie at `offset` and after it."""
-        self._logs[partition].note_sent(offset, len(labels))
+        self._logs[partition].add_sent(offset, len(labels))
         self.sent += len(labels)
         for position, label in enumerate(labels):
             if label is not None:
                 self.labels[Place(partition, offset + position)] = label
 
-    def note_score(self, place: Place, is_anomaly: bool) -> None:
+    def add_score(self, place: Place, is_anomaly: bool) -> None:
         """Note a score message."""
-        self._logs[place.partition].note_answer(place.offset)
+        self._logs[place.partition].add_answer(place.offset)
         self.scored += 1
         if is_anomaly:
             self.alarms.add(place)
 
-    def note_dead_letter(self, place: Place, reason: str) -> None:
+    def add_dead_letter(self, place: Place, reason: str) -> None:
         """Note a dead letter."""
-        self._logs[place.partition].note_answer(place.offset)
+        self._logs[place.partition].add_answer(place.offset)
         self.rejected += 1
         self.reasons[reason] += 1
 
-    def note_anomaly(self, place: Place) -> None:
+    def add_anomaly(self, place: Place) -> None:
         """Note an anomaly message."""
         self._announced[place] += 1
 
@@ -107,12 +107,12 @@ class _Log:
     def waiting(self) -> int:
         return max(0, self._n_sent - self._n_answered)
 
-    def note_sent(self, offset: int, count: int) -> None:
+    def add_sent(self, offset: int, count: int) -> None:
         self._cover(offset + count)
         self._sent[offset : offset + count] = b"\1" * count
         self._n_sent += count
 
-    def note_answer(self, offset: int) -> None:
+    def add_answer(self, offset: int) -> None:
         self._cover(offset + 1)
         self._n_answered += self._answers[offset] == 0
         self._answers[offset] = min(self._answers[offset] + 1, _MANY)

@@ -46,9 +46,9 @@ class Collector:
         self._consumer = consumer
         self._account = account
         self._handlers = {
-            settings.scores_topic: self._note_score,
-            settings.anomalies_topic: self._note_anomaly,
-            settings.dead_letter_topic: self._note_dead_letter,
+            settings.scores_topic: self._add_score,
+            settings.anomalies_topic: self._add_anomaly,
+            settings.dead_letter_topic: self._add_dead_letter,
         }
 
     def assign(self, partitions: int) -> None:
@@ -81,25 +81,25 @@ class Collector:
         for record in records:
             handle(record)
 
-    def _note_score(self, record: KafkaRecord) -> None:
+    def _add_score(self, record: KafkaRecord) -> None:
         score = orjson.loads(record.value or b"")
-        self._account.note_score(_place(score), score["is_anomaly"])
+        self._account.add_score(_place(score), score["is_anomaly"])
         if score["log_likelihood"] is not None:
             self.log_likelihoods.append(score["log_likelihood"])
 
-    def _note_anomaly(self, record: KafkaRecord) -> None:
+    def _add_anomaly(self, record: KafkaRecord) -> None:
         anomaly = orjson.loads(record.value or b"")
         if "event" in anomaly:
             return
-        self._account.note_anomaly(_place(anomaly))
+        self._account.add_anomaly(_place(anomaly))
         blamed = [(item["field"], item["nats"]) for item in anomaly["contributions"]]
         key = (record.key or b"").decode(errors="replace")
         self.alarms.append(Alarm(_place(anomaly), key, anomaly["log_likelihood"], blamed))
 
-    def _note_dead_letter(self, record: KafkaRecord) -> None:
+    def _add_dead_letter(self, record: KafkaRecord) -> None:
         headers = dict(record.headers)
         place = Place(int(headers["oslrau-partition"]), int(headers["oslrau-offset"]))
-        self._account.note_dead_letter(place, headers["oslrau-reason"].decode())
+        self._account.add_dead_letter(place, headers["oslrau-reason"].decode())
 
 
 def _place(score: dict[str, Any]) -> Place:

@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.offline.input_files import open_input
-from faust_oslrau.app.offline.placement import partition_of
+from faust_oslrau.app.offline.partitioner import partition_of
 
 from .faults import FAULTS, MALFORMATIONS, Change, Surroundings, fault_readings
 from .sensors import FIELDS, Plant

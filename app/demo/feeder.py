@@ -110,4 +110,4 @@ class Feeder:
             delivery = await self._producer.send_batch(batch, self._topic, partition=partition)
             written = await delivery
             labels = [message.label for message in messages[first:done]]
-            self._account.note_sent(partition, written.offset, labels)
+            self._account.add_sent(partition, written.offset, labels)

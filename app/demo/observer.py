@@ -89,7 +89,7 @@ class Observer:
         """Note that the first record is about to be sent."""
         self._began = monotonic()
 
-    def note_models(self, page: Mapping[str, Any]) -> None:
+    def update_models(self, page: Mapping[str, Any]) -> None:
         """Take the sizes from the worker's page /model."""
         models = page.get("partitions", [])
         nodes: Counter[str] = Counter()

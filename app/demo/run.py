@@ -172,7 +172,7 @@ class _Run:
             while True:
                 if look % _LOOKS_PER_MODEL == 0 and self._account.scored:
                     _, models = await asyncio.to_thread(self._worker.page, "model")
-                    self._observer.note_models(models)
+                    self._observer.update_models(models)
                 if not self._worker.is_running:
                     self._stop.set()
                 self._view.show(self._observer.look(self._collector, self._feeder))
@@ -215,7 +215,7 @@ class _Run:
             return self._worker.last_lines()
         if not self._account.sent:  # it may be compiling, and has nothing to finish
             return None
-        self._observer.note_models((await asyncio.to_thread(self._worker.page, "model"))[1])
+        self._observer.update_models((await asyncio.to_thread(self._worker.page, "model"))[1])
         self._observer.phase = "stopping the worker"
         await asyncio.to_thread(self._worker.stop)
         return None

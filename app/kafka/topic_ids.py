@@ -115,7 +115,7 @@ async def topic_ids(client: Any, topics: Iterable[str]) -> dict[str, str]:
     return {name: _text(*found) for _, name, found, *_ in answer.topics if any(found)}
 
 
-def is_other(one: str | None, other: str | None) -> bool:
+def is_recreated(one: str | None, other: str | None) -> bool:
     """Tell whether two ids are those of different topics, as far as both are known."""
     return one is not None and other is not None and one != other
 

@@ -12,7 +12,7 @@ class BrokerContact:
     def __init__(self) -> None:
         self._answered = math.nan
 
-    def note(self) -> None:
+    def mark_answer(self) -> None:
         """Take note of an answer, or of the first question."""
         self._answered = time.monotonic()
 

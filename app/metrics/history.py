@@ -104,7 +104,7 @@ class History:
         self._seconds: deque[Second] = deque(maxlen=SECONDS)
         self._lags: deque[tuple[float, int]] = deque(maxlen=SECONDS)
 
-    def note_emitted(self, block: ProcessedBlock) -> None:
+    def add_emitted(self, block: ProcessedBlock) -> None:
         """Take note of records whose outputs are acknowledged."""
         now = time.time()
         second = self._second(int(now))
@@ -116,11 +116,11 @@ class History:
             self.anomalies.append(Noted(now, _small(message, block)))
         self.events.extend(Noted(now, message) for message in block.events)
 
-    def note_replayed(self, records: int) -> None:
+    def add_replayed(self, records: int) -> None:
         """Take note of records that were learned again."""
         self._second(int(time.time())).replayed += records
 
-    def note_lag(self, records: int) -> None:
+    def add_lag(self, records: int) -> None:
         """Take note of how many records wait in the log."""
         self._lags.append((time.time(), records))
 

@@ -90,7 +90,7 @@ class PartitionMetrics:
         """Count records that were learned again but whose outputs exist."""
         records = len(block.scores) + len(block.dead_letters)
         self.records["replayed"] += records
-        self.history.note_replayed(records)
+        self.history.add_replayed(records)
         self._count_work(block)
 
     def count_emitted(self, block: ProcessedBlock, seconds: NDArray[np.float64]) -> None:
@@ -105,13 +105,13 @@ class PartitionMetrics:
         self.p_value.observe(block.p_value)
         self.end_to_end.observe(seconds)
         self._blamed.count(self._topic, block.blamed)
-        self.history.note_emitted(block)
+        self.history.add_emitted(block)
         self._count_work(block)
 
     def set_lag(self, records: int) -> None:
         """Record how many records wait in the log."""
         self.lag = records
-        self.history.note_lag(records)
+        self.history.add_lag(records)
 
     def count_missing(self, offsets: int) -> None:
         """Count offsets that the log lacks."""
@@ -131,7 +131,7 @@ class PartitionMetrics:
             self.stages[stage] = Distribution(_STAGE_SECONDS)
         self.stages[stage].observe_one(seconds)
 
-    def begin_network(self, size: NetworkSize) -> None:
+    def set_restored_network(self, size: NetworkSize) -> None:
         """Say how large a restored network is; its structure was changed by others, or before."""
         self.network = size
 

@@ -25,7 +25,7 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
 
 from .input_files import InputFile, InputMessage
-from .placement import partition_of
+from .partitioner import partition_of
 from .progress import Report
 
 # Messages on their way at once: one round trip to the broker for each such chunk.

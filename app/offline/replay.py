@@ -18,7 +18,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record
 
 from .input_files import InputFile, InputMessage
-from .placement import partition_of
+from .partitioner import partition_of
 from .progress import Report
 
 # Records between two writes and two lines of progress.

@@ -24,7 +24,7 @@ from faust_oslrau.app.snapshots import SnapshotError, SnapshotSchedule, Snapshot
 
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
-from .log_changes import is_overtaken
+from .log_changes import is_behind_log_start
 from .opening import Opener
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class Assignment:
         await self._store.close()
         await self._producers.close()
         for tp, partition in held.items():
-            partition.rejections.sum_up(now=True)
+            partition.rejections.summarize(now=True)
             if partition.is_whole:
                 self._parked[tp] = partition
             else:
@@ -166,7 +166,7 @@ class Assignment:
         except LostPartitionError as error:
             self._lose(partition, error)
 
-    def open_anew(self, partition: HeldPartition, reason: str) -> None:
+    def reopen(self, partition: HeldPartition, reason: str) -> None:
         """Have the partition's state compared with what its log has become; under its lock."""
         if self.held.get(partition.tp) is partition:
             logger.warning("%s/%d: opened again, %s", *partition.tp, reason, extra=at(partition.tp))
@@ -240,7 +240,7 @@ class Assignment:
         )
         if found.snapshot is not None:
             schedule.record(*found.snapshot)
-            partition.skip_to(log.first)
+            partition.skip_deleted(log.first)
             await partition.measure_network(restored=True)
         return partition
 
@@ -267,8 +267,8 @@ class Assignment:
         async with partition.lock:
             if self.held.get(partition.tp) is partition:
                 try:
-                    if await is_overtaken(self._consumer, partition, batch):
-                        self.open_anew(partition, "its log has lost what was to be read next")
+                    if await is_behind_log_start(self._consumer, partition, batch):
+                        self.reopen(partition, "its log has lost what was to be read next")
                         return
                     await partition.process(batch)
                 except LostPartitionError as error:

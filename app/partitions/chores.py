@@ -14,7 +14,7 @@ from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.settings import Settings
 
 from .assignment import Assignment
-from .log_changes import made_anew
+from .log_changes import find_recreated
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Chores:
         """Commit, and sum up what was rejected."""
         await self._assignment.commit(list(self._assignment.held.values()))
         for partition in self._assignment.held.values():
-            partition.rejections.sum_up()
+            partition.rejections.summarize()
 
     async def _save_snapshots(self) -> None:
         """Take the snapshots that are due, one after the other."""
@@ -83,10 +83,10 @@ class Chores:
         except (TimeoutError, KafkaError) as error:
             logger.debug("no lag this time: %r", error)
             return
-        self._contact.note()
+        self._contact.mark_answer()
         for tp, records in lags.items():
             if tp in self._assignment.held:
-                self._assignment.held[tp].note_lag(records)
+                self._assignment.held[tp].set_lag(records)
 
     async def _measure_networks(self) -> None:
         for partition in list(self._assignment.held.values()):
@@ -94,9 +94,9 @@ class Chores:
 
     async def _watch_topics(self) -> None:
         """Look for topics that were deleted and made anew."""
-        for partition in await made_anew(self._consumer, self._assignment.held):
+        for partition in await find_recreated(self._consumer, self._assignment.held):
             async with partition.lock:
-                self._assignment.open_anew(partition, "its topic was deleted and made anew")
+                self._assignment.reopen(partition, "its topic was deleted and made anew")
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:

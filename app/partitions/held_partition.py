@@ -117,13 +117,13 @@ class HeldPartition:
         """Tell whether everything that the pipeline has learned is acknowledged as well."""
         return self.pipeline.next_offset in (None, self.next_offset)
 
-    def go_on(self, resume: Resume) -> None:
+    def update_offsets(self, resume: Resume) -> None:
         """Take up what the broker says after a rebalance."""
         self.emit_from = resume.emit_from
         self.committed = resume.emit_from if resume.recorded else None
         self.topic_id = resume.topic_id
 
-    def skip_to(self, offset: int) -> None:
+    def skip_deleted(self, offset: int) -> None:
         """Go on from this offset where the log does not hold the ones before it any more."""
         if offset > self.next_offset:
             self._count_missing(offset - self.next_offset)
@@ -131,7 +131,7 @@ class HeldPartition:
             if self.pipeline.next_offset is not None:
                 self.pipeline.next_offset = offset
 
-    def note_lag(self, records: int) -> None:
+    def set_lag(self, records: int) -> None:
         """Take note of how many records wait in the log."""
         self.lag = records
         self.metrics.set_lag(records)
@@ -145,8 +145,8 @@ class HeldPartition:
         if learner is None or learner.n_records_ == self._measured_at:
             return
         self._measured_at = learner.n_records_
-        self.network = await self._in_its_thread(network_size, learner)
-        note = self.metrics.begin_network if restored else self.metrics.set_network
+        self.network = await self._in_learner_thread(network_size, learner)
+        note = self.metrics.set_restored_network if restored else self.metrics.set_network
         note(self.network)
 
     async def process(self, batch: RecordBatch) -> None:
@@ -162,7 +162,7 @@ class HeldPartition:
         if batch.position > self.next_offset:
             raise OutOfPlaceError
         for records in self._pieces(batch):
-            self._note_missing(records)
+            self._log_missing(records)
             await self._process(records)
 
     async def save_snapshot(self, *, now: bool = False) -> None:
@@ -188,9 +188,11 @@ class HeldPartition:
     async def ask(self, question: Callable[[OSLRAU], Answer]) -> Answer | None:
         """Ask about the model, None where there is none yet."""
         learner = self.pipeline.learner
-        return None if learner is None else await self._in_its_thread(question, learner)
+        return None if learner is None else await self._in_learner_thread(question, learner)
 
-    async def _in_its_thread(self, question: Callable[[OSLRAU], Answer], learner: OSLRAU) -> Answer:
+    async def _in_learner_thread(
+        self, question: Callable[[OSLRAU], Answer], learner: OSLRAU
+    ) -> Answer:
         """Ask in the thread for the learner: no other may look at it while it learns."""
         return await asyncio.get_running_loop().run_in_executor(self._compute, question, learner)
 
@@ -208,7 +210,7 @@ class HeldPartition:
         silent = bisect_left(records, self.emit_from, key=offset)
         yield from filter(None, (records[:silent], records[silent:]))
 
-    def _note_missing(self, records: Sequence[KafkaRecord]) -> None:
+    def _log_missing(self, records: Sequence[KafkaRecord]) -> None:
         missing = records[-1].offset + 1 - self.next_offset - len(records)
         if missing:
             # Marks of transactions are usual: one line a partition is enough.
@@ -236,7 +238,7 @@ class HeldPartition:
         await self._send(self.tp, block, self._position(next_offset))
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, ages(block))
-        self.rejections.note(block)
+        self.rejections.add(block)
 
 
 def ages(block: ProcessedBlock) -> NDArray[np.float64]:

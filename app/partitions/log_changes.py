@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.topic_ids import is_other
+from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.kafka.transport import Consumer
 
 from .held_partition import HeldPartition, OutOfPlaceError
@@ -17,17 +17,21 @@ from .held_partition import HeldPartition, OutOfPlaceError
 logger = logging.getLogger(__name__)
 
 
-async def made_anew(consumer: Consumer, held: Mapping[TP, HeldPartition]) -> list[HeldPartition]:
+async def find_recreated(
+    consumer: Consumer, held: Mapping[TP, HeldPartition]
+) -> list[HeldPartition]:
     """Return the partitions whose topic was deleted, and made anew, since they were opened."""
     try:
         ids = await consumer.topic_ids({tp.topic for tp in held})
     except KafkaError as error:
         logger.debug("no ids of topics this time: %r", error)
         return []
-    return [each for tp, each in held.items() if is_other(each.topic_id, ids.get(tp.topic))]
+    return [each for tp, each in held.items() if is_recreated(each.topic_id, ids.get(tp.topic))]
 
 
-async def is_overtaken(consumer: Consumer, partition: HeldPartition, batch: RecordBatch) -> bool:
+async def is_behind_log_start(
+    consumer: Consumer, partition: HeldPartition, batch: RecordBatch
+) -> bool:
     """Tell whether the log begins after the records that were to be read next.
 
     Raises

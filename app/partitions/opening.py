@@ -82,8 +82,8 @@ class Opener:
     def _continues(self, parked: HeldPartition, log: PartitionLog) -> bool:
         found = resume_from(log, parked.start, parked.next_offset, self._settings, parked.topic_id)
         if found is not None:
-            parked.go_on(found)
-            parked.skip_to(log.first)
+            parked.update_offsets(found)
+            parked.skip_deleted(log.first)
         return found is not None
 
     async def _restore(self, log: PartitionLog) -> PartitionState | None:

@@ -28,7 +28,7 @@ class RejectionLog:
         self._others: Counter[str] = Counter()
         self._began: float | None = None
 
-    def note(self, block: ProcessedBlock) -> None:
+    def add(self, block: ProcessedBlock) -> None:
         """Log the rejections of a block, or count them."""
         if not block.dead_letters:
             return
@@ -40,7 +40,7 @@ class RejectionLog:
         for message in told:
             self._others[self._tell(message)] -= 1
 
-    def sum_up(self, *, now: bool = False) -> None:
+    def summarize(self, *, now: bool = False) -> None:
         """Log how many there were beyond the first ones, once an interval or `now`."""
         if self._began is None:
             return

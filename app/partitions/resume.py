@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from faust_oslrau.app.errors import TopicError
 from faust_oslrau.app.kafka.positions import PartitionLog
-from faust_oslrau.app.kafka.topic_ids import is_other
+from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.settings import Settings
 
@@ -51,7 +51,7 @@ def resume_from(
     LostHistoryError
         Records after the state are gone, and the settings do not say to go on without them.
     """
-    if is_other(topic_id, log.topic_id):
+    if is_recreated(topic_id, log.topic_id):
         _lose(log, f"the state at offset {next_offset} is of {_ANEW}", settings)
         return None
     if log.recorded not in (None, start):
@@ -105,7 +105,7 @@ def _lose(log: PartitionLog, loss: str, settings: Settings) -> None:
 
 
 def _loss(log: PartitionLog, settings: Settings) -> str | None:
-    if is_other(log.recorded_topic, log.topic_id):
+    if is_recreated(log.recorded_topic, log.topic_id):
         return f"offset {log.committed} is committed in {_ANEW}"
     if log.committed is not None and log.committed > log.end:
         return (
@@ -129,7 +129,7 @@ def _is_start_certain(log: PartitionLog, settings: Settings) -> bool:
 
 def _begin_anew(log: PartitionLog, settings: Settings) -> Resume:
     committed = log.committed or 0
-    if committed > log.end or is_other(log.recorded_topic, log.topic_id):
+    if committed > log.end or is_recreated(log.recorded_topic, log.topic_id):
         return _begin(log)
     start = committed if settings.start == "latest" else log.configured
     start = max(start, log.first)

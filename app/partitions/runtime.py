@@ -95,11 +95,11 @@ class Runtime:
         logger.info("compiling the learner's kernels, or loading them from their cache")
         await asyncio.to_thread(compile_kernels)
         self.preparing = "waiting for the broker and the topics"
-        self.contact.note()
+        self.contact.mark_answer()
         topics = OutputTopics(self.settings, client_arguments(self.settings))
         await topics.set_up()
         await self._emitter.start()
-        self.contact.note()
+        self.contact.mark_answer()
         self.assignment = Assignment(
             self.settings,
             consumer,

@@ -18,11 +18,11 @@ from faust_oslrau.topics import Reason
 def situation() -> Situation:
     """A late moment, in which every part of the picture is full."""
     account = Account(4)
-    account.note_sent(3, 0, ["broken_correlation"] * 123_456)
+    account.add_sent(3, 0, ["broken_correlation"] * 123_456)
     for offset in range(20):
-        account.note_score(Place(3, offset), True)
+        account.add_score(Place(3, offset), True)
     for offset, reason in enumerate(Reason, start=20):
-        account.note_dead_letter(Place(3, offset), reason.value)
+        account.add_dead_letter(Place(3, offset), reason.value)
     blamed = [("ambient.temperature", 12.5), ("motor.temperature", 3.0), ("speed", 0.5)]
     alarms = [Alarm(Place(3, offset), "machine-16", -123.4, blamed) for offset in range(20)]
     return Situation(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
-from faust_oslrau.app.offline.placement import partition_of
+from faust_oslrau.app.offline.partitioner import partition_of
 
 
 @pytest.fixture
