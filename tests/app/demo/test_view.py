@@ -27,13 +27,13 @@ def situation() -> Situation:
     alarms = [Alarm(Place(3, offset), "machine-16", -123.4, blamed) for offset in range(20)]
     return Situation(
         title="Demo at http://127.0.0.1:40231, the embedded broker 127.0.0.1:33167, 4 partitions",
-        phase="streaming made-up machines",
+        phase="streaming simulated machines",
         elapsed=12.0,
         seconds=30.0,
         account=account,
         sent_rate=5000.0,
         answered_rate=4990.0,
-        is_resting=True,
+        is_paused=True,
         network=Network({"sum": 88, "product": 510, "leaf": 4128, "multivariate_leaf": 98}, 13),
         log_likelihoods=[-30.0 + k / 4 for k in range(60)],
         alarms=alarms,
