@@ -47,18 +47,18 @@ _BROKER = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": 
 
 # A worker that restores the state but reads from the committed offset: the run must notice.
 _WITHOUT_SEEK = """
-from faust_oslrau.app import opening
 from faust_oslrau.app.cli import main
+from faust_oslrau.app.partitions.opening import Opener, PartitionState
 
-open_with_seek = opening.Opener.open
+find_with_seek = Opener.find
 
-async def open_without_seek(self, log, kept):
-    partition = await open_with_seek(self, log, kept)
-    if partition is not kept:
-        partition.next_offset = partition.pipeline.next_offset = partition.emit_from
-    return partition
+async def find_without_seek(self, log, parked):
+    found = await find_with_seek(self, log, parked)
+    if isinstance(found, PartitionState):
+        found.pipeline.next_offset = found.resume.emit_from
+    return found
 
-opening.Opener.open = open_without_seek
+Opener.find = find_without_seek
 main(["worker"], prog_name="faust-oslrau")
 """
 

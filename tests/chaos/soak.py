@@ -43,10 +43,10 @@ _RETENTION = {"retention.bytes": str(256 * 2**20), "segment.bytes": str(64 * 2**
 # A worker that tells how many tasks it has.
 _WORKER = """
 import asyncio, os
-from faust_oslrau.app import runtime
 from faust_oslrau.app.cli import main
+from faust_oslrau.app.partitions.runtime import Runtime
 
-start = runtime.Runtime.start
+start = Runtime.start
 
 async def count():
     while True:
@@ -58,7 +58,7 @@ async def start_and_count(self, consumer):
     await start(self, consumer)
     self.counting = asyncio.create_task(count())
 
-runtime.Runtime.start = start_and_count
+Runtime.start = start_and_count
 main(["worker"], prog_name="faust-oslrau")
 """
 

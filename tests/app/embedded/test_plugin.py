@@ -1,0 +1,24 @@
+"""The example of docs/plugin.md as a process, and the pages that docs/pages.md lists."""
+
+from __future__ import annotations
+
+from doc_pages import blocks, code, rows, section
+
+_EXAMPLE = next(block.text for block in blocks("docs/plugin.md") if block.language == "python")
+
+
+def test_the_example_scores_and_reports_what_it_finds(
+    topics, client, settings, start_worker, tmp_path, monkeypatch
+):
+    script = tmp_path / "my_app.py"
+    script.write_text(_EXAMPLE)
+    monkeypatch.chdir(tmp_path)  # where Faust makes the folder of its tables
+    usual = [(0, b'{"a": %d, "b": %d}' % (i % 7, i % 5)) for i in range(1000)]
+    client.send(settings.source_topics[0], [*usual, (0, b'{"a": 1000, "b": 2}')])
+    worker = start_worker(command=[str(script), "worker"]).wait_ready().wait_records(1001)
+    reported = "anomaly at offset 1000: {'a': 1000, 'b': 2}"
+    worker.wait_until(lambda: reported in worker.log(), "done with its anomalies")
+    pages = [code(row[0])[0] for row in rows(section("docs/pages.md", "Pages"), 3)]
+    assert {"/", "/metrics", "/model"} <= set(pages)
+    assert {page: worker.get(page)[0] for page in pages} == dict.fromkeys(pages, 200)
+    assert worker.terminate() == 0

@@ -1,0 +1,43 @@
+"""docs/commands.md against the command line."""
+
+import re
+
+import pytest
+from click import Context, Option
+from doc_pages import code, read, rows, section
+
+from faust_oslrau.app import errors
+from faust_oslrau.app.cli import main
+
+PAGE = "docs/commands.md"
+COMMANDS = main.list_commands(Context(main))
+
+
+def test_there_is_a_section_for_every_command_and_none_besides():
+    assert sorted(re.findall(r"^## faust-oslrau (\w+)$", read(PAGE), re.MULTILINE)) == COMMANDS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_options_and_their_defaults_are_the_documented_ones(name):
+    command = main.get_command(Context(main), name)
+    options = {
+        option.opts[0]: str(option.default) if option.show_default else None
+        for option in command.params
+        if isinstance(option, Option) and option.opts[0] != "--help"
+    }
+    documented = {
+        code(row[0])[0]: next(iter(code(row[1])), None)
+        for row in rows(section(PAGE, f"faust-oslrau {name}"), 3)
+    }
+    if name == "demo":
+        # Of two kinds: the default holds unless a file is sent.
+        assert "default: 30;" in command.get_help(Context(command))
+        assert documented.pop("--seconds") == "30" and "--seconds" in options
+        del options["--seconds"]
+    assert documented == options
+
+
+def test_the_exit_codes_are_those_of_the_errors():
+    named = {int(row[0]) for row in rows(section(PAGE, "Commands"), 2)}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    assert named == {0} | {kind.exit_code for kind in kinds if hasattr(kind, "exit_code")}

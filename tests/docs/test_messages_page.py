@@ -1,0 +1,146 @@
+"""docs/messages.md against messages that the pipeline makes."""
+
+import re
+from importlib.metadata import version
+
+import numpy as np
+import orjson
+import pytest
+from doc_pages import blocks, code, read, rows, section
+
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import FeatureDecoder, Reason, Record
+
+PAGE = "docs/messages.md"
+MEMBERS = rows(read(PAGE), 5)
+_TYPES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "list",
+    dict: "object",
+    type(None): "null",
+}
+
+
+def documented(kind):
+    """Return the members of a kind of message with their types, in the table's order."""
+    return {code(row[0])[0]: row[2] for row in MEMBERS if kind in row[1].split(", ")}
+
+
+@pytest.fixture(scope="module")
+def processed():
+    """What the pipeline makes of a stream that changes, with anomalies and bad records."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(9000, 3))
+    rows[6000:] = 3 * rows[6000:] + 2
+    rows[2000, 0] = 1000.0
+    values = [orjson.dumps(dict(zip("abc", row, strict=True))) for row in rows.tolist()]
+    values += [b"broken", b'"%b"' % (b"x" * 100_000)]
+    records = [
+        Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, b"k", value)
+        for offset, value in enumerate(values)
+    ]
+    return PartitionPipeline("features", 1, Settings(max_message_bytes=1024)).process(records)
+
+
+@pytest.fixture(scope="module")
+def messages(processed):
+    """All messages as plain data, by kind."""
+    return {
+        "score": [orjson.loads(message.value) for message in processed.scores],
+        "anomaly": [orjson.loads(message.value) for message in processed.anomalies],
+        "event": [orjson.loads(message.value) for message in processed.events],
+    }
+
+
+def flat(message):
+    """Return members and values of a message, those of contributions too, in their order."""
+    for name, value in message.items():
+        yield name, value
+        for inner in value if name == "contributions" else ():
+            yield from ((f"contributions[].{member}", found) for member, found in inner.items())
+
+
+@pytest.mark.parametrize("kind", ["score", "anomaly", "event"])
+def test_the_table_has_every_member_in_the_order_of_the_message(kind, messages):
+    assert messages[kind]
+    found = {name: None for message in messages[kind] for name, _ in flat(message)}
+    order = list(documented(kind))
+    if kind == "event":  # the event comes first, but the table begins with what all have
+        order.insert(0, order.pop(order.index("event")))
+    assert list(found) == order
+
+
+@pytest.mark.parametrize("kind", ["score", "anomaly", "event"])
+def test_every_type_is_the_documented_one(kind, messages):
+    found = {}
+    for message in messages[kind]:
+        for name, value in flat(message):
+            found.setdefault(name, set()).add(_TYPES[type(value)])
+    for name, types in documented(kind).items():
+        assert found[name] <= set(types.split(" or ")), name
+        assert "null" not in types or kind != "score" or "null" in found[name], name
+
+
+def test_the_first_records_have_no_density_and_no_p_value_for_as_long_as_it_says(messages):
+    scores = messages["score"]
+    for name in ("log_likelihood", "p_value"):
+        (row,) = [row for row in MEMBERS if row[0] == f"`{name}`"]
+        (first,) = re.findall(r"the first (\d+) records", row[3])
+        missing = [score["offset"] for score in scores if score[name] is None]
+        assert missing == list(range(int(first)))
+    (row,) = [row for row in MEMBERS if row[0] == "`warming_up`"]
+    assert f"the first {sum(score['warming_up'] for score in scores)} of" in row[3]
+
+
+def test_only_anomalies_have_contributions_and_they_are_sent_twice(messages):
+    flagged = [score for score in messages["score"] if "contributions" in score]
+    assert flagged == [score for score in messages["score"] if score["is_anomaly"]]
+    without = [{k: v for k, v in each.items() if k != "record"} for each in messages["anomaly"]]
+    assert without == flagged
+
+
+def test_the_headers_of_dead_letters_are_the_documented_ones(processed):
+    headers = [name for letter in processed.dead_letters for name, _ in letter.headers]
+    assert list(dict.fromkeys(headers)) == list(documented("dead letter"))
+
+
+def test_every_reason_is_explained():
+    table = [code(row[0])[0] for row in rows(section(PAGE, "Dead letters"), 2)]
+    assert sorted(table) == sorted(reason.value for reason in Reason)
+
+
+def test_no_member_is_newer_than_the_installed_version():
+    installed = tuple(map(int, version("faust-oslrau").split(".")[:2]))
+    assert all(tuple(map(int, row[4].split("."))) <= installed for row in MEMBERS)
+
+
+def test_the_topics_are_the_defaults_of_their_settings():
+    for row in rows(section(PAGE, "What is written"), 4):
+        assert code(row[0])[0] == getattr(Settings(), code(row[1])[0])
+
+
+@pytest.mark.parametrize("page", ["README.md", PAGE])
+def test_the_example_messages_have_the_documented_members(page):
+    found = [orjson.loads(block.text) for block in blocks(page) if block.language == "json"]
+    assert found
+    for message in found:
+        kind = "event" if "event" in message else "anomaly" if "record" in message else "score"
+        names = {name for name, _ in flat(message)}
+        optional = {name for name in documented(kind) if name.startswith("contributions")}
+        if message.get("is_anomaly"):
+            optional = set()
+        assert names == documented(kind).keys() - optional
+
+
+def test_fields_are_read_as_the_page_says():
+    decoder = FeatureDecoder(["a.b", "c", "d"], 1000)
+    values = [
+        b'{"a": {"b": 1}, "c": true, "d": null, "other": "text"}',
+        b'{"a.b": 2, "a": {"b": 1}, "c": false}',
+    ]
+    nan = np.nan
+    np.testing.assert_array_equal(decoder.decode(values).rows, [[1, 1, nan], [2, 0, nan]])

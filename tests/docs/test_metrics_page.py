@@ -1,0 +1,44 @@
+"""docs/metrics.md against the metrics."""
+
+from doc_pages import code, read, rows
+from prometheus_client import CollectorRegistry
+
+from faust_oslrau.app.metrics import Metrics, NetworkSize
+
+ROWS = {code(row[0])[0]: row for row in rows(read("docs/metrics.md"), 4)}
+
+
+def exported():
+    """Return all families of a worker that has a partition with a network."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    partition = metrics.of_partition("features", 0)
+    changes = {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
+    kinds = dict.fromkeys(("sum", "product", "leaf", "multivariate_leaf"), 0)
+    partition.set_network(NetworkSize(kinds, 0, 0, 0, changes))
+    return [family for family in registry.collect() if family.name.startswith("oslrau_")]
+
+
+def test_every_metric_is_explained_and_exists():
+    names = {
+        family.name + "_total" * (family.type == "counter"): family.type for family in exported()
+    }
+    assert {name: row[1] for name, row in ROWS.items()} == names
+
+
+def test_the_labels_are_the_documented_ones():
+    found = 0
+    for family in exported():
+        documented = set(code(ROWS[family.name + "_total" * (family.type == "counter")][2]))
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == documented, family.name
+            found += 1
+    assert found > 100
+
+
+def test_the_values_of_labels_are_named():
+    for family in exported():
+        row = ROWS[family.name + "_total" * (family.type == "counter")]
+        for label in {"outcome", "kind", "stage"} & set(code(row[2])):
+            values = {sample.labels[label] for sample in family.samples}
+            assert values and values <= set(code(row[3])), family.name

@@ -1,0 +1,99 @@
+"""docs/settings.md against the settings."""
+
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+from doc_pages import code, read, rows
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings, load_settings
+
+PAGE = read("docs/settings.md")
+ROWS = rows(PAGE, 5)
+# No setting takes all of these.
+_WRONG_VALUES = ("", "=\n")
+
+
+def cell(text):
+    (only,) = code(text)
+    return only
+
+
+def variable(row):
+    """Return name and example value of a setting's environment variable."""
+    name, value = cell(row[1]).split("=", 1)
+    return name, value
+
+
+def value_of(settings, name):
+    for part in name.split("."):
+        settings = getattr(settings, part)
+    return settings
+
+
+def names_of(settings, prefix=""):
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        if is_dataclass(value):
+            yield from names_of(value, f"{entry.name}.")
+        else:
+            yield prefix + entry.name
+
+
+def test_the_tables_have_every_setting_once():
+    assert sorted(cell(row[0]) for row in ROWS) == sorted(names_of(Settings()))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: cell(row[0]))
+def test_the_default_is_the_documented_one(row):
+    default = value_of(Settings(), cell(row[0]))
+    if row[3] == "none":  # no backticks: there is nothing to write
+        assert default == ()
+    else:
+        found = load_settings(None, {variable(row)[0]: cell(row[3])})
+        assert value_of(found, cell(row[0])) == default
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: cell(row[0]))
+def test_the_type_is_what_the_error_expects(row):
+    refused = []
+    for wrong in _WRONG_VALUES:
+        try:
+            load_settings(None, {variable(row)[0]: wrong})
+        except SettingsError as error:
+            refused.append(str(error))
+    assert refused
+    assert all(
+        message.startswith(f"setting {cell(row[0])}: expected {row[2]}, got") for message in refused
+    )
+
+
+def test_the_examples_go_together_and_change_every_setting():
+    found = load_settings(None, dict(map(variable, ROWS)))
+    unchanged = [
+        name for name in names_of(found) if value_of(found, name) == value_of(Settings(), name)
+    ]
+    assert unchanged == []
+
+
+def is_of_the_model(row):
+    """Say whether the page counts a setting among those that a model is made with."""
+    (sentence,) = re.findall(r"^Some settings are part of the model: (.*?)\.", PAGE, re.MULTILINE)
+    table, _, _ = cell(row[0]).partition(".")
+    return {table, f"[{table}]"} & set(code(sentence)) != set()
+
+
+@pytest.mark.parametrize("row", [*filter(is_of_the_model, ROWS)], ids=lambda row: cell(row[0]))
+def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_of_it(row):
+    snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
+    changed = load_settings(None, dict([variable(row)]))
+    with pytest.raises(SettingsError, match=f"was made with {re.escape(cell(row[0]))} = "):
+        PartitionPipeline.restored(snapshot, changed)
+
+
+def test_a_model_is_continued_with_other_values_of_all_other_settings():
+    snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
+    others = [variable(row) for row in ROWS if not is_of_the_model(row)]
+    assert PartitionPipeline.restored(snapshot, load_settings(None, dict(others)))
