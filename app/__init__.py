@@ -1,7 +1,7 @@
 """The application: a worker that scores Kafka topics, its parts, and the command line.
 
-`faust -A faust_oslrau.app worker` finds the worker's app here as `app`, with the settings of the
-environment; `attach` adds scoring to an app of one's own.
+`faust -A faust_oslrau.app worker` runs the attribute `app`, which reads its settings from the
+environment; `attach` adds scoring to a user's own Faust app.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["attach", "create_app", "run_worker"]
 
 
 def __getattr__(name: str) -> Any:
-    # Faust takes a second to import: commands that need no worker need not wait for it.
+    # Faust takes a second to import, which commands without a worker need not wait for.
     if name in __all__:
         from . import worker
 

@@ -1,4 +1,4 @@
-"""The command line: `faust-oslrau COMMAND`, one module of `commands` per command."""
+"""The command line `faust-oslrau COMMAND`; each command is a module of `commands`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .errors import OslrauError
 
 
 class Commands(click.Group):
-    """A group whose commands are the modules of `commands`, imported when they are asked for.
+    """A group whose commands are the modules of `commands`, imported on demand.
 
-    The module `name` defines the command as `name`. Errors of this project end a command with their
-    message and exit code.
+    The module `name` defines the command `name`. An `OslrauError` ends a command with its message
+    and exit code.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the modules."""
+        """Return the names of the commands."""
         return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
+        """Import a command; None if there is no such command."""
         if cmd_name not in self.list_commands(ctx):
             return None
         module = import_module(f"{commands.__name__}.{cmd_name}")
@@ -31,7 +31,7 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command that was asked for."""
+        """Run the chosen command."""
         try:
             return super().invoke(ctx)
         except OslrauError as error:
@@ -45,5 +45,5 @@ class Commands(click.Group):
 def main() -> None:
     """Continuous density estimation and anomaly scoring on Kafka streams.
 
-    Exit codes: 0 done, 1 failed, 2 wrong use or settings, 3 broker, 4 topic.
+    Exit codes: 0 success, 1 failure, 2 wrong usage or settings, 3 broker, 4 topic.
     """

@@ -1,27 +1,27 @@
-"""The errors that end a command with one line and an exit code of their own."""
+"""Errors that a command reports in one line, each with its exit code."""
 
 from __future__ import annotations
 
 
 class OslrauError(Exception):
-    """Something went wrong that the message explains; the base of all errors here."""
+    """The base of all errors of this project that users see; the message says what to do."""
 
     exit_code = 1
 
 
 class SettingsError(OslrauError):
-    """A setting is unknown or has a value that does not fit."""
+    """A setting is unknown or its value is invalid."""
 
     exit_code = 2
 
 
 class BrokerError(OslrauError):
-    """A Kafka broker cannot be started or reached, or it died."""
+    """A Kafka broker cannot be started or reached, or has died."""
 
     exit_code = 3
 
 
 class TopicError(OslrauError):
-    """A topic is missing, cannot be created or does not fit."""
+    """A topic is missing, cannot be created, or has the wrong configuration."""
 
     exit_code = 4

@@ -1,4 +1,4 @@
-"""Log lines of a worker: for people or as JSON, one a fact, and few where a broker is away."""
+"""A worker's logging: readable or JSON lines, with secrets masked and repeated lines dropped."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ import orjson
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LIBRARIES = ("aiokafka", "faust", "mode", "aiohttp")
-# What a fact is about, as members of its JSON object.
+# Attributes of a log record that become members of its JSON object.
 _FIELDS = ("topic", "partition", "offset", "reason", "records", "reasons")
-# Clients try to reach a lost broker ten times a second and say so each time.
+# Kafka clients log each attempt to reach a lost broker, ten times a second.
 _REPEAT_SECONDS = 10.0
-# What is in a message came from outside in part: it must neither begin a line nor hide one.
+# Parts of a message come from outside: they must not start a new line or hide one.
 _ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 0x7F, 0x85, 0x2028, 0x2029)}
 
 logger = logging.getLogger(__name__)
 
 
 def at(tp: tuple[str, int], offset: int | None = None, **fields: Any) -> dict[str, Any]:
-    """Return what a line is about, as the `extra` of a call to a logger."""
-    place = {"topic": tp[0], "partition": tp[1]} | fields
-    return place if offset is None else {**place, "offset": offset}
+    """Return the `extra` of a logging call: the partition, offset and `fields` of the message."""
+    extra = {"topic": tp[0], "partition": tp[1]} | fields
+    return extra if offset is None else {**extra, "offset": offset}
 
 
-class FewRepeats(logging.Filter):
-    """Lets a library's message through once in ten seconds, however often it comes."""
+class RepeatFilter(logging.Filter):
+    """Passes a library's message at most once in ten seconds."""
 
     def __init__(self) -> None:
         super().__init__()
         self._passed: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to let the message through."""
+        """Tell whether to log the message."""
         now, message = time.monotonic(), str(record.msg)
         if record.name.split(".")[0] not in _LIBRARIES:
             return True
@@ -48,7 +48,7 @@ class FewRepeats(logging.Filter):
 
 
 class ReadableFormatter(logging.Formatter):
-    """One line a fact, followed by the trace of an error where there is one."""
+    """Formats a record as one line, followed by the traceback if there is one."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(_FORMAT)
@@ -60,12 +60,12 @@ class ReadableFormatter(logging.Formatter):
         return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line and the trace."""
+        """Return the line and the traceback."""
         return _masked(super().format(record), self._secrets)
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a fact: time (UTC), level, logger, message, and what it is about."""
+    """Formats a record as a JSON object: time (UTC), level, logger, message, and the `extra`."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__()
@@ -74,25 +74,25 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the object, on one line."""
         moment = datetime.fromtimestamp(record.created, UTC)
-        fact: dict[str, Any] = {
+        document: dict[str, Any] = {
             "time": moment.isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": _masked(record.getMessage(), self._secrets),
         }
-        fact |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
+        document |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
         if record.exc_info:
-            fact["error"] = _masked(self.formatException(record.exc_info), self._secrets)
-        return orjson.dumps(fact, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
+            document["error"] = _masked(self.formatException(record.exc_info), self._secrets)
+        return orjson.dumps(document, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 _FORMATTERS = {"readable": ReadableFormatter, "json": JsonFormatter}
 
 
 def set_up_logging(level: str, form: str = "readable", secrets: Iterable[str] = ()) -> None:
-    """Log to standard error, `secrets` masked.
+    """Log to standard error, with `secrets` masked.
 
-    The libraries log only what is worth a warning, unless at DEBUG.
+    The libraries log warnings and errors only, unless the level is DEBUG.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(_FORMATTERS[form](secrets))
@@ -102,7 +102,7 @@ def set_up_logging(level: str, form: str = "readable", secrets: Iterable[str] = 
         sys.excepthook = _log_uncaught
     if level == "DEBUG":
         return
-    handler.addFilter(FewRepeats())
+    handler.addFilter(RepeatFilter())
     for name in _LIBRARIES:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelName(level)))
 
@@ -112,7 +112,7 @@ def _log_uncaught(kind: type[BaseException], error: BaseException, trace: Any) -
 
 
 def _masked(text: str, secrets: tuple[str, ...]) -> str:
-    """Return the text without secrets, also as aiokafka shows requests with them: bytes."""
+    """Return the text without secrets, including their forms in the repr of requests (bytes)."""
     for secret in filter(None, secrets):
         for form in (secret, repr(secret.encode())[2:-1], repr(secret)[1:-1]):
             text = text.replace(form, "(secret)")

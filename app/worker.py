@@ -1,4 +1,4 @@
-"""The scoring worker: a Faust app of its own, or a part of a user's."""
+"""The scoring worker: a Faust app of its own, or an addition to a user's app."""
 
 from __future__ import annotations
 
@@ -27,34 +27,35 @@ from .settings import Settings, secrets
 
 logger = logging.getLogger(__name__)
 
-# Batches between Faust's fetcher and the agent. Enough that the agent never runs dry; each holds
-# at most one fetch of one partition, about 1 MiB, so that memory stays bounded.
+# Batches between Faust's fetcher and the agent: enough that the agent never runs dry. Each holds
+# at most one fetch of one partition, about 1 MiB, which bounds the memory.
 _BUFFERED_BATCHES = 16
-# Records come and go by the ten thousand and form no cycles. At Python's threshold of 700 more than
-# before, the collector looked through them again and again, for an eighth or more of all cycles.
+# A worker creates and frees tens of thousands of records, which form no reference cycles. With
+# Python's threshold of 700 allocations the collector took an eighth or more of the CPU time.
 _COLLECT_AFTER = 100_000
-# A stop that takes longer hangs on a dead broker; all that is not acknowledged will be done again.
-_LONGEST_STOP_SECONDS = 20.0
+# A stop that takes longer is waiting for a dead broker. The next worker repeats what the broker
+# has not acknowledged.
+_MAX_STOP_SECONDS = 20.0
 _EXIT_NO_BROKER = 3
-# New partitions of a source topic are found after at most so long.
+# The worker finds new partitions of a source topic within this time.
 _METADATA_MILLISECONDS = 30_000
 
 
 class _NoProducer(BootStrategy):
-    """Starts no producer of Faust's: scores leave by another way."""
+    """Starts no Faust producer: the worker's own producers send the scores."""
 
     enable_kafka_producer = False
 
 
 class ScoringApp(faust.App):
-    """A Faust app without the parts that scoring has no use for."""
+    """A Faust app without the parts that scoring does not need."""
 
     logger = logging.getLogger("faust")
 
     BootStrategy = _NoProducer
 
     async def on_first_start(self) -> None:
-        """Make no folders: nothing is kept in files."""
+        """Create no folders: the app stores nothing in files."""
 
 
 def create_app(settings: Settings) -> faust.App:
@@ -71,7 +72,7 @@ def _plain_app(settings: Settings) -> faust.App:
         broker_credentials=faust_credentials(settings.security),
         broker_client_id=settings.app_id,
         broker_session_timeout=settings.session_timeout,
-        # Kafka's advice: three heartbeats may get lost.
+        # Less than a third of the session timeout, as Kafka recommends.
         broker_heartbeat_interval=min(3.0, settings.session_timeout / 4),
         broker_request_timeout=max(90.0, settings.session_timeout),
         consumer_metadata_max_age_ms=_METADATA_MILLISECONDS,
@@ -87,15 +88,15 @@ def _plain_app(settings: Settings) -> faust.App:
 
 
 def attach(app: faust.App, settings: Settings) -> Runtime:
-    """Let a user's own Faust app score, with pages and all; call it before the app starts.
+    """Add scoring, metrics and the pages to a user's own Faust app, before the app starts.
 
-    The app brings its own broker, group and web server; of the settings it needs the same broker
-    and, as `app_id`, its id.
+    The app uses its own broker, consumer group and web server. The settings must name the same
+    broker, and the app's id as `app_id`.
     """
     runtime = Runtime(settings, CollectorRegistry(), app.crash)
     app.transport = Transport(app.conf.broker_consumer, app, runtime)
     topic = app.topic(*settings.source_topics, schema=BatchSchema(), acks=False)
-    topic.maxsize = _BUFFERED_BATCHES  # Faust drops the argument of this name
+    topic.maxsize = _BUFFERED_BATCHES  # Faust ignores the argument of this name
 
     async def score(batches: Any) -> None:
         async for batch in batches:
@@ -112,35 +113,40 @@ def attach(app: faust.App, settings: Settings) -> Runtime:
 
 
 def run_worker(settings: Settings) -> int:
-    """Run a worker until SIGTERM or SIGINT, and return 0 or, where no broker answered then, 3.
+    """Run a worker until SIGTERM or SIGINT, and return the exit code.
 
-    A stop takes bounded time; what no broker acknowledged is done again by the next worker.
+    It is 0, or 3 if no broker acknowledged the last records. A stop takes bounded time; the next
+    worker repeats what no broker acknowledged.
 
     Raises
     ------
     OslrauError
-        The settings, the broker or the topics do not fit.
+        A setting is invalid, the broker refuses the worker, or a topic is missing or has the wrong
+        configuration.
     """
     set_up_logging(settings.log_level, settings.log_format, secrets(settings))
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the series
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # would double the number of series
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
-    patience = threading.Timer(_LONGEST_STOP_SECONDS, _give_up)
-    patience.daemon = True
+    stop_timeout = threading.Timer(_MAX_STOP_SECONDS, _exit_now)
+    stop_timeout.daemon = True
     try:
-        return asyncio.run(_run(settings, patience))
+        return asyncio.run(_run(settings, stop_timeout))
     finally:
-        patience.cancel()
+        stop_timeout.cancel()
 
 
-async def _run(settings: Settings, patience: threading.Timer) -> int:
+async def _run(settings: Settings, stop_timeout: threading.Timer) -> int:
     app = _plain_app(settings)
     runtime = attach(app, settings)
-    stop_asked = asyncio.Event()
+    stop_requested = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop_asked.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
     starting = asyncio.create_task(app.start())
-    ends = [asyncio.create_task(stop_asked.wait()), asyncio.create_task(app.wait_until_stopped())]
+    ends = [
+        asyncio.create_task(stop_requested.wait()),
+        asyncio.create_task(app.wait_until_stopped()),
+    ]
     try:
         await asyncio.wait([starting, *ends], return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
@@ -148,7 +154,7 @@ async def _run(settings: Settings, patience: threading.Timer) -> int:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         logger.info("stopping")
-        patience.start()
+        stop_timeout.start()
         starting.cancel()
         await app.stop()
     if app.crash_reason is not None:
@@ -157,17 +163,19 @@ async def _run(settings: Settings, patience: threading.Timer) -> int:
 
 
 def _check_start(starting: asyncio.Task[None], settings: Settings) -> None:
-    """Raise what went wrong."""
+    """Raise the error of a failed start."""
     try:
         starting.result()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             address = f"{settings.web_host}:{settings.web_port}"
-            taken = f"setting web_port: expected a free port, {address} is taken"
-            raise SettingsError(taken) from None
+            message = f"setting web_port: expected a free port, {address} is taken"
+            raise SettingsError(message) from None
         raise
 
 
-def _give_up() -> None:
-    logger.error("no broker answers, ending without a goodbye; nothing acknowledged is lost")
+def _exit_now() -> None:
+    logger.error(
+        "no broker answers, exiting without leaving the group; no acknowledged record is lost"
+    )
     os._exit(_EXIT_NO_BROKER)

@@ -1,4 +1,4 @@
-"""Records, scores, anomalies and dead letters as Kafka messages."""
+"""Decodes feature records, and encodes scores, anomalies and dead letters as Kafka messages."""
 
 from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes

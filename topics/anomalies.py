@@ -1,4 +1,4 @@
-"""What goes to the topic of anomalies: anomalous records, and events of the stream."""
+"""Encodes the messages of the anomalies topic: anomalous records, and drift events."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def encode_anomaly(score: bytes, value: bytes) -> bytes:
 
 
 def encode_drift(place: Mapping[str, Any], statistic: float, records: int) -> bytes:
-    """Return the event of a drift, completed by the record at a place (topic, offset, ...).
+    """Return the event of a drift; `place` identifies the record that triggered it.
 
-    The change is likely to have begun so many `records` before. Only events have an `event`.
+    The change probably began `records` records earlier. Only events have the member `event`.
     """
     return orjson.dumps({"event": "drift", **place, "statistic": statistic, "records": records})

@@ -1,11 +1,11 @@
-"""Dead letters: records that could not be scored, as they came, with the reason in headers."""
+"""Encodes dead letters: records that could not be scored, unchanged, with the reason in headers."""
 
 from __future__ import annotations
 
 from .records import KafkaRecord, OutMessage
 from .rejections import Rejection
 
-# Field names come from outside and may be as long as a message; a sentence is enough.
+# A detail may quote field names, which come from outside and may be as long as a message.
 _MAX_DETAIL = 500
 # Kafka's framing: 61 bytes of a batch of one, at most 10 + 5 per length and 10 per time and offset.
 _FRAME_BYTES = 128
@@ -13,10 +13,10 @@ _HEADER_FRAME_BYTES = 10
 
 
 def dead_letter(record: KafkaRecord, rejection: Rejection, max_bytes: int) -> OutMessage:
-    """Return the record with its key, bytes and headers, and with headers that say what is wrong.
+    """Return the record with its key, value and headers, and with headers for the rejection.
 
-    Where that comes to more than `max_bytes`, the reason and the source's offset go alone, with
-    the size of what was left out in `oslrau-left-out-bytes`.
+    If this is larger than `max_bytes`, the message has only the rejection's headers, and
+    `oslrau-left-out-bytes` with the size of the whole.
     """
     reason = _reason_headers(record, rejection)
     headers = (*record.headers, *reason)
@@ -30,7 +30,7 @@ def dead_letter(record: KafkaRecord, rejection: Rejection, max_bytes: int) -> Ou
 def message_bytes(
     key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes], ...] = ()
 ) -> int:
-    """Return an upper bound of the size at which Kafka counts a message."""
+    """Return an upper bound of a message's size in Kafka, in bytes."""
     contents = [key or b"", value or b""]
     contents += [name.encode() + (text or b"") for name, text in headers]
     return _FRAME_BYTES + _HEADER_FRAME_BYTES * len(headers) + sum(map(len, contents))

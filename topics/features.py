@@ -1,4 +1,4 @@
-"""From the bytes of feature records to a matrix of numbers."""
+"""Decodes feature records to a matrix of numbers, and rejects invalid ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names of fields inside one JSON object.
+"""Finds fields in a JSON object by their names.
 
-A name is a top-level key as it stands; where the object has no such key, every dot of the
-name goes one object deeper.
+A name is a top-level key. If the object has no such key, the name is a dotted path through nested
+objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ JsonObject = Mapping[str, Any]
 
 
 def find(document: JsonObject, field: str) -> Any:
-    """Return what the field holds, None where it is absent."""
+    """Return the content of a field; None if it is absent."""
     if field in document or "." not in field:
         return document.get(field)
     content: Any = document
@@ -31,7 +31,7 @@ def find(document: JsonObject, field: str) -> Any:
 def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
     """Return the sorted names of the fields that hold a number or a boolean.
 
-    None where there are more than `most`, which takes no longer to find out than that.
+    Return None if there are more than `most`; the search ends there.
     """
     paths = list(islice(_numeric_paths(document), most + 1))
     if len(paths) > most:
@@ -40,7 +40,7 @@ def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
 
 
 def is_number(content: object) -> bool:
-    """Say whether the content of a field counts as a number; booleans do."""
+    """Tell whether the content of a field is a number; booleans are."""
     return isinstance(content, int | float)
 
 
@@ -50,9 +50,9 @@ def is_beyond(content: float) -> bool:
 
 
 def _numeric_paths(document: JsonObject) -> Iterator[str]:
-    # Nested keys with a dot of their own are among them, though no name may reach them.
+    # Includes nested keys that contain a dot, which no name can reach.
     inside = [("", iter(document.items()))]
-    while inside:  # a stack of its own, since JSON nests deeper than Python recurses
+    while inside:  # an explicit stack, as JSON may nest deeper than Python recurses
         prefix, members = inside[-1]
         for key, content in members:
             if is_number(content):
@@ -65,14 +65,14 @@ def _numeric_paths(document: JsonObject) -> Iterator[str]:
 
 
 def parent_of(field: str) -> tuple[str, ...]:
-    """Return the keys of the objects around the field."""
+    """Return the keys of the objects that enclose the field."""
     return tuple(field.split(".")[:-1])
 
 
 def tuple_getter(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a fast getter of all `fields` at once; fields with one parent must be neighbours.
+    """Return a fast getter of all `fields`; fields with the same parent must be neighbours.
 
-    The getter raises KeyError or TypeError for every document that it does not fully serve.
+    The getter raises KeyError or TypeError for a document from which it cannot read all fields.
     """
     flat = _keys_getter(fields)
     dotted = frozenset(field for field in fields if "." in field)
@@ -101,6 +101,6 @@ def _groups(
 
 
 def _keys_getter(keys: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(keys) == 1:  # itemgetter of one key returns the bare content
+    if len(keys) == 1:  # itemgetter of one key returns no tuple
         return lambda document: (document[keys[0]],)
     return itemgetter(*keys)

@@ -1,4 +1,4 @@
-"""Fast ways from the bytes of a record to the contents of its chosen fields."""
+"""Fast readers, which extract the chosen fields from the bytes of a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a record cannot be scored."""
+"""The reasons why a record cannot be scored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .documents import MAX_DEPTH, depth, is_too_deep, parse
 
 
 class Reason(StrEnum):
-    """Reasons of rejection, as dead letters and metrics name them."""
+    """The reasons of rejection, as they appear in dead letters and metrics."""
 
     NO_VALUE = "no_value"
     TOO_LARGE = "too_large"
@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 
 class Rejection(NamedTuple):
-    """One reason, with a sentence for the reader of the dead letter."""
+    """A reason, with a detail for the reader of the dead letter."""
 
     reason: Reason
     detail: str
@@ -42,7 +42,7 @@ JSON_TYPES = {
 
 
 def reject_value(value: bytes | None, max_bytes: int) -> Rejection:
-    """Return why `value` is no JSON object of at most `max_bytes` bytes; it must be none."""
+    """Return the rejection of a value that is no JSON object of at most `max_bytes` bytes."""
     if value is None:
         return Rejection(Reason.NO_VALUE, "expected a JSON object, got a null value")
     if len(value) > max_bytes:
@@ -61,7 +61,7 @@ def reject_value(value: bytes | None, max_bytes: int) -> Rejection:
 
 
 def reject_field(field: str, content: object) -> Rejection:
-    """Return the rejection of a chosen field that holds `content` where a number should be."""
+    """Return the rejection of a chosen field whose `content` is no number."""
     found = JSON_TYPES[type(content)]
     return Rejection(Reason.NOT_A_NUMBER, f"expected a number in field {field!r}, got {found}")
 
@@ -74,7 +74,7 @@ def reject_beyond(field: str) -> Rejection:
 
 
 def reject_range(field: str, content: float, bound: float) -> Rejection:
-    """Return the rejection of a chosen field that holds no more than its lower bound."""
+    """Return the rejection of a chosen field whose value is not above its lower bound."""
     return Rejection(
         Reason.OUT_OF_RANGE, f"expected more than {bound:g} in field {field!r}, got {content:g}"
     )

@@ -1,4 +1,4 @@
-"""Score messages as JSON."""
+"""Encodes score messages as JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _END = b'"is_anomaly":%b,"n_learned":%d,"warming_up":%b}'
 
 
 MOST_BLAMED = 16
-"""Fields that an anomaly lists: more help nobody, and a record may have a thousand."""
+"""The most fields that an anomaly lists; a record may have a thousand."""
 
 
 class Blame(Protocol):
-    """The fields of k anomalous records, (k, d) each; the learner's blame is such."""
+    """The fields of k anomalous records, each array (k, d); `learner.Blame` implements it."""
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -38,7 +38,7 @@ class Blame(Protocol):
 
     @property
     def usual(self) -> NDArray[np.float64]:
-        """What the nats are on average."""
+        """The average of the nats."""
 
     @property
     def expected(self) -> NDArray[np.float64]:
@@ -50,27 +50,27 @@ class Blame(Protocol):
 
 
 class Scores(Protocol):
-    """The scores of m records, k of them anomalous; the learner's blocks are such."""
+    """The scores of m records, k of them anomalous; `learner.ScoredBlock` implements it."""
 
     @property
     def log_likelihood(self) -> NDArray[np.float64]:
-        """(m,) natural logarithm of the density, NaN where there is no model yet."""
+        """(m,) natural logarithm of the density; NaN without a model."""
 
     @property
     def p_value(self) -> NDArray[np.float64]:
-        """(m,) share of recent records at most as likely, NaN where unknown."""
+        """(m,) share of recent records at least as unusual; NaN if unknown."""
 
     @property
     def is_anomaly(self) -> NDArray[np.bool_]:
-        """(m,) whether the p-value is below the alarm rate."""
+        """(m,) whether the p-value is at most the alarm rate."""
 
     @property
     def n_learned(self) -> NDArray[np.int64]:
-        """(m,) number of records in the model that gave the score."""
+        """(m,) number of records that the model had learned."""
 
     @property
     def warming_up(self) -> NDArray[np.bool_]:
-        """(m,) whether the model was young."""
+        """(m,) whether the record is among the first of its partition."""
 
     @property
     def blame(self) -> Blame:
@@ -87,7 +87,7 @@ def encode_scores(
 ) -> list[bytes]:
     """Return one JSON object for each record; NaN becomes null.
 
-    Anomalous ones have `contributions` at the end: their observed fields, the most to blame first.
+    An anomalous one ends with `contributions`: its observed fields, the most to blame first.
     """
     if not offsets:
         return []
@@ -133,12 +133,12 @@ def _contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[s
 
 
 def _texts(column: Any) -> list[bytes]:
-    """Return each entry of a column as JSON: one call for all is far cheaper than one for each."""
+    """Return each entry of a column as JSON; one call is much faster than one for each."""
     return orjson.dumps(column, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
 
 
 def _ends(scores: Scores) -> Iterator[bytes]:
-    """Yield the end of each object: few differ, as models learn many records at a time."""
+    """Yield the end of each object; few differ, as models learn many records at a time."""
     codes = (4 * scores.n_learned + 2 * scores.is_anomaly + scores.warming_up).tolist()
     ends = {
         code: _END % (_BOOLEANS[code >> 1 & 1], code >> 2, _BOOLEANS[code & 1])

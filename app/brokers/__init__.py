@@ -1,4 +1,4 @@
-"""Kafka brokers for demonstrations and tests: a real Apache Kafka and an embedded stand-in."""
+"""Kafka brokers for the demo and tests: a real Apache Kafka, and an embedded mock."""
 
 from .embedded import EmbeddedBroker
 from .real import KafkaBroker

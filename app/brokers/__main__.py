@@ -1,4 +1,4 @@
-"""Fetch Kafka's jars ahead of their use: `python -m faust_oslrau.app.brokers`."""
+"""Fetches Kafka's jars in advance: `python -m faust_oslrau.app.brokers`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The mock cluster of librdkafka, which the wheel of confluent-kafka carries, as a broker.
+"""Runs librdkafka's mock cluster, part of the wheel of confluent-kafka, as a broker.
 
-It speaks Kafka's protocol on the loopback interface and needs neither Java nor a download. It keeps
-messages in memory only, at most 5 MiB or 100,000 of a partition, knows one worker of a group and no
-CreateTopics request: good for a demonstration, no evidence of how a real Kafka behaves.
+It speaks Kafka's protocol on the loopback interface, without Java and without a download. It stores
+at most 5 MiB or 100,000 messages of a partition, in memory, and supports neither several members of
+a group nor CreateTopics. It serves demos; it does not show how a real Kafka behaves.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class EmbeddedBroker:
         """Start the cluster; it is ready when this returns."""
         reason = ctypes.create_string_buffer(_TEXT)
         configuration = self._library.rd_kafka_conf_new()
-        # Silent: the client is there to own the cluster and would warn that it has no servers.
+        # No log: the client only owns the cluster, and would warn that it has no servers.
         self._library.rd_kafka_conf_set_log_cb(configuration, None)
         self._client = self._library.rd_kafka_new(_PRODUCER, configuration, reason, _TEXT)
         if not self._client:
-            raise BrokerError(f"librdkafka gave no client: {reason.value.decode()}")
+            raise BrokerError(f"librdkafka could not create a client: {reason.value.decode()}")
         self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, 1)
         if not self._cluster:
             raise BrokerError("librdkafka could not start its mock cluster")
 
     def stop(self) -> None:
-        """Stop the cluster; its messages are gone."""
+        """Stop the cluster and discard its messages."""
         if self._cluster:
             self._library.rd_kafka_mock_cluster_destroy(self._cluster)
         if self._client:
@@ -57,7 +57,7 @@ class EmbeddedBroker:
         Raises
         ------
         TopicError
-            Where the topic exists or the broker refuses it.
+            The topic exists, or the broker does not create it.
         """
         error = self._library.rd_kafka_mock_topic_create(
             self._running(), name.encode(), partitions, 1
@@ -93,7 +93,7 @@ def _librdkafka() -> ctypes.CDLL:
         raise BrokerError(
             "the embedded broker needs confluent-kafka: pip install 'faust-oslrau[demo]'"
         ) from None
-    # Symbols are looked up in the extension's own dependencies too, wherever the wheel put them.
+    # The extension also gives access to the symbols of librdkafka, wherever the wheel put it.
     library = ctypes.CDLL(cimpl.__file__)
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     signatures = {

@@ -1,4 +1,4 @@
-"""The jars of Apache Kafka, fetched through Maven into a cache folder."""
+"""Fetches the jars of Apache Kafka through Maven into a cache folder."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _OLDEST_JAVA = 17  # what the broker of Kafka 4 is compiled for
 
 
 def cache_folder() -> Path:
-    """FAUST_OSLRAU_CACHE, else `faust-oslrau` in the user's cache folder."""
+    """Return FAUST_OSLRAU_CACHE, else `faust-oslrau` in the user's cache folder."""
     if own := os.environ.get("FAUST_OSLRAU_CACHE"):
         return Path(own).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "faust-oslrau"
 
 
 def jars_folder() -> Path:
-    """Where the jars of this pom.xml are, or will be."""
+    """Return the folder for the jars of this pom.xml, which may not exist yet."""
     return cache_folder() / f"kafka-jars-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]}"
 
 
 def kafka_jars() -> Path:
-    """Return the folder with Kafka's jars; the first time Maven fetches them, about 45 MB.
+    """Return the folder with Kafka's jars; Maven fetches them once, about 45 MB.
 
     Raises
     ------
     BrokerError
-        Where Maven is missing or cannot fetch them.
+        Maven is missing or cannot fetch them.
     """
     folder = jars_folder()
-    # The folder gets its name when it is complete: it is its own finish marker.
+    # The folder gets this name when it is complete.
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.with_suffix(".lock")):
@@ -56,7 +56,7 @@ def find_java() -> str:
     Raises
     ------
     BrokerError
-        Where there is none, or it is too old.
+        There is no Java, or it is too old.
     """
     java = _java_of(os.environ.get("JAVA_HOME")) or shutil.which("java")
     if java is None:

@@ -1,4 +1,4 @@
-"""How many brokers a broker knows: the one question that tells whether a cluster is ready."""
+"""Asks a broker how many brokers it knows, which tells whether a cluster is ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_CLIENT_ID, _NO_TOPICS = -1, 0
 
 
 def known_brokers(port: int, timeout: float = 2.0) -> int:
-    """Return how many brokers the broker on this port knows, itself included; 0 if it is silent."""
+    """Return how many brokers the broker on this port knows, including itself; 0 if it is down."""
     request = struct.pack(">hhihi", _METADATA, _VERSION, _CORRELATION, _NO_CLIENT_ID, _NO_TOPICS)
     try:
         with socket.create_connection((LOOPBACK, port), timeout) as connection:

@@ -1,4 +1,4 @@
-"""One node of a Kafka cluster as a child process."""
+"""Runs one node of a Kafka cluster as a child process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .jars import find_java, kafka_jars
 from .process import die_with_parent
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-# A serial collector and the first compiler only: quick to start, 300 MB resident.
+# A serial collector and the first compiler only: a quick start, and 300 MB of memory.
 _JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class Node:
-    """A combined broker and controller that keeps data, configuration and output in its folder."""
+    """A combined broker and controller with its data, configuration and log in one folder."""
 
     def __init__(self, folder: Path, cluster_id: str, number: int) -> None:
         self.folder = folder
@@ -44,23 +44,23 @@ class Node:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for this process, which stops the node
+                start_new_session=True,  # Ctrl-C stops this process, which then stops the node
                 preexec_fn=die_with_parent,
             )
 
     def terminate(self) -> None:
-        """Ask the process to end."""
+        """Send SIGTERM."""
         if self._process is not None:
             self._process.terminate()
 
     def kill(self) -> None:
-        """End the process at once, as a crash would."""
+        """Kill the process, like a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def wait(self, timeout: float) -> None:
-        """Wait for the end of a terminated process and kill it when it takes too long."""
+        """Wait for the end of a terminated process; kill it after `timeout` seconds."""
         if self._process is None:
             return
         try:
@@ -75,7 +75,7 @@ class Node:
             return log.read().decode(errors="replace")
 
     def last_lines(self, count: int = 12) -> str:
-        """Return the end of the output, to be quoted in an error."""
+        """Return the last lines of the output, for an error message."""
         return "\n".join(deque(self.output().splitlines(), maxlen=count))
 
 

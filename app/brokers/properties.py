@@ -1,4 +1,4 @@
-"""The configuration of small Kafka nodes that are broker and controller at once."""
+"""The configuration of small Kafka nodes, each both broker and controller."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from .ports import LOOPBACK
 
 
 class NodePorts(NamedTuple):
-    """The ports of one node: for clients, for the controllers among themselves, and further ones.
-
-    `secure` holds those for clients that come by another security protocol.
-    """
+    """The ports of one node: for clients, for controllers, and for further security protocols."""
 
     client: int
     controller: int
@@ -45,7 +42,7 @@ def _addresses(ports: NodePorts) -> dict[str, str]:
         "advertised.listeners": _listeners(clients),
         "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
-        # A listener has the name of its protocol.
+        # Each listener is named like its protocol.
         "listener.security.protocol.map": ",".join(
             ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in clients)]
         ),
@@ -70,14 +67,14 @@ def _replication(nodes: int) -> dict[str, str]:
 
 
 _SMALL = {
-    # One partition each is enough for a handful of groups, and quick to create.
+    # One partition each is enough for a few groups, and fast to create.
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
-    # A group forms at once, and its members may time out after a second.
+    # A group forms without delay, and allows session timeouts of one second.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # The log cleaner with little memory, and prompt.
+    # A log cleaner with little memory and short pauses.
     "log.cleaner.dedupe.buffer.size": "2097152",
     "log.cleaner.backoff.ms": "200",
     "log.initial.task.delay.ms": "500",

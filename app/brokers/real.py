@@ -1,4 +1,4 @@
-"""A real Apache Kafka of one or more nodes on the loopback interface."""
+"""Runs a real Apache Kafka with one or more nodes on the loopback interface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .node import Node
 from .ports import LOOPBACK, free_ports, is_free
 from .properties import NodePorts, node_properties
 
-_START_SECONDS = 90.0  # about 2 are usual; a busy machine with three nodes takes its time
+_START_SECONDS = 90.0  # usually about 2; three nodes on a busy machine take longer
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05
 _WATCH_SECONDS = 0.5
@@ -34,16 +34,15 @@ class KafkaBroker:
     Parameters
     ----------
     data_dir
-        Where the nodes keep their data and logs; None for a temporary folder that goes with `stop`.
+        Folder for the nodes' data and logs; None for a temporary folder, which `stop` deletes.
     port
         Client port of the first node, the others follow; 0 picks free ports.
     nodes
-        From 3 nodes on, topics are replicated three times and need two replicas in sync.
+        With 3 nodes or more, topics have three replicas and need two in sync.
     properties
-        Server properties beside, or instead of, those that are set here.
+        Server properties, which add to or override the defaults.
     secure
-        Security protocols, beside PLAINTEXT, that clients may come by, each on a port of its own;
-        the properties say how.
+        Security protocols of further client ports beside PLAINTEXT; `properties` configures them.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class KafkaBroker:
         return ",".join(f"{LOOPBACK}:{ports.client}" for ports in self._ports)
 
     def secure_servers(self, protocol: str) -> str:
-        """Return the nodes' addresses for clients that come by this protocol."""
+        """Return the nodes' addresses for clients of this security protocol."""
         return ",".join(f"{LOOPBACK}:{ports.secure[protocol]}" for ports in self._ports)
 
     @property
@@ -88,7 +87,7 @@ class KafkaBroker:
         Raises
         ------
         BrokerError
-            Where Java, the jars or the port are missing, or a node ends early or stays silent.
+            Java or the jars are missing, the port is taken, or a node ends or does not answer.
         """
         find_java()
         kafka_jars()
@@ -101,7 +100,7 @@ class KafkaBroker:
             raise
 
     def stop(self) -> None:
-        """Stop all nodes: in order, or at once where their data is temporary anyway."""
+        """Stop all nodes gracefully; nodes with temporary data are killed."""
         if not self._temporary:
             for node in self._nodes:
                 node.terminate()
@@ -112,16 +111,16 @@ class KafkaBroker:
         self._drop_temporary_data()
 
     def kill(self, node: int = 1) -> None:
-        """End a node as a crash would."""
+        """Kill a node, like a crash."""
         self._nodes[node - 1].kill()
 
     def stop_node(self, node: int = 1) -> None:
-        """Stop a node in order."""
+        """Stop a node gracefully."""
         self._nodes[node - 1].terminate()
         self._nodes[node - 1].wait(_STOP_SECONDS)
 
     def start_node(self, node: int = 1) -> None:
-        """Start a stopped or killed node on its old port and wait until it knows the living."""
+        """Start a stopped node on its former port, and wait until it knows all running nodes."""
         if not self._nodes[node - 1].alive:
             self._launch(node)
             alive = sum(each.alive for each in self._nodes)
@@ -203,19 +202,19 @@ class KafkaBroker:
 
 
 def _choose_ports(first: int, nodes: int, secure: Sequence[str]) -> list[NodePorts]:
-    """Take free ports, but for the clients those from `first` on where it is not 0."""
+    """Choose free ports; the client ports are those from `first` on unless it is 0."""
     free = iter(free_ports(nodes * (2 + len(secure))))
     clients = range(first, first + nodes) if first else [next(free) for _ in range(nodes)]
     for port in clients:
         if not is_free(port):
-            raise BrokerError(f"port {port} is taken; another --port, or 0 for a free one, may do")
+            raise BrokerError(f"port {port} is taken: choose another --port, or 0 for a free one")
     return [
         NodePorts(client, next(free), {name: next(free) for name in secure}) for client in clients
     ]
 
 
 def _cluster_id(data_dir: Path, nodes: int) -> str:
-    """Return the id of the cluster whose data is in the folder, a new one where it is empty."""
+    """Return the id of the cluster whose data is in the folder; a new id for an empty folder."""
     marker = data_dir / "cluster.json"
     if not marker.exists():
         data_dir.mkdir(parents=True, exist_ok=True)

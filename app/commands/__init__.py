@@ -1,1 +1,1 @@
-"""The commands of `faust-oslrau`, one module each."""
+"""The commands of `faust-oslrau`, one in each module."""

@@ -1,4 +1,4 @@
-"""`faust-oslrau demo`: a broker, a worker and made-up machines, and an account of every record."""
+"""`faust-oslrau demo`: score simulated machines, and account for every record."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from faust_oslrau.app.demo.view import open_view
 _SECONDS = 30.0
 
 
-@click.command(short_help="Watch made-up machines being scored; needs no Kafka.")
+@click.command(short_help="Score simulated machines in a live view; needs no Kafka.")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help=f"How long to send.  [default: {_SECONDS:.0f}; of a file, all]",
+    help=f"How long to send.  [default: {_SECONDS:.0f}; a file is sent completely]",
 )
 @click.option(
     "--rate",
@@ -38,12 +38,12 @@ _SECONDS = 30.0
     metavar="N",
     default=4,
     show_default=True,
-    help="Partitions, each with a model of its own.",
+    help="Partitions; each has its own model.",
 )
 @click.option(
     "--broker",
     metavar="HOST:PORT",
-    help="Kafka to use, with topics of new names.  [default: an embedded one]",
+    help="Kafka to use, with new topics.  [default: an embedded broker]",
 )
 @click.option(
     "--csv",
@@ -57,7 +57,7 @@ _SECONDS = 30.0
     metavar="N",
     default=0,
     show_default=True,
-    help="Of the made-up machines.",
+    help="Random seed of the simulated machines.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a line of JSON.")
 def demo(
@@ -69,11 +69,11 @@ def demo(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Stream made-up machine sensors through Kafka and a worker, and watch the scores.
+    """Stream simulated machine sensors through Kafka and a worker, and watch the scores.
 
     The machines have regimes, drift, missing fields, injected anomalies and malformed messages.
-    Settings come from the environment (OSLRAU_...). Ends with 0 when every record was scored
-    or lies in the dead-letter topic, once, else with 1.
+    Settings come from the environment (OSLRAU_...). Exit code: 0 if every record was scored or
+    dead-lettered exactly once, else 1.
     """
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     if seconds is None and csv is None:

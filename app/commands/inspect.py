@@ -1,4 +1,4 @@
-"""`faust-oslrau inspect`: the snapshots of a deployment, and where its partitions go on."""
+"""`faust-oslrau inspect`: list snapshots, and change where partitions continue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 import orjson
 
 from faust_oslrau.app.offline import inspection
-from faust_oslrau.app.offline.inspection import Change, Found, InspectionError
+from faust_oslrau.app.offline.inspection import Found, InspectionError, PartitionChange
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
@@ -22,7 +22,7 @@ class _Start(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        # -1 stands for where learning began.
+        # -1 stands for the start of learning.
         return -1 if value == "start" else int(click.IntRange(min=0).convert(value, param, ctx))
 
 
@@ -31,14 +31,14 @@ class _Start(click.ParamType):
 @click.option("--export", "target", type=click.Path(dir_okay=False, path_type=Path),
               help="Write the partition's newest snapshot to this file.")  # fmt: skip
 @click.option("--import", "source", type=click.Path(dir_okay=False, path_type=Path),
-              help="Have the partition go on with an exported snapshot.")  # fmt: skip
+              help="Continue the partition with an exported snapshot.")  # fmt: skip
 @click.option("--offset", type=click.IntRange(0),
-              help="With --import: from where.  [default: the snapshot's own]")  # fmt: skip
+              help="With --import: where to continue.  [default: as in the snapshot]")  # fmt: skip
 @click.option("--forget", is_flag=True,
-              help="Drop the model: learn again from the start, emit what is new.")  # fmt: skip
+              help="Discard the model and learn again; emit only what is new.")  # fmt: skip
 @click.option("--reset", type=_Start(), metavar="OFFSET|start",
-              help="Begin a new model there, and emit from there on.")  # fmt: skip
-@click.option("--yes", is_flag=True, help="Do it, instead of saying what would be done.")
+              help="Start a new model at this offset, and emit from there on.")  # fmt: skip
+@click.option("--yes", is_flag=True, help="Make the changes instead of listing them.")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 @settings_options
 def inspect(
@@ -53,12 +53,12 @@ def inspect(
     settings_file: Path | None,
     broker: str | None,
 ) -> None:
-    """List the snapshots of a deployment, or change where its partitions go on.
+    """List the snapshots of a deployment, or change where its partitions continue.
 
-    Changes need all workers stopped, and --yes; without it they are only told.
+    Stop all workers before a change. Without --yes, changes are only listed.
     """
-    asked = [target is not None, source is not None, forget, reset is not None]
-    if sum(asked) > 1:
+    actions = [target is not None, source is not None, forget, reset is not None]
+    if sum(actions) > 1:
         raise click.UsageError("expected one of --export, --import, --forget and --reset")
     if (target or source) and partition is None:
         raise click.UsageError("--export and --import need a --partition")
@@ -68,11 +68,11 @@ def inspect(
     settings = chosen_settings(settings_file, broker=broker)
     if target is not None:
         asyncio.run(_export(settings, partition, target))
-    elif not any(asked):
+    elif not any(actions):
         asyncio.run(_list(settings, partition, as_json))
     else:
         changes = asyncio.run(_changes(settings, partition, source, offset, reset))
-        _carry_out(settings, changes, yes)
+        _apply(settings, changes, yes)
 
 
 async def _list(settings: Settings, partition: str | None, as_json: bool) -> None:
@@ -92,26 +92,26 @@ async def _list(settings: Settings, partition: str | None, as_json: bool) -> Non
 
 
 def _line(found: Found, now: float) -> str:
-    known = inspection.describe(found, now)
+    data = inspection.describe(found, now)
     line = (
-        f"{known['topic']}/{known['partition']}  offset {known['next_offset']:,}  "
-        f"{known['age_seconds']:,.0f} s old  {known['bytes']:,} bytes"
+        f"{data['topic']}/{data['partition']}  offset {data['next_offset']:,}  "
+        f"{data['age_seconds']:,.0f} s old  {data['bytes']:,} bytes"
     )
     if found.snapshot is None:
         return f"{line}  DAMAGED: {found.problem}"
     fields = found.snapshot.fields
     columns = "no fields yet" if fields is None else f"{len(fields)} fields"
-    return f"{line}  {known['records']:,} records  {known['nodes']:,} nodes  {columns}"
+    return f"{line}  {data['records']:,} records  {data['nodes']:,} nodes  {columns}"
 
 
 def _details(found: Found) -> str:
-    known = inspection.describe(found, time.time())
+    data = inspection.describe(found, time.time())
     rows = [
-        ("where", known["where"]),
-        ("learned from offset", known["start"]),
-        ("made by version", known["version"]),
-        ("fields", ", ".join(known["fields"] or ())),
-        *known["settings"].items(),
+        ("where", data["where"]),
+        ("learned from offset", data["start"]),
+        ("made by version", data["version"]),
+        ("fields", ", ".join(data["fields"] or ())),
+        *data["settings"].items(),
     ]
     return "\n".join(f"    {name}: {value}" for name, value in rows)
 
@@ -119,11 +119,11 @@ def _details(found: Found) -> str:
 async def _export(settings: Settings, partition: str | None, target: Path) -> None:
     chosen = await inspection.partitions(settings, partition)
     found = await inspection.read_snapshots(settings, chosen)
-    whole = [each for each in found if each.snapshot is not None]
-    if not whole:
+    undamaged = [each.stored for each in found if each.snapshot is not None]
+    if not undamaged:
         raise InspectionError(f"{partition} has no snapshot")
-    target.write_bytes(whole[0].stored.data)
-    click.echo(f"{partition} at offset {whole[0].stored.next_offset} written to {target}")
+    target.write_bytes(undamaged[0].data)
+    click.echo(f"{partition} at offset {undamaged[0].next_offset} written to {target}")
 
 
 async def _changes(
@@ -132,21 +132,21 @@ async def _changes(
     source: Path | None,
     offset: int | None,
     reset: int | None,
-) -> list[Change]:
+) -> list[PartitionChange]:
     chosen = await inspection.partitions(settings, partition)
-    found = await inspection.positions(settings, chosen)
+    positions = await inspection.positions(settings, chosen)
     if source is not None:
         snapshot = inspection.read_file(source)
-        return [inspection.seed(snapshot, position, offset, settings) for position in found]
+        return [inspection.seed(snapshot, position, offset, settings) for position in positions]
     if reset is not None:
         to = None if reset < 0 else reset
-        return [inspection.reset(position, to) for position in found]
-    return [inspection.forget(position) for position in found]
+        return [inspection.reset(position, to) for position in positions]
+    return [inspection.forget(position) for position in positions]
 
 
-def _carry_out(settings: Settings, changes: list[Change], yes: bool) -> None:
+def _apply(settings: Settings, changes: list[PartitionChange], yes: bool) -> None:
     for change in changes:
-        click.echo(_told(change))
+        click.echo(_description(change))
     if yes:
         asyncio.run(inspection.apply(settings, changes))
         click.echo("done")
@@ -154,13 +154,14 @@ def _carry_out(settings: Settings, changes: list[Change], yes: bool) -> None:
         click.echo("nothing is changed without --yes")
 
 
-def _told(change: Change) -> str:
-    place = f"{change.tp.topic}/{change.tp.partition}"
+def _description(change: PartitionChange) -> str:
+    partition = f"{change.tp.topic}/{change.tp.partition}"
     if change.snapshot is not None:
         records = f"{change.snapshot.records:,} records"
-        return f"{place}: goes on from offset {change.offset} with a model of {records}"
+        return f"{partition}: continues at offset {change.offset} with a model of {records}"
     if change.offset is None:
-        return f"{place}: forgets its snapshots and learns again from its start"
+        return f"{partition}: discards its snapshots and learns again from its start"
     return (
-        f"{place}: forgets its snapshots, begins a new model and emits from offset {change.offset}"
+        f"{partition}: discards its snapshots, starts a new model and emits from offset "
+        f"{change.offset}"
     )

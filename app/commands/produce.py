@@ -1,4 +1,4 @@
-"""`faust-oslrau produce`: a file into a topic."""
+"""`faust-oslrau produce`: send a file to a topic."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 @click.command(short_help="Send a file (CSV, NDJSON, Parquet, npz) to a topic.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--topic", help="Topic to send to.  [default: the first source topic]")
-@click.option("--key", metavar="COLUMN", help="Column whose content is the message's key.")
+@click.option("--key", metavar="COLUMN", help="Column with the message's key.")
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
               help="At most N records a second.")  # fmt: skip
 @click.option("--create-topic", is_flag=True, help="Create the topic first.")
-@click.option("--partitions", type=click.IntRange(1), metavar="N", help="Of the new topic.")
+@click.option("--partitions", type=click.IntRange(1), metavar="N",
+              help="Partitions of the new topic.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a line of JSON.")
 @settings_options
 def produce(
@@ -39,11 +40,11 @@ def produce(
 ) -> None:
     """Send each row of FILE as a JSON object to a topic.
 
-    CSV needs a header; an empty cell is null. NDJSON lines go byte for byte. npz means the array x.
-    Without --key, row i goes to partition i modulo the number of partitions.
+    CSV needs a header; an empty cell is null. NDJSON lines are sent byte for byte. Of npz the array
+    x is sent. Without --key, row i goes to partition i modulo the number of partitions.
     """
     if create_topic != (partitions is not None):
-        raise click.UsageError("--create-topic and --partitions belong together")
+        raise click.UsageError("expected both --create-topic and --partitions, or neither")
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker)
     source = open_input(file, key)

@@ -1,4 +1,4 @@
-"""`faust-oslrau replay`: scores of a file or of a topic's range, without a worker."""
+"""`faust-oslrau replay`: score a file, or a range of a topic, without a worker."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class _End(click.ParamType):
 @click.command(short_help="Score a file, or a range of a topic, offline.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path),
-              help="Scores: Parquet where the name ends so, else NDJSON.")  # fmt: skip
+              help="File for the scores: .parquet is Parquet, any other NDJSON.")  # fmt: skip
 @click.option("--dead-letters", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Rejected records with their reasons, as NDJSON.")  # fmt: skip
+              help="NDJSON file for the rejected records and their reasons.")  # fmt: skip
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True,
-              help="Partitions over which FILE is spread, as produce does.")  # fmt: skip
+              help="Partitions for the rows of FILE, distributed as by produce.")  # fmt: skip
 @click.option("--key", metavar="COLUMN", help="Column of FILE with the message's key.")
-@click.option("--topic", help="Topic to read, or the name that FILE's rows get.  "
+@click.option("--topic", help="Topic to read, or topic name for the rows of FILE.  "
               "[default: the first source topic]")  # fmt: skip
 @click.option("--from", "start", type=click.IntRange(0), metavar="OFFSET",
               help="First offset of each partition.  [default: the oldest]")  # fmt: skip
@@ -59,12 +59,12 @@ def replay(
     settings_file: Path | None,
     broker: str | None,
 ) -> None:
-    """Score FILE, or without it the records of a topic, as a worker with the same settings would.
+    """Score FILE, or a topic without it, as a worker with the same settings would.
 
-    The scores equal the worker's to the bit; a file's rows have no timestamp.
+    The scores equal the worker's to the bit. Rows of a file have no timestamp.
     """
     if file is not None and (start, end) != (None, None):
-        raise click.UsageError("--from and --to choose from a topic, not from a FILE")
+        raise click.UsageError("--from and --to need a topic, not a FILE")
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker, features=features)
     topic = topic or settings.source_topics[0]

@@ -1,4 +1,4 @@
-"""`faust-oslrau worker`: score the source topics until told to stop."""
+"""`faust-oslrau worker`: score the source topics until SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ logger = logging.getLogger(__name__)
 
 
 @click.command(short_help="Score the source topics until SIGTERM.")
-@click.option("--topic", "topics", multiple=True, help="Source topic; several may be given.")
-@click.option("--web-port", type=int, help="Port of the pages.")
+@click.option("--topic", "topics", multiple=True, help="Source topic; may be repeated.")
+@click.option("--web-port", type=int, help="Port of the web pages.")
 @click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")
-@click.option("--log-format", help="readable, or json: an object a line.")
+@click.option("--log-format", help="readable or json (one object in each line).")
 @settings_options
 def worker(
     topics: tuple[str, ...],
@@ -27,10 +27,11 @@ def worker(
     settings_file: Path | None,
     broker: str | None,
 ) -> None:
-    """Score the records of the source topics, and learn from them, until SIGTERM or Ctrl-C.
+    """Score and learn the records of the source topics until SIGTERM or Ctrl-C.
 
-    Options win over the environment, which wins over the file. More workers with other web ports
-    share the partitions. Ends with 0 when it was stopped, with 3 when no broker answered then.
+    Options override the environment, which overrides the settings file. Several workers share the
+    partitions; on one machine each needs its own web port. Exit code: 0 after a stop, 3 if no
+    broker acknowledged the last records.
     """
     settings = chosen_settings(
         settings_file,
@@ -47,5 +48,5 @@ def worker(
     except OslrauError as error:
         if settings.log_format == "readable":
             raise
-        logger.critical("%s", error)  # what reads JSON shall not find other lines
+        logger.critical("%s", error)  # every line of a JSON log is JSON
         raise SystemExit(error.exit_code) from error

@@ -1,1 +1,1 @@
-"""The demonstration: a broker, a worker, made-up machines, and an account of every record."""
+"""The demo: a broker, a worker, simulated machines, and an account of every record."""

@@ -1,4 +1,4 @@
-"""The account of every record: sent once, and scored or dead-lettered once."""
+"""Accounts for every record: sent once, and scored or dead-lettered exactly once."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_MANY = 255  # answers of a record are counted up to here
+_MAX_ANSWERS = 255  # of a record, which one byte can count
 
 
 class Place(NamedTuple):
-    """Where a record lies in the source topic."""
+    """The partition and offset of a record in the source topic."""
 
     partition: int
     offset: int
 
 
 class Account:
-    """What was sent and what came back, by partition and offset.
+    """The records sent and their answers (scores or dead letters), by partition and offset.
 
-    An answer may be noted before the record that it answers: acknowledgement and score race.
+    An answer may be added before its record: acknowledgement and score race.
 
     Attributes
     ----------
     sent, scored, rejected
-        Messages so far; a duplicate counts again.
+        The number of messages so far, including duplicates.
     reasons
-        Dead letters by reason.
+        The number of dead letters by reason.
     labels
-        What is known to be wrong with a record; those without are not in it.
+        The injected fault of each record that has one.
     alarms
-        Records that are anomalous by their score.
+        The records with an anomalous score.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -41,61 +41,61 @@ class Account:
         self._announced: Counter[Place] = Counter()
         self._logs = [_Log() for _ in range(partitions)]
 
-    def note_sent(self, partition: int, offset: int, labels: Sequence[str | None]) -> None:
-        """Note that records lie at `offset` and after it."""
-        self._logs[partition].note_sent(offset, len(labels))
+    def add_sent(self, partition: int, offset: int, labels: Sequence[str | None]) -> None:
+        """Add sent records, the first one at `offset`."""
+        self._logs[partition].add_sent(offset, len(labels))
         self.sent += len(labels)
         for position, label in enumerate(labels):
             if label is not None:
                 self.labels[Place(partition, offset + position)] = label
 
-    def note_score(self, place: Place, is_anomaly: bool) -> None:
-        """Note a score message."""
-        self._logs[place.partition].note_answer(place.offset)
+    def add_score(self, place: Place, is_anomaly: bool) -> None:
+        """Add a score message."""
+        self._logs[place.partition].add_answer(place.offset)
         self.scored += 1
         if is_anomaly:
             self.alarms.add(place)
 
-    def note_dead_letter(self, place: Place, reason: str) -> None:
-        """Note a dead letter."""
-        self._logs[place.partition].note_answer(place.offset)
+    def add_dead_letter(self, place: Place, reason: str) -> None:
+        """Add a dead letter."""
+        self._logs[place.partition].add_answer(place.offset)
         self.rejected += 1
         self.reasons[reason] += 1
 
-    def note_anomaly(self, place: Place) -> None:
-        """Note an anomaly message."""
+    def add_anomaly(self, place: Place) -> None:
+        """Add an anomaly message."""
         self._announced[place] += 1
 
     @property
     def waiting(self) -> int:
-        """Records sent that have no answer yet."""
+        """The number of sent records without an answer."""
         return sum(log.waiting for log in self._logs)
 
     def waiting_in(self, partition: int) -> int:
-        """Return how many records of one partition have no answer yet."""
+        """Return the number of sent records of a partition without an answer."""
         return self._logs[partition].waiting
 
     def missing(self) -> list[Place]:
-        """Return the records that were neither scored nor dead-lettered."""
+        """Return the sent records without an answer."""
         return [Place(p, o) for p, log in enumerate(self._logs) for o in log.missing()]
 
     def duplicates(self) -> list[Place]:
-        """Return the records that were answered more than once."""
+        """Return the records with more than one answer."""
         return [Place(p, o) for p, log in enumerate(self._logs) for o in log.duplicates()]
 
     def strangers(self) -> list[Place]:
-        """Return the places that were answered though nothing was sent there."""
+        """Return the answers to records that were never sent."""
         return [Place(p, o) for p, log in enumerate(self._logs) for o in log.strangers()]
 
     def unmatched(self) -> list[Place]:
-        """Return anomalous records without exactly one anomaly message, and the other way round."""
+        """Return the records whose number of anomaly messages does not match their score."""
         expected = Counter(dict.fromkeys(self.alarms, 1))
         places = expected.keys() | self._announced.keys()
         return sorted(place for place in places if expected[place] != self._announced[place])
 
 
 class _Log:
-    """One partition: a byte for each offset sent, and one for the number of its answers."""
+    """One partition: for each offset one byte tells whether it was sent, one counts its answers."""
 
     def __init__(self) -> None:
         self._sent = bytearray()
@@ -107,15 +107,15 @@ class _Log:
     def waiting(self) -> int:
         return max(0, self._n_sent - self._n_answered)
 
-    def note_sent(self, offset: int, count: int) -> None:
+    def add_sent(self, offset: int, count: int) -> None:
         self._cover(offset + count)
         self._sent[offset : offset + count] = b"\1" * count
         self._n_sent += count
 
-    def note_answer(self, offset: int) -> None:
+    def add_answer(self, offset: int) -> None:
         self._cover(offset + 1)
         self._n_answered += self._answers[offset] == 0
-        self._answers[offset] = min(self._answers[offset] + 1, _MANY)
+        self._answers[offset] = min(self._answers[offset] + 1, _MAX_ANSWERS)
 
     def missing(self) -> Iterator[int]:
         return (offset for offset, (sent, answers) in self._pairs() if sent and not answers)

@@ -1,4 +1,4 @@
-"""Reads scores, anomalies and dead letters, and enters them into the account."""
+"""Reads scores, anomalies and dead letters, and adds them to the account."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from faust_oslrau.topics import KafkaRecord
 from .accounting import Account, Place
 
 _POLL_MILLISECONDS = 200
-_RECORDS_AT_ONCE = 2000
-_REMEMBERED = 20
+_POLL_RECORDS = 2000
+_RECENT_ALARMS = 20
 
 
 class Alarm(NamedTuple):
@@ -30,76 +30,76 @@ class Alarm(NamedTuple):
 
 
 class Collector:
-    """Reads the worker's topics from their beginning.
+    """Reads the worker's output topics from their beginning.
 
     Attributes
     ----------
     alarms
         The last anomalies, oldest first.
     log_likelihoods
-        Those that came since somebody emptied the list.
+        The log-likelihoods since the list was last cleared.
     """
 
     def __init__(self, consumer: AIOKafkaConsumer, settings: Settings, account: Account) -> None:
-        self.alarms: deque[Alarm] = deque(maxlen=_REMEMBERED)
+        self.alarms: deque[Alarm] = deque(maxlen=_RECENT_ALARMS)
         self.log_likelihoods: list[float] = []
         self._consumer = consumer
         self._account = account
         self._handlers = {
-            settings.scores_topic: self._note_score,
-            settings.anomalies_topic: self._note_anomaly,
-            settings.dead_letter_topic: self._note_dead_letter,
+            settings.scores_topic: self._add_score,
+            settings.anomalies_topic: self._add_anomaly,
+            settings.dead_letter_topic: self._add_dead_letter,
         }
 
     def assign(self, partitions: int) -> None:
-        """Read so many partitions of each topic."""
+        """Read the partitions 0 to `partitions - 1` of each topic."""
         self._consumer.assign(
             [TopicPartition(topic, p) for topic in self._handlers for p in range(partitions)]
         )
 
     async def run(self) -> None:
-        """Read for ever."""
+        """Read until cancelled."""
         while True:
             await self._read()
-            await asyncio.sleep(0)  # with much to read, the others must have their turn
+            await asyncio.sleep(0)  # lets other tasks run while there are always records
 
     async def read_to_end(self) -> None:
-        """Read all that the topics hold now."""
+        """Read to the current ends of the topics."""
         ends = await self._consumer.end_offsets(list(self._consumer.assignment()))
         while any([await self._consumer.position(tp) < end for tp, end in ends.items()]):
             await self._read()
 
     async def _read(self) -> None:
-        found: dict[TopicPartition, list[Any]] = await self._consumer.getmany(
-            timeout_ms=_POLL_MILLISECONDS, max_records=_RECORDS_AT_ONCE
+        fetched: dict[TopicPartition, list[Any]] = await self._consumer.getmany(
+            timeout_ms=_POLL_MILLISECONDS, max_records=_POLL_RECORDS
         )
-        for tp, records in found.items():
-            self._note(tp.topic, records)
+        for tp, records in fetched.items():
+            self._add(tp.topic, records)
 
-    def _note(self, topic: str, records: Iterable[KafkaRecord]) -> None:
+    def _add(self, topic: str, records: Iterable[KafkaRecord]) -> None:
         handle = self._handlers[topic]
         for record in records:
             handle(record)
 
-    def _note_score(self, record: KafkaRecord) -> None:
+    def _add_score(self, record: KafkaRecord) -> None:
         score = orjson.loads(record.value or b"")
-        self._account.note_score(_place(score), score["is_anomaly"])
+        self._account.add_score(_place(score), score["is_anomaly"])
         if score["log_likelihood"] is not None:
             self.log_likelihoods.append(score["log_likelihood"])
 
-    def _note_anomaly(self, record: KafkaRecord) -> None:
+    def _add_anomaly(self, record: KafkaRecord) -> None:
         anomaly = orjson.loads(record.value or b"")
         if "event" in anomaly:
             return
-        self._account.note_anomaly(_place(anomaly))
+        self._account.add_anomaly(_place(anomaly))
         blamed = [(item["field"], item["nats"]) for item in anomaly["contributions"]]
         key = (record.key or b"").decode(errors="replace")
         self.alarms.append(Alarm(_place(anomaly), key, anomaly["log_likelihood"], blamed))
 
-    def _note_dead_letter(self, record: KafkaRecord) -> None:
+    def _add_dead_letter(self, record: KafkaRecord) -> None:
         headers = dict(record.headers)
         place = Place(int(headers["oslrau-partition"]), int(headers["oslrau-offset"]))
-        self._account.note_dead_letter(place, headers["oslrau-reason"].decode())
+        self._account.add_dead_letter(place, headers["oslrau-reason"].decode())
 
 
 def _place(score: dict[str, Any]) -> Place:

@@ -1,4 +1,4 @@
-"""What goes wrong in the made-up machines: anomalous readings and malformed messages."""
+"""The faults of the simulated machines: anomalous readings and malformed messages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FloatArray = NDArray[np.float64]
 
 
 class Surroundings(NamedTuple):
-    """Readings (12,) to compare a machine's with.
+    """Two readings (12,) from which a fault may take values.
 
-    `before` is its own at the end of its last regime, `opposite` that of the machine whose load
-    differs most at the moment.
+    `before` is the machine's reading at the end of its last regime, `opposite` that of the machine
+    whose load differs most at the moment.
     """
 
     before: FloatArray
@@ -27,7 +27,7 @@ class Surroundings(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What is wrong: columns, and what they show instead."""
+    """The columns that a fault changes, and their new values."""
 
     columns: Sequence[int]
     values: FloatArray
@@ -45,24 +45,24 @@ _NEVER_ZERO = _columns("motor.temperature", "oil.pressure", "oil.temperature", "
 _TEMPERATURES = _columns("motor.temperature", "oil.temperature")
 _COUPLED = _columns("motor.current", "oil.pressure", "power", "torque", "vibration.rms")
 _COOLING = _columns("motor.temperature", "oil.temperature", "coolant_flow", "vibration.rms")
-# A clogged cooler, as shares of the spans: everything hotter and rougher on less coolant.
+# A clogged cooler, as shares of the spans: higher temperatures and vibration, less coolant flow.
 _CLOGGED = np.array([0.3, 0.3, -0.3, 0.2])
 
 
 def _spike(reading: FloatArray, around: Surroundings, rng: np.random.Generator) -> Change:
-    """Show one field far outside its range."""
+    """Move one field far outside its range."""
     column = int(rng.integers(len(FIELDS)))
     height = rng.uniform(1.5, 3.0) * rng.choice([-1.0, 1.0])
     return Change([column], reading[[column]] + height * SPANS[column])
 
 
 def _dropout(reading: FloatArray, around: Surroundings, rng: np.random.Generator) -> Change:
-    """Show zero, as a sensor without power does."""
+    """Set one field to zero, as a sensor without power does."""
     return Change([int(rng.choice(_NEVER_ZERO))], np.zeros(1))
 
 
 def _wrong_unit(reading: FloatArray, around: Surroundings, rng: np.random.Generator) -> Change:
-    """Show a temperature in degrees Fahrenheit."""
+    """Convert a temperature to degrees Fahrenheit."""
     column = int(rng.choice(_TEMPERATURES))
     return Change([column], reading[[column]] * 1.8 + 32)
 
@@ -70,19 +70,19 @@ def _wrong_unit(reading: FloatArray, around: Surroundings, rng: np.random.Genera
 def _broken_correlation(
     reading: FloatArray, around: Surroundings, rng: np.random.Generator
 ) -> Change:
-    """Show a value that is usual, but not beside the others."""
+    """Set one field to a usual value that does not fit the other fields."""
     column = int(rng.choice(_COUPLED))
     return Change([column], around.opposite[[column]])
 
 
 def _stuck(reading: FloatArray, around: Surroundings, rng: np.random.Generator) -> Change:
-    """Show still what the sensor showed in the last regime."""
+    """Set one field to its value in the last regime."""
     column = int(rng.choice(_COUPLED))
     return Change([column], around.before[[column]])
 
 
 def _shift(reading: FloatArray, around: Surroundings, rng: np.random.Generator) -> Change:
-    """Move several fields together, none of them far out of its range."""
+    """Shift several fields together, none of them far outside its range."""
     return Change(_COOLING, reading[_COOLING] + _CLOGGED * SPANS[_COOLING])
 
 
@@ -94,19 +94,19 @@ FAULTS: dict[str, Fault] = {
     "stuck": _stuck,
     "shift": _shift,
 }
-"""Kinds of anomalies, and what each makes of a reading."""
+"""The kinds of anomalies, and the function that changes a reading."""
 
 STUCK_READINGS = 4
-"""Readings in a row for which a stuck sensor shows the same; the other kinds last for one."""
+"""Consecutive readings with the same value of a stuck sensor; other faults last one reading."""
 
 
 def fault_readings(kind: str) -> int:
-    """Return how many readings of a machine a fault lasts."""
+    """Return the number of readings that a fault lasts."""
     return STUCK_READINGS if kind == "stuck" else 1
 
 
 def _with_speed(content: bytes) -> Malformation:
-    """Return what writes `content` as the value of the first field of the message."""
+    """Return a function that adds `content` as the value of the field speed to a message."""
     return lambda message: b'{"speed":%b,%b' % (content, message[1:])
 
 
@@ -120,4 +120,4 @@ MALFORMATIONS: dict[str, tuple[Malformation, Reason]] = {
     "overflow": (_with_speed(b"1e400"), Reason.NOT_FINITE),
     "empty": (lambda message: b"{}", Reason.NO_FEATURES),
 }
-"""Kinds of malformed messages: what each makes of a good one, and why it is rejected."""
+"""The kinds of malformed messages: a function of a valid message, and the reason of rejection."""

@@ -1,4 +1,4 @@
-"""The messages that the demonstration sends, in order, with what is known about each."""
+"""Generates the messages that the demo sends, each with the label of its fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.offline.input_files import open_input
-from faust_oslrau.app.offline.placement import partition_of
+from faust_oslrau.app.offline.partitioner import partition_of
 
 from .faults import FAULTS, MALFORMATIONS, Change, Surroundings, fault_readings
 from .sensors import FIELDS, Plant
@@ -20,17 +20,17 @@ from .sensors import FIELDS, Plant
 MACHINES_PER_PARTITION = 4
 
 WARM_UP = 2000
-"""Messages of each partition without anomalies: by then p-values are fine enough for an alarm."""
+"""Messages of each partition before its first anomaly, for a calibrated p-value."""
 
-# An alarm is a record among the least likely 1 in 1,000 of late, by default. Anomalies must be
-# rarer, or the milder ones would be missed behind the others.
+# By default an alarm is a record among the most unusual 1 in 1,000. Anomalies must be rarer, or the
+# most extreme ones would hide the others.
 _ANOMALOUS = 0.0005
 _MALFORMED = 0.001
 _INCOMPLETE = 0.03
 
 
 class Message(NamedTuple):
-    """A message and what is wrong with it: a kind of anomaly or of malformation, or nothing."""
+    """A message, with the kind of its anomaly or malformation as label; None for a normal one."""
 
     partition: int
     key: bytes | None
@@ -39,12 +39,12 @@ class Message(NamedTuple):
 
 
 def file_messages(path: Path, partitions: int) -> Iterator[Message]:
-    """Return a file's rows, row i for partition i modulo `partitions`.
+    """Return a file's rows; row i belongs to partition i modulo `partitions`.
 
     Raises
     ------
     InputFileError
-        Here or while reading: the file is missing, broken or of another kind.
+        Here or while reading: the file is missing, damaged or has another format.
     """
     source = open_input(path)
     return (
@@ -54,7 +54,7 @@ def file_messages(path: Path, partitions: int) -> Iterator[Message]:
 
 
 def sensor_messages(partitions: int, seed: int) -> Iterator[Message]:
-    """Yield messages of made-up machines without end, the same for the same seed.
+    """Yield messages of simulated machines without end, the same ones for the same seed.
 
     Message i belongs to partition i modulo `partitions`.
     """
@@ -72,7 +72,7 @@ def sensor_messages(partitions: int, seed: int) -> Iterator[Message]:
 
 
 class _Deck:
-    """Draws each name about as often, in random order."""
+    """Draws all names in random order, then again: each is drawn about as often."""
 
     def __init__(self, names: list[str], rng: np.random.Generator) -> None:
         self._names = names
@@ -86,7 +86,7 @@ class _Deck:
 
 
 class _Disturber:
-    """Makes some readings anomalous, some incomplete, and some messages malformed."""
+    """Injects anomalies, missing fields and malformed messages."""
 
     def __init__(self, machines: int, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -98,7 +98,7 @@ class _Disturber:
         self._lasting: dict[int, tuple[str, Change, int]] = {}
 
     def disturb(self, readings: NDArray[np.float64], plant: Plant) -> list[str | None]:
-        """Change some readings in place and return the kind of anomaly of each, mostly None."""
+        """Change some readings in place, and return the kind of anomaly of each, or None."""
         begins = self._rng.random(len(readings)) < self._fault_begins
         for machine in np.flatnonzero(begins).tolist():
             self._begin(machine, readings, plant)
@@ -115,7 +115,10 @@ class _Disturber:
     def messages(
         self, readings: NDArray[np.float64], labels: list[str | None], partitions: int
     ) -> Iterator[Message]:
-        """Yield a message for each reading; anomalous ones are complete and well-formed."""
+        """Yield a message for each reading; anomalous ones are complete and well-formed.
+
+        A part of the others is incomplete or malformed.
+        """
         chances = self._rng.random(len(readings)).tolist()
         for machine, reading in enumerate(readings.tolist()):
             label, name, chance = labels[machine], self._names[machine], chances[machine]
@@ -144,7 +147,7 @@ class _Disturber:
 
 
 def _document(name: str, reading: list[float | None]) -> dict[str, Any]:
-    """Return the nested object; a value that is not there is null in an object, else absent."""
+    """Return a reading as a nested object; a missing field is null if nested, else absent."""
     document: dict[str, Any] = {"machine": name}
     for field, value in zip(FIELDS, reading, strict=True):
         parent, _, child = field.partition(".")

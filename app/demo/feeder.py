@@ -1,4 +1,4 @@
-"""Sends messages at a steady rate, and rests where too many are on their way."""
+"""Sends messages at a steady rate, and pauses while too many are unanswered."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from faust_oslrau.app.settings import Settings
 from .accounting import Account
 from .feed import Message
 
-# How often messages leave, and how much lateness is made good at once.
+# How often messages are sent, and how much delay is caught up at once.
 _TICK_SECONDS = 0.05
 _CATCH_UP_SECONDS = 0.25
-# The embedded broker keeps 5 MiB of a partition and drops what is older, read or not. Of each
-# topic at most this much may wait to be read; an answer adds a few hundred bytes to its record.
-_WAITING_BYTES = 3 * 2**20
+# The embedded broker drops the oldest messages of a partition beyond 5 MiB, even unread ones. So
+# the unanswered messages are limited; an answer is a few hundred bytes larger than its record.
+_UNANSWERED_BYTES = 3 * 2**20
 _ANSWER_BYTES = 512
 
 
@@ -30,8 +30,8 @@ class Feeder:
 
     Attributes
     ----------
-    is_resting
-        Whether nothing is sent until more answers have come.
+    is_paused
+        Whether the feeder waits for answers before it sends more.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Feeder:
         account: Account,
         partitions: int,
     ) -> None:
-        self.is_resting = False
+        self.is_paused = False
         self._producer = producer
         self._topic = settings.source_topics[0]
         self._account = account
@@ -55,9 +55,9 @@ class Feeder:
         Raises
         ------
         BrokerError
-            The broker is away or refuses.
+            The broker is unavailable or refuses the client.
         TopicError
-            A message is larger than the topic takes.
+            A message is too large for the topic.
         """
         credit, last = 0.0, monotonic()
         while not stop.is_set():
@@ -65,8 +65,8 @@ class Feeder:
             now = monotonic()
             credit = min(credit + rate * (now - last), max(1.0, rate * _CATCH_UP_SECONDS))
             last = now
-            self.is_resting = self._must_rest()
-            if self.is_resting or credit < 1:
+            self.is_paused = self._must_pause()
+            if self.is_paused or credit < 1:
                 continue
             messages = list(islice(feed, int(credit)))
             if not messages:
@@ -74,9 +74,9 @@ class Feeder:
             credit -= len(messages)
             await self._send(messages)
 
-    def _must_rest(self) -> bool:
+    def _must_pause(self) -> bool:
         most = max(map(self._account.waiting_in, range(self._partitions)))
-        return most * (self._largest + _ANSWER_BYTES) > _WAITING_BYTES
+        return most * (self._largest + _ANSWER_BYTES) > _UNANSWERED_BYTES
 
     async def _send(self, messages: Sequence[Message]) -> None:
         of_partition: dict[int, list[Message]] = {}
@@ -93,21 +93,21 @@ class Feeder:
         size = len(message.value or b"")
         if size > self._max_bytes:
             raise TopicError(
-                f"topic {self._topic}: a message of {size} bytes is larger than it takes"
+                f"topic {self._topic}: a message of {size} bytes is larger than it accepts"
             )
         self._largest = max(self._largest, size)
 
     async def _send_to(self, partition: int, messages: Sequence[Message]) -> None:
-        done = 0
-        while done < len(messages):
+        sent = 0
+        while sent < len(messages):
             batch = self._producer.create_batch()
-            first = done
-            while done < len(messages) and (
-                batch.append(timestamp=None, key=messages[done].key, value=messages[done].value)
+            first = sent
+            while sent < len(messages) and (
+                batch.append(timestamp=None, key=messages[sent].key, value=messages[sent].value)
                 is not None
             ):
-                done += 1
+                sent += 1
             delivery = await self._producer.send_batch(batch, self._topic, partition=partition)
             written = await delivery
-            labels = [message.label for message in messages[first:done]]
-            self._account.note_sent(partition, written.offset, labels)
+            labels = [message.label for message in messages[first:sent]]
+            self._account.add_sent(partition, written.offset, labels)

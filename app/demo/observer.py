@@ -1,4 +1,4 @@
-"""How the demonstration stands at a moment, for those who watch it."""
+"""Collects the state of a running demo for its view."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .accounting import Account
 from .collector import Alarm, Collector
 from .feeder import Feeder
 
-# Rates are those of the last few seconds.
+# The interval of the rates.
 _RATE_SECONDS = 3.0
 _HISTORY = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Size of all partitions' networks together; `depth` is that of the deepest."""
+    """The total size of all partitions' networks; `depth` is that of the deepest one."""
 
     nodes: Mapping[str, int] = field(default_factory=dict)
     depth: int = 0
 
     @property
     def n_leaves(self) -> int:
-        """Leaves of one variable and of several."""
+        """Univariate and multivariate leaves."""
         return self.nodes.get("leaf", 0) + self.nodes.get("multivariate_leaf", 0)
 
     @property
@@ -38,18 +38,18 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a view shows.
+    """The state of a demo at a moment.
 
     Attributes
     ----------
     elapsed, seconds
-        Time since the first record, and how long records are to be sent: None to a file's end.
+        Time since the first record, and the time of sending; None until the end of a file.
     sent_rate, answered_rate
-        Records per second of late.
-    is_resting
-        Whether nothing is sent until more answers have come.
+        Records per second in the last few seconds.
+    is_paused
+        Whether the feeder waits for answers before it sends more.
     log_likelihoods
-        Medians of the scores that came between two looks, oldest first.
+        Medians of the scores between two observations, oldest first.
     alarms
         The last anomalies, oldest first.
     """
@@ -61,14 +61,14 @@ class Situation:
     account: Account
     sent_rate: float
     answered_rate: float
-    is_resting: bool
+    is_paused: bool
     network: Network
     log_likelihoods: Sequence[float]
     alarms: Sequence[Alarm]
 
 
 class Observer:
-    """Looks at account, collector, feeder and worker again and again."""
+    """Observes the account, the collector, the feeder and the worker."""
 
     def __init__(self, title: str, seconds: float | None, account: Account) -> None:
         self.phase = "starting"
@@ -86,20 +86,20 @@ class Observer:
         return 0.0 if self._began is None else monotonic() - self._began
 
     def begin(self) -> None:
-        """Note that the first record is about to be sent."""
+        """Start the clock, when the first record is about to be sent."""
         self._began = monotonic()
 
-    def note_models(self, page: Mapping[str, Any]) -> None:
-        """Take the sizes from the worker's page /model."""
+    def update_models(self, page: Mapping[str, Any]) -> None:
+        """Update the sizes of the networks from the worker's page /model."""
         models = page.get("partitions", [])
         nodes: Counter[str] = Counter()
         for model in models:
             nodes.update(model["nodes"])
-        if nodes:  # a worker that stops shows none any more
+        if nodes:  # a stopping worker shows none
             self.network = Network(nodes, max(model["depth"] for model in models))
 
     def look(self, collector: Collector, feeder: Feeder) -> Situation:
-        """Return how things stand now."""
+        """Return the current situation."""
         if collector.log_likelihoods:
             self._log_likelihoods.append(statistics.median(collector.log_likelihoods))
             collector.log_likelihoods.clear()
@@ -112,7 +112,7 @@ class Observer:
             account,
             self._sent.rate(account.sent),
             self._answered.rate(account.scored + account.rejected),
-            feeder.is_resting,
+            feeder.is_paused,
             self.network,
             list(self._log_likelihoods),
             list(collector.alarms),
@@ -120,7 +120,7 @@ class Observer:
 
 
 class _Meter:
-    """How fast a count grows."""
+    """Measures the growth rate of a count."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, int]] = deque()

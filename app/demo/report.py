@@ -1,4 +1,4 @@
-"""The summary of a demonstration as a person reads it."""
+"""Prints the summary of a demo."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(Columns(_tables(summary), padding=(1, 4)), highlight=False)
     console.print(verdict(summary), style="green" if summary.is_accounted else "bold red")
     if summary.worker_failure is not None:
-        failure = f"The worker ended by itself:\n{summary.worker_failure}"
+        failure = f"The worker ended unexpectedly:\n{summary.worker_failure}"
         console.print(failure, highlight=False, soft_wrap=True)
 
 
 def verdict(summary: Summary) -> str:
-    """Return whether every record is accounted for, and what is not."""
+    """Return a sentence that tells whether every record is accounted for, and which are not."""
     rejected = sum(summary.rejected.values())
     if not summary.records:
         return "No record was sent."
@@ -52,7 +52,7 @@ def verdict(summary: Summary) -> str:
 
 
 def _judged(summary: Summary) -> str:
-    meaning = f"among the least likely {summary.alarm_rate:.2%} of late"
+    meaning = f"among the most unusual {summary.alarm_rate:.2%} of recent records"
     if not summary.injected:
         return meaning
     caught = summary.alarms - summary.false_alarms

@@ -1,4 +1,4 @@
-"""One demonstration from the broker's start to the last answer."""
+"""Runs a demo, from the broker's start to the last answer."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from .worker_process import WorkerProcess
 
 _LOOK_SECONDS = 0.25
 _LOOKS_PER_MODEL = 4
-# The kernels compile for about a minute, once; on a slow machine for a few.
+# Compiling the kernels takes about a minute, a few on a slow machine; later runs use the cache.
 _READY_SECONDS = 600.0
-# After this long without any answer, none will come.
-_PATIENCE_SECONDS = 10.0
+# The demo gives up the missing answers after this time without any answer.
+_ANSWER_TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
-# One batch must fit into what a topic takes, 1 MB by Kafka's default; a larger message goes alone.
+# Topics accept batches of 1 MB by default; a larger message is sent in a batch of its own.
 _BATCH_BYTES = 900_000
 
 
@@ -47,18 +47,18 @@ class WorkerError(OslrauError):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to demonstrate.
+    """The options of a demo.
 
     Attributes
     ----------
     seconds
-        How long to send; None to the end of the file.
+        How long to send; None until the end of the file.
     rate
         Records per second.
     broker
-        Kafka to use, None for the embedded one.
+        Bootstrap servers of Kafka; None for an embedded broker.
     csv
-        File to send, None for made-up machines.
+        File to send; None for simulated machines.
     """
 
     seconds: float | None
@@ -70,12 +70,12 @@ class Plan:
 
 
 async def run_demo(plan: Plan, view: View) -> Summary:
-    """Run a demonstration; SIGINT, SIGTERM and SIGHUP end it early.
+    """Run a demo; SIGINT, SIGTERM and SIGHUP end it early.
 
     Raises
     ------
     OslrauError
-        Broker, worker or file fail; everything that was started is stopped then as well.
+        The broker, the worker or the file fails. The broker and the worker are stopped.
     """
     feed = _feed(plan)
     stop = asyncio.Event()
@@ -94,7 +94,7 @@ async def run_demo(plan: Plan, view: View) -> Summary:
 
 
 class _Run:
-    """A demonstration whose broker, topics and worker are there."""
+    """A demo whose broker, topics and worker process exist."""
 
     def __init__(
         self,
@@ -128,20 +128,20 @@ class _Run:
         self._feeder = Feeder(self._producer, settings, self._account, plan.partitions)
 
     async def run(self, feed: Iterator[Message]) -> Summary:
-        """Stream, wait for the answers, and sum up."""
-        async with self._beside(self._watch()):
+        """Stream, wait for the answers, and return the summary."""
+        async with self._running(self._watch()):
             await self._wait_until_ready()
             async with (
                 connected(self._producer, self._settings),
                 connected(self._consumer, self._settings),
             ):
                 self._collector.assign(self._plan.partitions)
-                async with self._beside(self._collector.run()):
+                async with self._running(self._collector.run()):
                     await self._stream(feed)
                     await self._wait_for_answers()
                 seconds = self._observer.elapsed
                 failure = await self._stop_worker()
-                # What is answered twice may come late.
+                # Duplicate answers may arrive late.
                 await self._collector.read_to_end()
         return summarize(
             self._account,
@@ -154,8 +154,8 @@ class _Run:
         )
 
     @asynccontextmanager
-    async def _beside(self, call: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-        """Run something beside; where it fails, streaming stops and the failure comes out."""
+    async def _running(self, call: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        """Run a call during the context; its failure stops the streaming and is raised."""
         task = asyncio.create_task(call)
         task.add_done_callback(lambda _: self._stop.set())
         try:
@@ -166,13 +166,13 @@ class _Run:
                 await task
 
     async def _watch(self) -> None:
-        """Look at everything again and again; a dead worker ends the streaming."""
+        """Show the situation periodically; stop the streaming if the worker has ended."""
         with self._view:
             look = 0
             while True:
                 if look % _LOOKS_PER_MODEL == 0 and self._account.scored:
                     _, models = await asyncio.to_thread(self._worker.page, "model")
-                    self._observer.note_models(models)
+                    self._observer.update_models(models)
                 if not self._worker.is_running:
                     self._stop.set()
                 self._view.show(self._observer.look(self._collector, self._feeder))
@@ -180,14 +180,14 @@ class _Run:
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def _wait_until_ready(self) -> None:
-        give_up = monotonic() + _READY_SECONDS
+        deadline = monotonic() + _READY_SECONDS
         while not self._stop.is_set():
             status, page = await asyncio.to_thread(self._worker.page, "readyz")
             if status == 200:
                 return
             reason = page.get("reason", "it does not answer yet")
             self._observer.phase = f"starting the worker: {reason}"
-            if not self._worker.is_running or monotonic() > give_up:
+            if not self._worker.is_running or monotonic() > deadline:
                 raise WorkerError(
                     f"the worker did not become ready: {reason}\n{self._worker.last_lines()}"
                 )
@@ -195,7 +195,7 @@ class _Run:
 
     async def _stream(self, feed: Iterator[Message]) -> None:
         plan = self._plan
-        self._observer.phase = f"streaming {plan.csv or 'made-up machines'}"
+        self._observer.phase = f"streaming {plan.csv or 'simulated machines'}"
         self._observer.begin()
         if plan.seconds is not None:
             asyncio.get_running_loop().call_later(plan.seconds, self._stop.set)
@@ -203,19 +203,21 @@ class _Run:
 
     async def _wait_for_answers(self) -> None:
         self._observer.phase = "waiting for the last answers"
-        waiting, moved = self._account.waiting, monotonic()
-        while waiting and self._worker.is_running and monotonic() - moved < _PATIENCE_SECONDS:
+        waiting, changed = self._account.waiting, monotonic()
+        while (
+            waiting and self._worker.is_running and monotonic() - changed < _ANSWER_TIMEOUT_SECONDS
+        ):
             await asyncio.sleep(_POLL_SECONDS)
             if self._account.waiting != waiting:
-                waiting, moved = self._account.waiting, monotonic()
+                waiting, changed = self._account.waiting, monotonic()
 
     async def _stop_worker(self) -> str | None:
-        """Stop the worker, or return what it last said where it has ended by itself."""
+        """Stop the worker; if it has ended unexpectedly, return its last lines."""
         if not self._worker.is_running:
             return self._worker.last_lines()
-        if not self._account.sent:  # it may be compiling, and has nothing to finish
+        if not self._account.sent:  # the worker has nothing to finish, and may be compiling
             return None
-        self._observer.note_models((await asyncio.to_thread(self._worker.page, "model"))[1])
+        self._observer.update_models((await asyncio.to_thread(self._worker.page, "model"))[1])
         self._observer.phase = "stopping the worker"
         await asyncio.to_thread(self._worker.stop)
         return None
@@ -228,16 +230,16 @@ def _feed(plan: Plan) -> Iterator[Message]:
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """Let the first signal end the demonstration in order, and a second one at once."""
+    """Let the first signal end the demo gracefully, and a second one immediately."""
     loop = asyncio.get_running_loop()
-    # A closed terminal sends SIGHUP, and the shell in it may send another: that is one wish.
+    # A closed terminal sends SIGHUP, and its shell may send another one, which changes nothing.
     loop.add_signal_handler(signal.SIGHUP, stop.set)
     numbers = (signal.SIGINT, signal.SIGTERM)
 
-    def ask() -> None:
+    def request_stop() -> None:
         stop.set()
         for number in numbers:
             loop.remove_signal_handler(number)
 
     for number in numbers:
-        loop.add_signal_handler(number, ask)
+        loop.add_signal_handler(number, request_stop)

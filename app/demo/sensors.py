@@ -1,7 +1,7 @@
-"""Made-up machines: regimes, correlated sensors, slow drift.
+"""Simulates machines with regimes, correlated sensors and slow drift.
 
-Each machine runs through idle, ramp, load, peak and coast. Speed and load follow the regime, heat
-follows speed and load, and the sensors show these three, the hall's climate and their own noise.
+Each machine goes through the regimes idle, ramp, load, peak and coast. Speed and load follow the
+regime, and heat follows speed and load. The sensors show these three, the hall's climate and noise.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FIELDS = (
 """Names of the fields as dotted paths, in the order of a reading's columns."""
 
 SPANS = np.array([8, 6, 10, 42, 50, 3.3, 34, 60, 2600, 180, 11, 2.7])
-"""How far each field moves (12,) between a cold idle machine and a hot one at its peak."""
+"""The range (12,) of each field, from a cold idle machine to a hot one at its peak."""
 
 
 class Regime(NamedTuple):
-    """What a machine is asked for, as shares of its most, for a number of steps."""
+    """Target speed and load, as shares of the maximum, and the range of the number of steps."""
 
     speed: float
     load: float
@@ -51,24 +51,24 @@ REGIMES = (
     Regime(0.40, 0.05, 10, 30, (0,)),  # coast
 )
 
-# Shares of the way to what is asked for that a step covers.
+# The share of the distance to the target that each step covers.
 _SPEED_PACE = 0.25
 _LOAD_PACE = 0.30
 _HEAT_PACE = 0.03
-# Steps of one day of the hall's climate, and until wear has added 1 mm/s of vibration.
+# Steps of a day of the hall's climate, and of the wear that adds 1 mm/s of vibration.
 _DAY = 20_000
 _WEAR = 100_000
 
 
 class Plant:
-    """Machines of one hall; each step reads all of their sensors once.
+    """The machines of one hall; each step reads all sensors once.
 
     Attributes
     ----------
     load
-        What each machine does (machines,), from 0 to 1.
+        The load of each machine (machines,), from 0 to 1.
     before
-        Reading of each machine at the end of its last regime (machines, 12).
+        The reading of each machine at the end of its last regime (machines, 12).
     """
 
     def __init__(self, machines: int, rng: np.random.Generator) -> None:
@@ -79,12 +79,12 @@ class Plant:
         self._wanted = np.array([REGIMES[regime][:2] for regime in self._regimes])
         self._speed, self.load = self._wanted.T.copy()
         self._heat = _heating(self._speed, self.load)
-        # No two machines are quite alike.
+        # Machines differ slightly.
         self._stiffness = rng.normal(1.0, 0.02, size=machines)
         self.before = self._read()
 
     def step(self) -> FloatArray:
-        """Let a moment pass and return the readings (machines, 12)."""
+        """Simulate one step, and return the readings (machines, 12)."""
         self._step += 1
         self._speed += _SPEED_PACE * (self._wanted[:, 0] - self._speed)
         self.load += _LOAD_PACE * (self._wanted[:, 1] - self.load)

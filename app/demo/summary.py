@@ -1,4 +1,4 @@
-"""What a demonstration came to."""
+"""The summary of a demo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """What became of the injected anomalies of one kind."""
+    """The number of injected anomalies of one kind that were caught and missed."""
 
     caught: int
     missed: int
@@ -23,31 +23,31 @@ class Caught:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The end of the account.
+    """The final account of a demo.
 
     Attributes
     ----------
     seconds, rate
-        Time from the first record to the last answer, and records answered per second of it.
+        Time from the first record to the last answer, and answers per second.
     malformed
-        Malformed messages sent, by the reason for which they have to be rejected.
+        The number of malformed messages, by their expected reason of rejection.
     rejected
-        Dead letters by reason.
+        The number of dead letters by reason.
     injected
-        What became of the injected anomalies, by kind.
+        The injected anomalies that were caught and missed, by kind.
     false_alarms
-        Anomalous records in which no anomaly was injected; with a file all of them.
+        Anomalous records without an injected anomaly; all anomalous records of a file.
     alarm_rate
-        The worker's setting: an alarm is a record among this share of the least likely ones.
+        The worker's setting: an alarm is a record among this share of the most unusual ones.
     nodes
         Nodes of all partitions' networks at the end.
     missing, duplicates, strangers, unmatched
-        Numbers of records that were not answered, answered twice, answered though never sent,
-        and anomalous without exactly one anomaly message.
+        The number of records without an answer, with several answers, with an answer although never
+        sent, and anomalous ones without exactly one anomaly message.
     examples
-        "partition/offset" of some of those.
+        "partition/offset" of some of these records.
     worker_failure
-        What the worker last said, where it ended by itself.
+        The last lines of a worker that ended unexpectedly; else None.
     """
 
     broker: str
@@ -90,7 +90,7 @@ def summarize(
     alarm_rate: float,
     worker_failure: str | None,
 ) -> Summary:
-    """Return what the account says at the end."""
+    """Return the summary of an account."""
     missing, duplicates = account.missing(), account.duplicates()
     strangers, unmatched = account.strangers(), account.unmatched()
     injected = {place: kind for place, kind in account.labels.items() if kind in FAULTS}

@@ -1,4 +1,4 @@
-"""Settings and topics of a demonstration."""
+"""The settings and topics of a demo."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .sensors import FIELDS
 _SECURITY = ("OSLRAU_SECURITY_", "OSLRAU_SASL_")
 
 
-def worker_environment(broker: str | None, embedded: str, made_up: bool) -> dict[str, str]:
-    """Return this process's environment with the settings that are the demonstration's own.
+def worker_environment(broker: str | None, embedded: str, simulated: bool) -> dict[str, str]:
+    """Return this process's environment with the settings of the demo's worker.
 
-    Topics and group have fresh names on a `broker` of the user's; the address of the embedded one
-    counts where there is none. The fields of made-up machines are chosen by name.
+    On the user's `broker` the topics and the group have new names; without one, `embedded` is the
+    address. For `simulated` machines the fields are chosen by name.
     """
     prefix = f"demo-{uuid.uuid4().hex[:6]}-" if broker else ""
     environment = dict(os.environ) if broker else _without_security(os.environ)
@@ -37,27 +37,27 @@ def worker_environment(broker: str | None, embedded: str, made_up: bool) -> dict
         "WEB_HOST": "127.0.0.1",
         "WEB_PORT": str(free_ports(1)[0]),
     }
-    if made_up:
+    if simulated:
         own["FEATURES"] = ",".join(FIELDS)
     return environment | {f"OSLRAU_{name}": value for name, value in own.items()}
 
 
 def output_topics(settings: Settings) -> tuple[str, str, str]:
-    """Return the topics that the worker writes to."""
+    """Return the worker's output topics."""
     return (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
 
 
 async def create_topics(
     embedded: EmbeddedBroker | None, settings: Settings, partitions: int
 ) -> None:
-    """Create the source topic and, where the worker cannot do it, those that it writes to.
+    """Create the source topic and, on the embedded broker, the output topics.
 
     Raises
     ------
     BrokerError
-        The broker is away.
+        The broker is unavailable.
     TopicError
-        The broker refuses.
+        The broker does not create a topic.
     """
     source = settings.source_topics[0]
     if embedded is not None:
@@ -69,5 +69,5 @@ async def create_topics(
 
 
 def _without_security(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without what the embedded broker does not know."""
+    """Return the environment without security settings, which the embedded broker lacks."""
     return {name: value for name, value in environ.items() if not name.startswith(_SECURITY)}

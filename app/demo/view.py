@@ -1,4 +1,4 @@
-"""The demonstration on a terminal, or as plain lines where there is none."""
+"""Shows a demo as a picture on a terminal, or as plain lines without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .collector import Alarm
 from .faults import FAULTS
 from .observer import Situation
 
-# How often a log that nobody watches live should say how things stand.
+# How often to print the situation without a terminal.
 _SECONDS_BETWEEN_LINES = 2.0
 _ALARMS_SHOWN = 6
 _BLAMED_SHOWN = 2
@@ -29,10 +29,10 @@ _SPARKLINE = 40
 
 
 class View(AbstractContextManager["View"], Protocol):
-    """Something that shows situations."""
+    """Shows situations."""
 
     def show(self, situation: Situation) -> None:
-        """Show how things stand."""
+        """Show a situation."""
 
 
 def open_view(console: Console) -> View:
@@ -41,7 +41,7 @@ def open_view(console: Console) -> View:
 
 
 class TerminalView:
-    """A picture on a screen of its own, drawn again and again."""
+    """A picture on the terminal's alternate screen, redrawn for each situation."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False, screen=True)
@@ -66,7 +66,7 @@ class TerminalView:
 
 
 class LineView:
-    """A line now and then, and one for each new phase."""
+    """A line every few seconds, and one for each new phase."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -75,7 +75,7 @@ class LineView:
         self._last = 0.0
 
     def show(self, situation: Situation) -> None:
-        """Print a line where it is time for one."""
+        """Print a line if one is due."""
         if situation.title != self._title:
             self._title = situation.title
             self._print(situation.title)
@@ -129,7 +129,7 @@ def picture(situation: Situation) -> RenderableType:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return a bar for each value, from the lowest to the highest of them."""
+    """Return a bar for each value, scaled from the lowest to the highest value."""
     if not values:
         return ""
     low, high = min(values), max(values)
@@ -160,8 +160,8 @@ def _records(situation: Situation) -> RenderableType:
     rows.add_row("sent", f"{account.sent:,}", f"{situation.sent_rate:,.0f}/s")
     rows.add_row("scored", f"{account.scored:,}", f"{situation.answered_rate:,.0f}/s")
     rows.add_row("rejected", f"{account.rejected:,}", "")
-    resting = "sender rests" if situation.is_resting else ""
-    rows.add_row("lag", f"{account.waiting:,}", resting)
+    paused = "sender paused" if situation.is_paused else ""
+    rows.add_row("lag", f"{account.waiting:,}", paused)
     return _panel("Records", rows)
 
 

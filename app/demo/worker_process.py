@@ -1,4 +1,4 @@
-"""The demonstration's worker: the real one, in a process of its own."""
+"""Runs the demo's worker as a child process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import Any, Self
 
 from faust_oslrau.app.brokers.process import die_with_parent
 
-# The worker itself gives up a stop after 20 seconds.
+# The worker itself exits at the latest 20 seconds after SIGTERM.
 _STOP_SECONDS = 25.0
 _PAGE_SECONDS = 5.0
-# A proxy that the environment names is for the world outside.
+# No proxy for the loopback interface.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _COMMAND = "from faust_oslrau.app.cli import main; main(prog_name='faust-oslrau')"
 
 
 class WorkerProcess:
-    """`faust-oslrau worker` with the settings of an environment; its log goes to a file."""
+    """`faust-oslrau worker` with its settings in the environment, and its log in a file."""
 
     def __init__(self, environment: Mapping[str, str], web_port: int, log: Path) -> None:
         self._environment = dict(environment)
@@ -34,11 +34,11 @@ class WorkerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has been started and has not ended."""
+        """Whether the process was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def page(self, name: str) -> tuple[int, dict[str, Any]]:
-        """Return status and content of a JSON page, status 0 where nobody answers."""
+        """Return the status and the content of a JSON page; status 0 without an answer."""
         try:
             with self._open(f"{self._pages}/{name}") as answer:
                 return answer.status, json.load(answer)
@@ -49,14 +49,14 @@ class WorkerProcess:
         try:
             return _OPENER.open(url, timeout=_PAGE_SECONDS)
         except urllib.error.HTTPError as error:
-            return error  # an answer as well, with a status of its own
+            return error  # an answer too, with its status
 
     def last_lines(self, count: int = 15) -> str:
         """Return the end of the log."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-count:])
 
     def stop(self) -> None:
-        """Let the worker finish its work and end, or kill it where that takes too long."""
+        """Stop the worker gracefully; kill it if that takes too long."""
         if self._process is not None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -64,7 +64,7 @@ class WorkerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End the process, if it runs."""
+        """Kill the process if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -78,7 +78,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for the demonstration, which stops the worker
+                start_new_session=True,  # Ctrl-C stops the demo, which then stops the worker
                 preexec_fn=die_with_parent,
             )
         return self
@@ -89,5 +89,5 @@ class WorkerProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the process."""
+        """Kill the process."""
         self.kill()

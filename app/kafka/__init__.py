@@ -1,1 +1,1 @@
-"""How a worker talks to Kafka: reading, writing, transactions, topics, access."""
+"""Kafka clients of a worker: consumer, producers, transactions, topics, access."""

@@ -1,4 +1,4 @@
-"""Whether a broker refuses a client for good, which waiting would not change."""
+"""Tells a broker that refuses the credentials from one that is unavailable."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from aiokafka.errors import (
 
 from faust_oslrau.app.errors import BrokerError
 
-# Brokers take a moment to refuse a password, so that guessing is slow.
-_MILLISECONDS = 10_000
-_UNFIT = (IllegalSaslStateError, UnsupportedSaslMechanismError)
+# Brokers delay the refusal of a password, to slow down guessing.
+_TIMEOUT_MILLISECONDS = 10_000
+_UNSUPPORTED = (IllegalSaslStateError, UnsupportedSaslMechanismError)
 _REFUSED = (AuthenticationFailedError, SaslAuthenticationFailed)
 
 
 async def check_access(client_arguments: Mapping[str, Any]) -> None:
-    """Return where a broker lets us in, and where none answers at all.
+    """Try to connect to each broker; return if none refuses the connection.
 
-    aiokafka's clients do not tell a wrong password from a broker that is away.
+    aiokafka's clients raise the same error for a wrong password and an unavailable broker.
 
     Raises
     ------
     BrokerError
-        A broker refuses the credentials, or we refuse its certificate.
+        A broker refuses the credentials, or its certificate is not accepted.
     """
     arguments = dict(client_arguments)
     for host, port, _ in collect_hosts(arguments.pop("bootstrap_servers")):
@@ -42,13 +42,15 @@ async def check_access(client_arguments: Mapping[str, Any]) -> None:
 
 async def _refusal(host: str, port: int, arguments: Mapping[str, Any]) -> str | None:
     try:
-        connection = await create_conn(host, port, request_timeout_ms=_MILLISECONDS, **arguments)
-    except _UNFIT as error:
+        connection = await create_conn(
+            host, port, request_timeout_ms=_TIMEOUT_MILLISECONDS, **arguments
+        )
+    except _UNSUPPORTED as error:
         return f"{type(error).__name__} for {arguments['sasl_mechanism']}"
     except _REFUSED as error:
         return f"{error.args[0] if error.args else 'the password is refused'}"
     except (TimeoutError, KafkaError, OSError) as error:
-        # Its alert may come after the handshake: a certificate of ours that it does not take.
+        # A broker that rejects our certificate may send its alert after the handshake.
         return _tls_refusal(error) or _tls_refusal(error.__cause__)
     connection.close()
     return None

@@ -1,4 +1,4 @@
-"""Records packed into batches before they enter Faust, which then handles one event per batch."""
+"""Packs records into batches before they enter Faust, which handles one event for each batch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from faust_oslrau.topics import KafkaRecord
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Consecutive records of one partition, in the shape of one record of a Kafka client.
+    """Consecutive records of one partition, with the attributes of a single consumer record.
 
-    `position` is the offset from which the client read on when it found them: an offset from there
-    on that is not among them does not exist in the log.
+    `position` is the offset at which the fetch began. The log holds no record from `position` to
+    the last of these records that is not among them.
     """
 
     position: int
     records: Sequence[KafkaRecord]
 
-    # What Faust copies from a client's record and what does not exist for many.
+    # Attributes that Faust copies from a consumer record, and that a batch does not have.
     key: ClassVar[None] = None
     headers: ClassVar[None] = None
     checksum: ClassVar[None] = None
@@ -68,7 +68,7 @@ class RecordBatch:
 
 
 def pack(position: int, records: Sequence[KafkaRecord], size: int) -> list[RecordBatch]:
-    """Return the records that were read from `position` on as batches of at most `size`."""
+    """Return the records of a fetch that began at `position` in batches of at most `size`."""
     batches = []
     for first in range(0, len(records), size):
         batch = RecordBatch(position, records[first : first + size])
@@ -78,7 +78,7 @@ def pack(position: int, records: Sequence[KafkaRecord], size: int) -> list[Recor
 
 
 class BatchSchema(faust.Schema[Any, Any]):
-    """Hands a batch to the agent as it is."""
+    """Passes a batch to the agent unchanged."""
 
     def loads_key(self, app: Any, message: Any, **options: Any) -> Any:
         """Return no key: each record of a batch has its own."""

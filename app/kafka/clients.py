@@ -1,4 +1,4 @@
-"""Kafka clients of commands that end, unlike a worker, where the broker is away."""
+"""Kafka clients for commands, which fail if the broker is unavailable; a worker waits for it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ AnyClient = TypeVar("AnyClient", bound=Client)
 
 @asynccontextmanager
 async def connected(client: AnyClient, settings: Settings) -> AsyncIterator[AnyClient]:
-    """Connect a client for a while.
+    """Connect a client for the duration of the context.
 
     Raises
     ------
     BrokerError
-        The broker is away or refuses.
+        The broker is unavailable or refuses the client.
     """
     try:
         await _start(client, settings)
@@ -47,12 +47,12 @@ async def connected(client: AnyClient, settings: Settings) -> AsyncIterator[AnyC
 
 @asynccontextmanager
 async def connected_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
-    """Connect an admin client for a while.
+    """Connect an admin client for the duration of the context.
 
     Raises
     ------
     BrokerError
-        The broker is away or refuses.
+        The broker is unavailable or refuses the client.
     """
     admin = AIOKafkaAdminClient(**client_arguments(settings))
     try:
@@ -63,17 +63,17 @@ async def connected_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClie
 
 
 async def partition_count(admin: AIOKafkaAdminClient, topic: str) -> int:
-    """Return how many partitions a topic has.
+    """Return the number of partitions of a topic.
 
     Raises
     ------
     TopicError
         There is no such topic.
     """
-    # All topics: asking for one by name would make some brokers create it.
-    for found in await admin.describe_topics():
-        if found["topic"] == topic and found["partitions"]:
-            return len(found["partitions"])
+    # Describe all topics: some brokers create a topic that a request names.
+    for described in await admin.describe_topics():
+        if described["topic"] == topic and described["partitions"]:
+            return len(described["partitions"])
     raise TopicError(f"topic {topic}: expected to exist, the broker does not know it")
 
 

@@ -1,4 +1,4 @@
-"""A producer whose batches are waited for, but not for ever where it has ended."""
+"""A producer that acknowledges each batch, or fails it when the producer is closed."""
 
 from __future__ import annotations
 
@@ -16,44 +16,45 @@ from faust_oslrau.topics import OutMessage
 logger = logging.getLogger(__name__)
 
 BATCH_BYTES = 512 * 1024
-"""Any topic takes this much; a single larger message goes in a batch of its own."""
+"""Any topic accepts batches of this size; a larger message is sent in a batch of its own."""
 
-_PATIENCE_SECONDS = 10.0
-# How long a producer that is done for may take to close its connections.
+# How often to warn about a batch that is not acknowledged.
+_WARNING_SECONDS = 10.0
+# How long a closing producer may take to send waiting batches.
 _CLOSE_SECONDS = 2.0
 
 
 class Connection:
-    """A producer, and who waits for it to deliver."""
+    """A producer, and the callers that wait for its acknowledgements."""
 
     def __init__(self, producer: AIOKafkaProducer) -> None:
         self.producer = producer
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def fill(self, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
-        """Return a batch of the first messages, and how many it took."""
+        """Return a batch with as many of the first messages as fit, and their number."""
         batch, count = self.producer.create_batch(), 0
-        append = batch._builder.append  # the batch's own takes as long again
-        none: list[tuple[str, bytes]] = []
+        append = batch._builder.append  # the public method takes twice as long
+        no_headers: list[tuple[str, bytes]] = []
         for _, key, value, timestamp, headers in messages:
-            if append(count, timestamp, key, value, [*headers] if headers else none) is None:
+            if append(count, timestamp, key, value, [*headers] if headers else no_headers) is None:
                 break
             count += 1
         batch._relative_offset = count
         return batch, count
 
     async def deliver(self, batch: BatchBuilder, topic: str, partition: int) -> int:
-        """Send a batch and return its first offset when it is acknowledged.
+        """Send a batch, wait for its acknowledgement, and return its first offset.
 
         Raises
         ------
         KafkaError
-            It is not, or nobody knows: the producer will take no further batch.
+            The batch was not, or may not have been, written; the producer accepts no further one.
         """
         sending = asyncio.create_task(self._send(batch, topic, partition))
         try:
             await self._wait_for(sending, f"{topic}/{partition}")
-            if not sending.done():  # a producer that was closed may leave it so for ever
+            if not sending.done():  # a closed producer may never complete it
                 raise ProducerClosed
             return sending.result()
         finally:
@@ -65,31 +66,31 @@ class Connection:
         sent = await (await self.producer.send_batch(batch, topic, partition=partition))
         return int(sent.offset)
 
-    async def _wait_for(self, sending: asyncio.Task[Any], place: str) -> None:
-        """Wait until the task or the producer is done, and say when it takes long."""
+    async def _wait_for(self, sending: asyncio.Task[Any], partition: str) -> None:
+        """Wait until the batch is sent or the producer closed; warn if it takes long."""
         seconds = 0.0
         while True:
             done, _ = await asyncio.wait(
                 {sending, self._closed},
-                timeout=_PATIENCE_SECONDS,
+                timeout=_WARNING_SECONDS,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if done:
                 return
-            seconds += _PATIENCE_SECONDS
-            logger.warning("%s has not answered for %.0f s, waiting", place, seconds)
+            seconds += _WARNING_SECONDS
+            logger.warning("%s has not answered for %.0f s, waiting", partition, seconds)
 
     async def close(self) -> None:
-        """Send what waits, for a short while, and release everyone."""
+        """Close the producer in bounded time, and fail the batches that are not acknowledged."""
         await end_within(_CLOSE_SECONDS, self.producer.stop())
         if not self._closed.done():
             self._closed.set_result(None)
 
 
 async def end_within(seconds: float, call: Coroutine[Any, Any, None]) -> None:
-    """Run a call for at most so long; how it ends makes no difference any more."""
+    """Run a call for at most `seconds`, and ignore its result and errors."""
     task = asyncio.create_task(call)
-    # Not `wait_for`: it would wait for a producer that hangs on its way out.
+    # Not `wait_for`, which would wait for the cancellation of a producer that hangs.
     done, _ = await asyncio.wait({task}, timeout=seconds)
     if done:
         ended = await asyncio.gather(task, return_exceptions=True)

@@ -1,7 +1,7 @@
-"""Messages leave in batches, to the partition number of their source, until they are acknowledged.
+"""Sends messages in batches until the broker acknowledges them.
 
-The producer is idempotent: it writes a batch once however often it must send it, as long as it
-lives. Brokers that are away are waited for; no message is ever given up.
+The producer is idempotent: while it is open, it writes each batch once, however often it retries.
+A new producer may repeat a batch. The emitter waits for an unavailable broker and drops no message.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .connection import BATCH_BYTES, Connection
 
 logger = logging.getLogger(__name__)
 
-_FIRST_WAIT = 0.1
-_LONGEST_WAIT = 5.0
+_FIRST_WAIT_SECONDS = 0.1
+_MAX_WAIT_SECONDS = 5.0
 
 
 class Emitter:
-    """Sends messages to Kafka, which it reaches by aiokafka's `client_arguments`."""
+    """Sends messages to Kafka by an idempotent producer with these `client_arguments`."""
 
     def __init__(self, client_arguments: Mapping[str, Any]) -> None:
         self._arguments = dict(client_arguments)
@@ -38,20 +38,20 @@ class Emitter:
         await self._connected()
 
     async def stop(self) -> None:
-        """Close the connection; messages that are not acknowledged may or may not arrive."""
+        """Close the connection; messages without an acknowledgement may or may not be written."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
     async def send(self, topic: str, partition: int, messages: Sequence[OutMessage]) -> None:
-        """Send messages in order, and return when the broker has acknowledged them all."""
+        """Send messages in order, and return when the broker has acknowledged all of them."""
         done = 0
         while done < len(messages):
             done += await self._send_some(topic, partition, messages[done:])
 
     async def _send_some(self, topic: str, partition: int, messages: Sequence[OutMessage]) -> int:
-        """Send as many of the messages as one batch takes, until it is acknowledged."""
-        wait = _FIRST_WAIT
+        """Send one batch of the first messages until it is acknowledged; return their number."""
+        wait = _FIRST_WAIT_SECONDS
         while True:
             connection = await self._connected()
             batch, count = connection.fill(messages)
@@ -59,14 +59,16 @@ class Emitter:
                 await connection.deliver(batch, topic, partition)
                 return count
             except MessageSizeTooLargeError:
-                messages = _smaller(topic, messages, count)
+                messages = _fewer_or_shorter(topic, messages, count)
             except KafkaError as error:
-                place = f"{topic}/{partition}"
-                said = "%s takes no messages, next try in %.1f s: %r"
-                logger.warning(said, place, wait, error, extra=at((topic, partition)))
+                logger.warning(
+                    "could not send to %s/%d, retrying in %.1f s: %r",
+                    *(topic, partition, wait, error),
+                    extra=at((topic, partition)),
+                )
                 await asyncio.sleep(wait)
-                wait = min(2 * wait, _LONGEST_WAIT)
-            # The producer has numbered the failed batch: the broker would take no later one.
+                wait = min(2 * wait, _MAX_WAIT_SECONDS)
+            # The failed batch has a sequence number, so the broker would reject later batches.
             await self._drop(connection)
 
     async def _connected(self) -> Connection:
@@ -81,7 +83,7 @@ class Emitter:
             await connection.close()
 
     async def _connect(self) -> Connection:
-        wait = _FIRST_WAIT
+        wait = _FIRST_WAIT_SECONDS
         while True:
             producer = AIOKafkaProducer(
                 **self._arguments, enable_idempotence=True, max_batch_size=BATCH_BYTES
@@ -92,22 +94,24 @@ class Emitter:
                 return connection
             except KafkaError as error:
                 await connection.close()
-                logger.warning("no broker, next try in %.1f s: %r", wait, error)
+                logger.warning("no broker, retrying in %.1f s: %r", wait, error)
             await asyncio.sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+            wait = min(2 * wait, _MAX_WAIT_SECONDS)
 
 
-def _smaller(topic: str, messages: Sequence[OutMessage], tried: int) -> Sequence[OutMessage]:
-    """Return fewer messages, or the one message without its largest part."""
-    return messages[: tried // 2] if tried > 1 else [smaller(topic, messages[0])]
+def _fewer_or_shorter(
+    topic: str, messages: Sequence[OutMessage], tried: int
+) -> Sequence[OutMessage]:
+    """Return half of the messages, or a single one without its largest part."""
+    return messages[: tried // 2] if tried > 1 else [shorten(topic, messages[0])]
 
 
-def smaller(topic: str, message: OutMessage) -> OutMessage:
-    """Return what is left of a message that a topic does not take, and say so."""
+def shorten(topic: str, message: OutMessage) -> OutMessage:
+    """Return a message that is too large for its topic without its largest part, and log an error."""
     size = message_bytes(message.key, message.value, message.headers)
     logger.error(
-        "topic %s takes no message of %d bytes: offset %d goes without its largest part; "
-        "a larger max.message.bytes of the topic would keep it",
+        "topic %s takes no message of %d bytes: offset %d is sent without its largest part; "
+        "increase max.message.bytes of the topic to keep it",
         *(topic, size, message.offset),
     )
     return without_largest(message)

@@ -1,7 +1,7 @@
-"""Where the group and the logs of its partitions are, and where learning began.
+"""Reads the offsets of partitions: of their logs, of the consumer group, and of learning's start.
 
-The offset at which learning began is recorded in the metadata of the group's committed offset:
-scores are a function of the log from there on, so a restart must not choose it again.
+The metadata of the group's committed offset record where learning began. Scores are a function of
+the log from there on, so a restart must not choose another offset.
 """
 
 from __future__ import annotations
@@ -18,30 +18,40 @@ from faust_oslrau.app.settings import Settings
 
 
 class OffsetReader(Protocol):
-    """What is asked of the broker."""
+    """Asks the broker for offsets."""
 
     async def committed(self, partitions: Iterable[TP]) -> dict[TP, OffsetAndMetadata]:
-        """Return the group's offsets, of those partitions that have one."""
+        """Return the group's committed offsets; partitions without one are absent."""
 
     async def first_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
-        """Return where the logs begin."""
+        """Return the logs' first offsets."""
 
     async def end_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
         """Return the offsets after the last committed record."""
 
     async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of topics, as far as the broker gives them any."""
+        """Return the topics' ids; topics without one are absent."""
 
     async def offsets_at(self, partitions: Iterable[TP], timestamp: int) -> dict[TP, int | None]:
-        """Return the first offsets at or after a time in milliseconds, None where there is none."""
+        """Return the first offsets at or after a time in milliseconds; None without a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionLog:
-    """What the broker says of a partition: its offsets, and those of the group.
+    """The offsets of a partition's log and of the consumer group.
 
-    `configured` is where a new deployment would begin, `recorded` where this one did, in the topic
-    with the id `recorded_topic`; `topic_id` is the id of the topic that is there now.
+    Attributes
+    ----------
+    first, end
+        The first offset of the log, and the offset after its last committed record.
+    configured
+        Where a new deployment would begin to learn.
+    committed
+        The group's committed offset; None without one.
+    recorded, recorded_topic
+        The recorded start of learning, and the id of the topic at that time; None if unknown.
+    topic_id
+        The current id of the topic; None if the broker assigns no ids.
     """
 
     tp: TP
@@ -57,7 +67,7 @@ class PartitionLog:
 async def find_logs(
     reader: OffsetReader, partitions: frozenset[TP], settings: Settings
 ) -> list[PartitionLog]:
-    """Ask the broker about the partitions' logs."""
+    """Ask the broker for the offsets of these partitions."""
     first = await reader.first_offsets(partitions)
     end = await reader.end_offsets(partitions)
     committed = await reader.committed(partitions)
@@ -79,18 +89,18 @@ async def find_logs(
 
 
 def start_metadata(start: int, topic_id: str | None = None) -> str:
-    """Return the metadata that records where learning began, and in which topic."""
+    """Return the metadata that record where learning began, and in which topic."""
     return json.dumps({"start": start} | ({} if topic_id is None else {"topic_id": topic_id}))
 
 
 def recorded_start(metadata: str) -> int | None:
-    """Return where learning began, None where the offset was committed by something else."""
+    """Return where learning began; None if another program committed the offset."""
     start = _recorded(metadata, "start")
     return start if isinstance(start, int) else None
 
 
 def recorded_topic(metadata: str) -> str | None:
-    """Return the id of the topic in which learning began, None where it is not recorded."""
+    """Return the id of the topic in which learning began; None if it is not recorded."""
     topic_id = _recorded(metadata, "topic_id")
     return topic_id if isinstance(topic_id, str) else None
 

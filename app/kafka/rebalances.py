@@ -1,7 +1,7 @@
-"""What Faust tells of its consumer group, as far as it is true of a scoring worker.
+"""Counts the rebalances that Faust reports.
 
-Faust counts a message or event for each batch, commits and sends nothing on the source topics, and
-names offsets like counts. Its rebalances are rebalances.
+The other values of Faust's sensors would be wrong here: they count batches as messages, and miss
+the worker's own commits and producers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from prometheus_client import Counter
 class RebalanceSensor(Sensor):
     """Counts the rebalances that a worker takes part in."""
 
-    logger = logging.getLogger("faust")  # it is a service, whose start Faust logs
+    logger = logging.getLogger("faust")  # Faust logs the start of this service
 
     def __init__(self, rebalances: Counter) -> None:
         super().__init__()
         self._rebalances = rebalances
 
     def on_rebalance_start(self, app: Any) -> dict[Any, Any]:
-        """Count it; Faust hands the empty state back when it ends."""
+        """Count a rebalance; Faust passes the empty state back at its end."""
         self._rebalances.inc()
         return {}

@@ -1,4 +1,4 @@
-"""Security settings as Kafka clients take them."""
+"""Converts the security settings to arguments of Kafka clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from faust_oslrau.app.settings import SecuritySettings, Settings
 
 
 def client_arguments(settings: Settings) -> dict[str, Any]:
-    """Return the keyword arguments with which every aiokafka client reaches the broker."""
+    """Return the connection arguments that all aiokafka clients share."""
     security = settings.security
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.broker.split(","),
@@ -26,8 +26,8 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
 
 
 def faust_credentials(security: SecuritySettings) -> Any:
-    """Return Faust's `broker_credentials`, None where the broker asks for none."""
-    import faust  # takes a second, which produce and replay need not wait
+    """Return Faust's `broker_credentials`; None for a plaintext connection."""
+    import faust  # takes a second to import, which produce and replay need not wait for
 
     context = _ssl_context(security) if security.uses_tls else None
     if security.uses_sasl:
@@ -47,7 +47,7 @@ def _ssl_context(security: SecuritySettings) -> ssl.SSLContext:
         raise _unusable("ca_file", security.ca_file, error) from None
     if security.cert_file is not None:
         try:
-            # An empty password fails for an encrypted key; none would ask on the terminal.
+            # An empty password fails for an encrypted key; None would prompt on the terminal.
             context.load_cert_chain(security.cert_file, security.key_file, password="")
         except (OSError, ssl.SSLError) as error:
             raise _unusable("cert_file", security.cert_file, error) from None

@@ -1,6 +1,6 @@
-"""The ids that brokers give to topics: a topic that was deleted and made anew has another one.
+"""Reads the ids of topics: a topic that was deleted and recreated has another id.
 
-aiokafka asks for versions of the metadata that do not know them (KIP-516, Kafka 2.8).
+aiokafka's metadata requests are too old to return them (KIP-516, Kafka 2.8).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _API_KEY, _VERSION = 3, 11
 _TEXT = CompactString("utf-8")
 _UUID = Schema(("high", Int64), ("low", Int64))
 _MASK = 2**64 - 1
-# Leave to create the topics, and wish to be told what may be done with them.
-_NEITHER = (False, False)
+# Do not create the topics, and do not list the authorized operations.
+_NO_OPTIONS = (False, False)
 
 
 class _MetadataResponse(Response):  # type: ignore[misc]  # aiokafka has no types
@@ -94,11 +94,11 @@ class _TopicIds(Request[_MetadataRequest]):  # type: ignore[misc]
         self._topics: list[Any] = [((0, 0), topic, {}) for topic in topics]
 
     def build(self, request_struct_class: type[_MetadataRequest]) -> _MetadataRequest:
-        return request_struct_class(self._topics, *_NEITHER, {})
+        return request_struct_class(self._topics, *_NO_OPTIONS, {})
 
 
 async def topic_ids(client: Any, topics: Iterable[str]) -> dict[str, str]:
-    """Return the ids of those topics that have one, as far as an aiokafka client's broker tells.
+    """Return the ids of topics by an aiokafka client; topics without an id are absent.
 
     Raises
     ------
@@ -110,14 +110,14 @@ async def topic_ids(client: Any, topics: Iterable[str]) -> dict[str, str]:
         raise KafkaError("no broker is known")
     try:
         answer = await client.send(node, _TopicIds(topics))
-    except NotImplementedError:  # what aiokafka makes of a broker that does not know the version
+    except NotImplementedError:  # aiokafka's error for a broker without this version
         return {}
-    return {name: _text(*found) for _, name, found, *_ in answer.topics if any(found)}
+    return {name: _text(*halves) for _, name, halves, *_ in answer.topics if any(halves)}
 
 
-def is_other(one: str | None, other: str | None) -> bool:
-    """Tell whether two ids are those of different topics, as far as both are known."""
-    return one is not None and other is not None and one != other
+def is_recreated(known: str | None, current: str | None) -> bool:
+    """Tell whether a topic's id has changed; False if either id is unknown."""
+    return known is not None and current is not None and known != current
 
 
 def _text(high: int, low: int) -> str:

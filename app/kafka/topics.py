@@ -1,4 +1,4 @@
-"""The topics that a worker needs: the source topics waited for, the others created or checked."""
+"""Sets up a worker's topics: waits for the source topics, creates or checks the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One transactional producer for each partition that a worker holds.
+"""Transactional producers, one for each partition that a worker holds.
 
-Its id is the deployment's and the partition's, so that the broker lets only the worker that opened
-it last write, and ends what those before it left open.
+The transactional id names the deployment and the partition. So opening a producer fences that of
+the partition's former owner, and aborts its open transaction.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Enough for a slow broker; a worker that is gone for longer has lost its partitions anyway.
+# Enough for a slow broker. A worker that is silent for longer has lost its partitions anyway.
 _TIMEOUT_MILLISECONDS = 60_000
 _ABORT_SECONDS = 2.0
 
 
 class LostPartitionError(Exception):
-    """Another worker has taken the partition: whatever this one still does there is void."""
+    """Another worker owns the partition: the broker rejects this worker's writes."""
 
 
 class TooLargeError(Exception):
-    """A topic does not take the `count` messages of a batch from number `first` on."""
+    """A batch of `count` messages, from message `first` on, is too large for its topic."""
 
     def __init__(self, topic: str, first: int, count: int) -> None:
         super().__init__(f"topic {topic} takes no batch of {count} messages")
@@ -49,37 +49,37 @@ class TooLargeError(Exception):
 
 
 class Transaction:
-    """What is written between two ends of a transaction."""
+    """An open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def send(
-        self, topic: str, partition: int, messages: Sequence[OutMessage], most: int | None = None
+        self, topic: str, partition: int, messages: Sequence[OutMessage], limit: int | None = None
     ) -> list[int]:
-        """Write messages in order and return their offsets when all are acknowledged.
+        """Write messages in order, wait for all acknowledgements, and return their offsets.
 
-        At most `most` of them go in one batch.
+        A batch has at most `limit` messages.
 
         Raises
         ------
         TooLargeError
-            The topic does not take a batch.
+            A batch is too large for the topic.
         """
         offsets: list[int] = []
         while len(offsets) < len(messages):
-            done = len(offsets)
-            end = len(messages) if most is None else done + most
-            batch, count = self._connection.fill(messages[done:end])
+            sent = len(offsets)
+            end = len(messages) if limit is None else sent + limit
+            batch, count = self._connection.fill(messages[sent:end])
             try:
                 first = await self._connection.deliver(batch, topic, partition)
             except MessageSizeTooLargeError as error:
-                raise TooLargeError(topic, done, count) from error
+                raise TooLargeError(topic, sent, count) from error
             offsets += range(first, first + count)
         return offsets
 
     async def commit_offsets(self, offsets: Mapping[TP, Any], group: str) -> None:
-        """Have the group's offsets committed with the rest."""
+        """Commit the group's offsets with the transaction."""
         await self._connection.producer.send_offsets_to_transaction(offsets, group)
 
 
@@ -89,10 +89,10 @@ class TransactionalProducer:
     Attributes
     ----------
     has_failed
-        Whether the last transaction failed, so that it has to be opened anew.
+        Whether the last transaction failed, so that the producer must be reopened.
     reopened
-        Whether it was opened anew: another worker may have had the partition in between. Whoever
-        looks clears it.
+        Whether it was reopened after a failure: the transaction may be committed, or another worker
+        may have owned the partition in between. The caller that checks this resets it.
     """
 
     def __init__(self, transactional_id: str, client_arguments: Mapping[str, Any]) -> None:
@@ -105,12 +105,12 @@ class TransactionalProducer:
         self._lock = asyncio.Lock()
 
     async def open(self) -> None:
-        """Connect, which ends all other producers with this id and what they left open.
+        """Connect, which fences all other producers with this id and aborts their transactions.
 
         Raises
         ------
         KafkaError
-            No broker answers, or it refuses.
+            No broker answers, or it refuses the producer.
         """
         producer = AIOKafkaProducer(
             **self._arguments,
@@ -125,44 +125,44 @@ class TransactionalProducer:
             await connection.close()
             raise
         self.reopened, self.has_failed = self.has_failed, False
-        await self._keep(connection)
+        await self._put_back(connection)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """Write everything or nothing.
+        """Open a transaction; commit it at the end of the context, or abort it after an error.
 
         Raises
         ------
         LostPartitionError
-            Another producer with this id has been opened.
+            Another producer with this id was opened, which fences this one.
         KafkaError
-            It failed, or nobody knows whether it was committed, or an earlier one failed.
+            The transaction failed, or may be committed or not, or an earlier one failed.
         """
         async with self._lock:
-            connection = self._taken()
+            connection = self._take()
             try:
                 await connection.producer.begin_transaction()
                 yield Transaction(connection)
                 await connection.producer.commit_transaction()
             except (ProducerFenced, InvalidProducerEpoch) as error:
-                _take_note(connection.producer)
+                _retrieve_failure(connection.producer)
                 await connection.close()
                 raise LostPartitionError(f"{self._id} has been opened elsewhere") from error
             except BaseException:
                 self.has_failed = True
                 await _abort(connection)
                 raise
-            await self._keep(connection)
+            await self._put_back(connection)
 
     async def close(self) -> None:
-        """Disconnect, or have a transaction that is under way do so at its end."""
+        """Disconnect; an open transaction disconnects at its end."""
         self._closed = True
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
-    def _taken(self) -> Connection:
-        """Return the connection, which is nobody else's until it is kept again."""
+    def _take(self) -> Connection:
+        """Take the connection for a transaction; `_put_back` makes it available again."""
         connection, self._connection = self._connection, None
         if self._closed:
             raise LostPartitionError(f"{self._id} has been closed")
@@ -170,7 +170,7 @@ class TransactionalProducer:
             raise KafkaError(f"{self._id} is not open")
         return connection
 
-    async def _keep(self, connection: Connection) -> None:
+    async def _put_back(self, connection: Connection) -> None:
         if self._closed:
             await connection.close()
         else:
@@ -186,26 +186,29 @@ class Producers:
         self._producers: dict[TP, TransactionalProducer] = {}
 
     async def open(self, tp: TP) -> None:
-        """Take a partition over from whoever had it; raises as `TransactionalProducer.open`."""
+        """Open a partition's producer, which fences its former owner's.
+
+        Raises as `TransactionalProducer.open`.
+        """
         await self._close(tp)
         producer = TransactionalProducer(f"{self._app_id}-{tp[0]}-{tp[1]}", self._arguments)
         await producer.open()
         self._producers[tp] = producer
 
     def of(self, tp: TP) -> TransactionalProducer:
-        """Return the producer of a partition that was opened.
+        """Return the producer of an open partition.
 
         Raises
         ------
         LostPartitionError
-            It is not open any more.
+            The partition was revoked.
         """
         if tp not in self._producers:
             raise LostPartitionError("it has been revoked")
         return self._producers[tp]
 
     async def close(self) -> None:
-        """Disconnect all."""
+        """Disconnect all producers."""
         await asyncio.gather(*map(self._close, list(self._producers)))
 
     async def _close(self, tp: TP) -> None:
@@ -214,14 +217,14 @@ class Producers:
             await producer.close()
 
 
-def _take_note(fenced: AIOKafkaProducer) -> None:
-    """Look at the failure that aiokafka keeps, which asyncio would log as never looked at."""
+def _retrieve_failure(fenced: AIOKafkaProducer) -> None:
+    """Retrieve the exception of aiokafka's future, as asyncio logs exceptions never retrieved."""
     transaction = fenced._txn_manager.wait_for_transaction_end()
     if transaction.done():
         transaction.exception()
 
 
 async def _abort(connection: Connection) -> None:
-    """End what failed, as far as the broker answers; the next one to open the id does the rest."""
+    """Abort a failed transaction; without a broker the next producer with this id aborts it."""
     await end_within(_ABORT_SECONDS, connection.producer.abort_transaction())
     await connection.close()

@@ -1,9 +1,8 @@
-"""Faust's Kafka transport, changed for the source topics: batches, positions, committed reads.
+"""Faust's Kafka transport, extended for the source topics: batches, positions, read_committed.
 
-Faust decides where to read by what it committed, and drops what waits in its buffers whenever the
-group rebalances. Here a source partition is read only from a position that the worker gave, and
-each batch says from which position it was read, so that nothing can be lost on the way unseen.
-Other topics of a user's own app go their usual way.
+Faust reads from its committed offsets, and drops its buffers at each rebalance. Here a source
+partition is read only from a position that the worker gave. Each batch names the position at which
+its fetch began, so that a dropped batch is noticed. Other topics of a user's app are not affected.
 """
 
 from __future__ import annotations
@@ -23,20 +22,19 @@ from .batches import pack
 from .topic_ids import topic_ids
 
 _T = TypeVar("_T")
-# Services log under the name of their module; these lines are Faust's.
+# A Faust service logs under the name of its module; these lines belong to Faust's.
 _FAUST = logging.getLogger("faust")
-# While a partition has no position yet, how long to look for records of the others at a time.
+# How long to poll the other partitions while one has no position yet.
 _POLL_SECONDS = 0.05
-# How long a fetch may wait for records. aiokafka has one on its way to each node, so that
-# partitions that just had records wait for those that have none: with Faust's 1.5 seconds, scores
-# would too.
+# How long a fetch may wait for records. aiokafka has one fetch in flight for each node, so a
+# partition with records waits for partitions without: Faust's 1.5 seconds would delay scores.
 _FETCH_MILLISECONDS = 100
-# What leaving the group may take; the group does without a goodbye after the session timeout.
+# How long leaving the group may take; otherwise the session timeout removes this member.
 _LEAVE_SECONDS = 3.0
 
 
 class SourceListener(Protocol):
-    """Who reads the source topics; called in the event loop of the app."""
+    """Processes the source topics; called in the app's event loop."""
 
     @property
     def topics(self) -> frozenset[str]:
@@ -44,19 +42,19 @@ class SourceListener(Protocol):
 
     @property
     def batch_records(self) -> int:
-        """Most records of a batch."""
+        """The largest number of records in a batch."""
 
     async def start(self, consumer: Consumer) -> None:
-        """Get ready; the group is joined afterwards."""
+        """Prepare to process records; the consumer joins the group afterwards."""
 
     def assigned(self, partitions: frozenset[TP]) -> None:
-        """Take over these partitions and no others."""
+        """Open exactly these partitions."""
 
     async def revoked(self) -> None:
-        """Bring the work on all partitions to an end: the group may give them to others."""
+        """Finish the work on all partitions: the group may assign them to other workers."""
 
     def resumed(self) -> None:
-        """Give all positions again: records on their way may have been dropped."""
+        """Give all positions again, as Faust has dropped its buffers."""
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -78,18 +76,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     @property
     def kafka(self) -> AIOKafkaConsumer:
-        """The aiokafka consumer; to be used in this thread."""
+        """The aiokafka consumer; to be used in this thread only."""
         return self._ensure_consumer()
 
     async def run(self, call: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine in this thread.
 
-        Not by Faust's queue, whose two workers would be blocked by a commit without a broker.
+        It bypasses Faust's queue, whose two workers a commit would block while no broker answers.
         """
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self.thread_loop))
 
     async def read_from(self, positions: Mapping[TP, int]) -> None:
-        """Read these partitions from these offsets on, as far as they are still assigned."""
+        """Read partitions from these offsets on; those no longer assigned are ignored."""
         assignment = self.assignment()
         for tp, offset in positions.items():
             if tp in assignment:
@@ -97,49 +95,49 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 self._positions[tp] = offset
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
-        """Ask the broker how many records wait, in those of the logs that are read.
+        """Return the number of unread records of each partition that is being read.
 
         Raises
         ------
         KafkaError
-            No broker has been reached yet, or it refuses.
+            No broker answers yet, or it refuses the request.
         """
         if not self._is_connected:
             raise KafkaConnectionError
         ends = _by_tp(await self.kafka.end_offsets(_plain(next_offsets)))
         return {
-            tp: max(0, ends[tp] - await self._after_marks(tp, offset))
+            tp: max(0, ends[tp] - await self._after_markers(tp, offset))
             for tp, offset in next_offsets.items()
             if tp in self._positions and tp in self.assignment()
         }
 
-    async def _after_marks(self, tp: TP, next_offset: int) -> int:
-        """Pass the marks of transactions, which are no records, where a log ends with them."""
+    async def _after_markers(self, tp: TP, next_offset: int) -> int:
+        """Return the offset after transaction markers at the log's end, which are no records."""
         if self._positions[tp] != next_offset:
             return next_offset
         position: int = await self.kafka.position(tp)
         return max(next_offset, position)
 
     def forget_positions(self) -> None:
-        """Read no source partition until it is given a position."""
+        """Stop reading the source partitions until they get new positions."""
         self._positions.clear()
 
     async def on_thread_stop(self) -> None:
-        """Leave the group and close; without a broker aiokafka would take long or be cancelled."""
+        """Leave the group and close in bounded time; without a broker aiokafka would hang."""
         leaving = asyncio.create_task(super().on_thread_stop())
         await asyncio.wait({leaving}, timeout=_LEAVE_SECONDS)
         leaving.cancel()
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Seek all partitions but those of the source topics."""
+        """Seek the partitions that belong to no source topic."""
         others = [tp for tp in self.assignment() if not self.consumer.is_source(tp)]
-        if not others:  # aiokafka takes none for all
+        if not others:  # aiokafka seeks all partitions if none is named
             return {}
         return _by_tp(await self.run(self.kafka.seek_to_committed(*_plain(others))))
 
     def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
-        # Faust has no settings for these; aiokafka reads them when the consumer starts.
+        # Faust has no settings for these options; aiokafka reads them at the consumer's start.
         consumer._isolation_level = "read_committed"
         consumer._fetch_max_wait_ms = _FETCH_MILLISECONDS
         return consumer
@@ -152,7 +150,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         max_records: int | None = None,
     ) -> dict[TP, list[Any]]:
         readable = {tp for tp in active_partitions if self._is_readable(tp)}
-        if not readable:  # aiokafka takes an empty set for all partitions
+        if not readable:  # aiokafka fetches from all partitions if the set is empty
             await asyncio.sleep(_POLL_SECONDS)
             return {}
         if len(readable) < len(active_partitions):
@@ -166,16 +164,16 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     def _packed(self, tp: TP, records: list[Any]) -> list[Any]:
         if not records or not self.consumer.is_source(tp):
             return records
-        if tp not in self._positions:  # taken away meanwhile
+        if tp not in self._positions:  # revoked in the meantime
             return []
-        # No await lies between aiokafka's own step forward and this one.
+        # There is no await since aiokafka advanced its own position, so both stay equal.
         batches = pack(self._positions[tp], records, self.consumer.sources.batch_records)
         self._positions[tp] = batches[-1].next_offset
         return batches
 
 
 class Consumer(driver.Consumer):
-    """Faust's consumer, which lets `sources` decide over the source partitions."""
+    """Faust's consumer; `sources` gives the positions of the source partitions."""
 
     logger = _FAUST
     sources: SourceListener
@@ -184,7 +182,7 @@ class Consumer(driver.Consumer):
     def __init__(self, transport: Transport, *args: Any, **kwargs: Any) -> None:
         self.sources = transport.sources
         super().__init__(transport, *args, **kwargs)
-        # Faust drops records below the last offset that it saw, also those that are read again.
+        # Faust drops records below the last offset that it saw, even after a seek backwards.
         self._read_offset = _ReadOffsets(self.sources.topics)
 
     def is_source(self, tp: TP) -> bool:
@@ -192,37 +190,37 @@ class Consumer(driver.Consumer):
         return tp.topic in self.sources.topics
 
     async def on_start(self) -> None:
-        """Get ready before the group is joined."""
+        """Prepare the listener, then join the group."""
         await self.sources.start(self)
         await super().on_start()
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Let Faust empty its buffers, then end the work."""
+        """Let Faust clear its buffers, then finish the work."""
         self._thread.forget_positions()
         await super().on_partitions_revoked(revoked)
         await self.sources.revoked()
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Take over the source partitions; they are read when they have a position."""
+        """Open the source partitions; each is read once it has a position."""
         self._thread.forget_positions()
         self.sources.assigned(frozenset(tp for tp in assigned if self.is_source(tp)))
         await super().on_partitions_assigned(assigned, generation_id)
 
     def resume_flow(self) -> None:
-        """Let records flow again; Faust has just thrown away what was in its buffers."""
+        """Resume after a rebalance, in which Faust has cleared its buffers."""
         super().resume_flow()
         self.sources.resumed()
 
     def on_buffer_full(self, tp: TP) -> None:
-        """Go on fetching source partitions: their full buffer makes the fetcher wait anyway.
+        """Keep fetching source partitions: the fetcher waits for a full buffer anyway.
 
-        Faust would take the partition out, and sleep a whole second when all are out.
+        Faust would pause the partition, and sleep a whole second while all are paused.
         """
         if not self.is_source(tp):
             super().on_buffer_full(tp)
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Spare source partitions Faust's search for stuck ones, which takes idle ones for such."""
+        """Exclude source partitions from Faust's stall detection, which reports idle ones."""
         if not self.is_source(tp):
             super().verify_event_path(now, tp)
 
@@ -231,18 +229,18 @@ class Consumer(driver.Consumer):
         await self._thread.run(self._thread.read_from(positions))
 
     async def committed(self, partitions: Iterable[TP]) -> dict[TP, OffsetAndMetadata]:
-        """Return the group's offsets, of those partitions that have one."""
-        coordinator = self._thread.kafka._coordinator  # `committed()` leaves out the metadata
-        found = await self._thread.run(coordinator.fetch_committed_offsets(_plain(partitions)))
-        return _by_tp(found)
+        """Return the group's committed offsets; partitions without one are absent."""
+        coordinator = self._thread.kafka._coordinator  # `committed()` returns no metadata
+        offsets = await self._thread.run(coordinator.fetch_committed_offsets(_plain(partitions)))
+        return _by_tp(offsets)
 
     async def commit_offsets(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
-        """Commit offsets of partitions that are assigned; retries while no broker answers."""
+        """Commit offsets of assigned partitions; retries while no broker answers."""
         plain = {TopicPartition(*tp): offset for tp, offset in offsets.items()}
         await self._thread.run(self._thread.kafka.commit(plain))
 
     async def first_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
-        """Return where the logs begin."""
+        """Return the logs' first offsets."""
         kafka = self._thread.kafka
         return _by_tp(await self._thread.run(kafka.beginning_offsets(_plain(partitions))))
 
@@ -252,17 +250,17 @@ class Consumer(driver.Consumer):
         return _by_tp(await self._thread.run(kafka.end_offsets(_plain(partitions))))
 
     async def offsets_at(self, partitions: Iterable[TP], timestamp: int) -> dict[TP, int | None]:
-        """Return the first offsets at or after a time in milliseconds, None where there is none."""
+        """Return the first offsets at or after a time in milliseconds; None without a record."""
         times = dict.fromkeys(_plain(partitions), timestamp)
-        found = await self._thread.run(self._thread.kafka.offsets_for_times(times))
-        return {tp: at and at.offset for tp, at in _by_tp(found).items()}
+        offsets = await self._thread.run(self._thread.kafka.offsets_for_times(times))
+        return {tp: at and at.offset for tp, at in _by_tp(offsets).items()}
 
     async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of topics, as far as the broker gives them any."""
+        """Return the topics' ids; topics without one are absent."""
         return await self._thread.run(topic_ids(self._thread.kafka._client, topics))
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
-        """Ask the broker how many records wait, in those of the logs that are read."""
+        """Return the number of unread records of each partition that is being read."""
         return await self._thread.run(self._thread.lags(next_offsets))
 
     def _new_consumer_thread(self) -> ConsumerThread:
@@ -270,7 +268,7 @@ class Consumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """Faust's aiokafka transport with the consumer above."""
+    """Faust's aiokafka transport with this module's consumer."""
 
     Consumer: ClassVar[Any] = Consumer
 
@@ -280,7 +278,7 @@ class Transport(driver.Transport):
 
 
 class _ReadOffsets(dict[TP, int | None]):
-    """The last offset that Faust saw of each partition, never known of the source topics."""
+    """The last offset that Faust saw of each partition; it records none of the source topics."""
 
     def __init__(self, sources: frozenset[str]) -> None:
         super().__init__()
@@ -298,5 +296,5 @@ def _plain(partitions: Iterable[TP]) -> list[TopicPartition]:
     return [TopicPartition(*tp) for tp in partitions]
 
 
-def _by_tp(found: Mapping[TopicPartition, _T]) -> dict[TP, _T]:
-    return {ensure_TP(tp): value for tp, value in found.items()}
+def _by_tp(values: Mapping[TopicPartition, _T]) -> dict[TP, _T]:
+    return {ensure_TP(tp): value for tp, value in values.items()}

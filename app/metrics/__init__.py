@@ -1,6 +1,6 @@
-"""The worker's metrics for Prometheus, on a registry that is handed in.
+"""The worker's Prometheus metrics.
 
-All of them count rows, once per batch, as plain numbers; series are made when they are read.
+Processing updates plain numbers once for each batch; Prometheus series are created at each scrape.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Metrics:
     Parameters
     ----------
     registry
-        Where they are exposed.
+        The Prometheus registry of the metrics.
     settings
-        Those that alerts are relative to are shown.
+        The worker's settings; those that alerts refer to are metrics.
     contact
-        Knows for how long the broker has not answered.
+        Records when the broker last answered.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class Metrics:
         assigned.set_function(lambda: len(self._collector.partitions))
 
     def of_partition(self, topic: str, partition: int) -> PartitionMetrics:
-        """Return the metrics of a partition, which are shown until it is removed."""
+        """Return the metrics of a partition; its series exist until `remove`."""
         partitions = self._collector.partitions
         if (topic, partition) not in partitions:
             partitions[topic, partition] = PartitionMetrics(self._blamed, topic)
         return partitions[topic, partition]
 
     def retain(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Show the series of these partitions and of no others."""
-        kept = set(partitions)
-        for place in list(self._collector.partitions):
-            if place not in kept:
-                self.remove(*place)
+        """Remove the series of all other partitions."""
+        retained = set(partitions)
+        for tp in list(self._collector.partitions):
+            if tp not in retained:
+                self.remove(*tp)
 
     def remove(self, topic: str, partition: int) -> None:
-        """Show a partition no more; whoever still counts it does so for nobody."""
+        """Remove the series of a partition; later updates of its metrics have no effect."""
         self._collector.partitions.pop((topic, partition), None)

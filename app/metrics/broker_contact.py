@@ -1,4 +1,4 @@
-"""For how long the broker has not answered."""
+"""Records when the broker last answered."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 
 
 class BrokerContact:
-    """Remembers when the broker last answered."""
+    """Measures the time since the broker's last answer."""
 
     def __init__(self) -> None:
         self._answered = math.nan
 
-    def note(self) -> None:
-        """Take note of an answer, or of the first question."""
+    def mark_answer(self) -> None:
+        """Record an answer, or the first request."""
         self._answered = time.monotonic()
 
     @property
     def silent_seconds(self) -> float:
-        """Time since the last answer, NaN before the first question."""
+        """Time since the last answer; NaN before the first request."""
         return time.monotonic() - self._answered

@@ -1,4 +1,4 @@
-"""Values counted in the buckets of a Prometheus histogram."""
+"""Counts values in the buckets of a Prometheus histogram."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-# Arrays that are counted together: one after the other costs several times as much.
+# Arrays that are counted together: counting each alone would cost several times as much.
 _AT_ONCE = 16
 
 
 class Distribution:
-    """How many values lay up to each bound, as Prometheus counts, and their sum.
+    """A cumulative histogram: the number of values up to each bound, and their sum.
 
     Parameters
     ----------
     bounds
-        Upper bounds of the buckets, ascending, without the infinite one.
+        Ascending upper bounds of the buckets, without infinity.
     """
 
     __slots__ = ("_bounds", "_counts", "_sum", "_waiting")
@@ -29,7 +29,7 @@ class Distribution:
         self._waiting: list[NDArray[np.float64]] = []
 
     def observe(self, values: NDArray[np.float64]) -> None:
-        """Count values (m,), which nobody changes any more; NaN counts for nothing."""
+        """Count values (m,), ignoring NaN; the caller must not change the array later."""
         self._waiting.append(values)
         if len(self._waiting) >= _AT_ONCE:
             self._count_waiting()
@@ -49,7 +49,7 @@ class Distribution:
             return
         values = np.sort(np.concatenate(self._waiting))  # NaN last
         self._waiting.clear()
-        # To look few bounds up among many sorted values is much faster than the other way round.
+        # Looking up few bounds among many sorted values is much faster than the reverse.
         counts = np.searchsorted(values, self._bounds, side="right")
         self._counts += counts
         self._sum += float(values[: counts[-1]].sum())

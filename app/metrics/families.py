@@ -1,4 +1,4 @@
-"""The series of partitions: their names, what they mean, and where their numbers are."""
+"""The metrics of partitions: their names and help texts, and how to read their values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 class _Numbers(NamedTuple):
-    """A counter or gauge: its name, help, and its number in a partition, None for no series.
+    """A counter or gauge: its name, its help text, and a function that reads its value.
 
-    With a label it has as many numbers as the label has values.
+    The function returns None for no series, and with a label one number for each label value.
     """
 
     name: str
@@ -34,7 +34,7 @@ class _Numbers(NamedTuple):
 
 
 class _Histogram(NamedTuple):
-    """A histogram: its name, help, and its distribution in a partition."""
+    """A histogram: its name, its help text, and a function that reads its distribution."""
 
     name: str
     help: str
@@ -43,23 +43,23 @@ class _Histogram(NamedTuple):
 
 
 def _network(name: str) -> _Read:
-    """Return how to read a number of the network, where there is a network."""
+    """Return a function that reads a number of the network; None without a network."""
     return lambda of: None if of.network is None else getattr(of.network, name)
 
 
 _COUNTERS = (
     _Numbers(
         "records",
-        "Records done with: scored, rejected to the dead letters, or replayed, that is learned "
-        "again after a restart without another score.",
+        "Records processed: scored, rejected to the dead-letter topic, or replayed (learned again "
+        "after a restart without another score).",
         lambda of: of.records,
         "outcome",
     ),
     _Numbers("learned_records", "Records that the model has learned.", lambda of: of.learned),
     _Numbers(
         "learning_skipped",
-        "Records that were scored but not learned: far below all usual scores (learned later "
-        "where they turn out to be a new regime), or frozen, as the setting learning is false.",
+        "Records scored but not learned: far below all usual scores (learned later if they turn "
+        "out to be a new regime), or frozen because the setting learning is false.",
         lambda of: of.skipped,
         "reason",
     ),
@@ -76,26 +76,25 @@ _COUNTERS = (
     ),
     _Numbers(
         "drift_events",
-        "Drifts: times that records had become less likely than they used to be, each an event in "
-        "the topic of anomalies.",
+        "Drift events in the anomalies topic: records have become less likely than before.",
         lambda of: of.drift_events,
     ),
     _Numbers(
         "missing_offsets",
-        "Offsets between the records read that the log does not hold: removed by compaction or "
-        "retention, or marks of transactions.",
+        "Offsets without a record in the logs read: removed by compaction or retention, or "
+        "transaction markers.",
         lambda of: of.missing,
     ),
     _Numbers(
         "structure_changes",
-        "Changes of the network's structure since the worker took the partition: mixtures and "
-        "multivariate leaves made, and mixtures denied by the node budget.",
+        "Changes of the network's structure since the worker opened the partition: mixtures and "
+        "multivariate leaves created, and mixtures denied by the node budget.",
         lambda of: of.structure_changes,
         "kind",
     ),
     _Numbers(
         "snapshot_failures",
-        "Snapshots that could not be saved, and stored ones left out as damaged.",
+        "Snapshots that could not be saved, and stored snapshots skipped as damaged.",
         lambda of: of.snapshot_failures,
         "kind",
     ),
@@ -115,7 +114,7 @@ _GAUGES = (
     ),
     _Numbers(
         "network_depth",
-        "Nodes on the longest way from the network's root to a leaf.",
+        "Nodes on the longest path from the network's root to a leaf.",
         _network("depth"),
     ),
     _Numbers(
@@ -131,40 +130,40 @@ _GAUGES = (
     ),
     _Numbers(
         "drift_statistic",
-        "How far scores have fallen against those before: a drift at 1, from where it begins anew "
-        "at 0.",
+        "How far scores have fallen against earlier ones: at 1 a drift event is raised and the "
+        "statistic restarts at 0.",
         lambda of: of.drift,
     ),
-    _Numbers("consumer_lag_records", "Records that wait in the log.", lambda of: of.lag),
+    _Numbers("consumer_lag_records", "Unread records in the log.", lambda of: of.lag),
     _Numbers(
         "snapshot_age_seconds",
-        "Time since a snapshot last held all that was processed.",
+        "Time since a snapshot last held all processed records.",
         lambda of: of.snapshot_age,
     ),
     _Numbers("snapshot_bytes", "Size of the last snapshot.", lambda of: of.snapshot_bytes),
     _Numbers(
         "snapshot_offset",
-        "Offset of the next record after the last snapshot, from which a restart would go on.",
+        "Offset of the first record after the last snapshot, at which a restart would continue.",
         lambda of: of.snapshot_offset,
     ),
 )
 _HISTOGRAMS = (
     _Histogram(
         "stage_seconds",
-        "Time that a batch of records took in a stage (decode, score, learn, emit), or a "
-        "snapshot or its restore.",
+        "Time of each stage for a batch of records (decode, score, learn, emit), of a snapshot, "
+        "or of a restore.",
         lambda of: of.stages,
         "stage",
     ),
     _Histogram(
         "log_likelihood",
-        "Log-likelihood of scored records in nats. Its buckets are too wide for a quantile: "
-        "see oslrau_log_likelihood_quantile.",
+        "Log-likelihood of scored records in nats. Its buckets are too wide for quantiles: use "
+        "oslrau_log_likelihood_quantile.",
         lambda of: of.log_likelihood,
     ),
     _Histogram(
         "p_value",
-        "p-value of scored records: evenly spread from 0 to 1 while the stream does not change.",
+        "p-value of scored records: uniform from 0 to 1 while the stream does not change.",
         lambda of: of.p_value,
     ),
     _Histogram(
@@ -176,13 +175,13 @@ _HISTOGRAMS = (
 
 
 class PartitionCollector(Collector):
-    """Shows the partitions that are there when somebody looks."""
+    """Collects the metrics of the current partitions at each scrape."""
 
     def __init__(self) -> None:
         self.partitions: dict[tuple[str, int], PartitionMetrics] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all metrics, those without series too."""
+        """Yield all metrics, including those without series."""
         yield from (self._numbers(CounterMetricFamily, family) for family in _COUNTERS)
         yield from (self._numbers(GaugeMetricFamily, family) for family in _GAUGES)
         yield from map(self._histogram, _HISTOGRAMS)
@@ -190,28 +189,28 @@ class PartitionCollector(Collector):
     def _numbers(
         self, kind: type[CounterMetricFamily] | type[GaugeMetricFamily], family: _Numbers
     ) -> Metric:
-        found = kind(PREFIX + family.name, family.help, labels=_labels(family.label))
+        metric = kind(PREFIX + family.name, family.help, labels=_labels(family.label))
         for (topic, number), partition in self.partitions.items():
             values = family.read(partition)
             if isinstance(values, Mapping):
                 for value, count in values.items():
-                    found.add_metric((topic, str(number), value), count)
+                    metric.add_metric((topic, str(number), value), count)
             elif values is not None:
-                found.add_metric((topic, str(number)), values)
-        return found
+                metric.add_metric((topic, str(number)), values)
+        return metric
 
     def _histogram(self, family: _Histogram) -> Metric:
         labels = _labels(family.label)
-        found = HistogramMetricFamily(PREFIX + family.name, family.help, labels=labels)
+        metric = HistogramMetricFamily(PREFIX + family.name, family.help, labels=labels)
         for (topic, number), partition in self.partitions.items():
             values = family.read(partition)
             if isinstance(values, Distribution):
-                found.add_metric((topic, str(number)), *values.cumulated())
+                metric.add_metric((topic, str(number)), *values.cumulated())
             else:
                 for value, distribution in values.items():
-                    found.add_metric((topic, str(number), value), *distribution.cumulated())
-        return found
+                    metric.add_metric((topic, str(number), value), *distribution.cumulated())
+        return metric
 
 
-def _labels(further: str | None) -> tuple[str, ...]:
-    return ("topic", "partition") if further is None else ("topic", "partition", further)
+def _labels(extra: str | None) -> tuple[str, ...]:
+    return ("topic", "partition") if extra is None else ("topic", "partition", extra)

@@ -1,6 +1,6 @@
 """The last minutes of a partition, second by second, for the page.
 
-Processing records only appends to small buffers; all else is computed when a page asks.
+Processing only appends to small buffers; everything else is computed for a request of the page.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from faust_oslrau.app.pipeline import ProcessedBlock
 from faust_oslrau.topics import OutMessage
 
 SECONDS = 300
-"""How far back the page can look."""
+"""The length of the history."""
 
 ANOMALIES = 50
-"""Anomalies that are kept, the last ones."""
+"""The number of retained anomalies."""
 
 EVENTS = 20
-"""Events of the stream that are kept, the last ones."""
+"""The number of retained events."""
 
-# Enough for quantiles of 5 and 95 %, few enough that five minutes are 300 kB a partition.
+# Enough for quantiles of 5 and 95 %, few enough that five minutes take 300 kB for each partition.
 _SAMPLE_PER_SECOND = 128
-# A record may be as large as a message; of a larger one the page shows the score alone.
-_LARGEST_ANOMALY_BYTES = 16 * 1024
+# Of an anomaly with a larger message the page shows the score without the record.
+_MAX_ANOMALY_BYTES = 16 * 1024
 
 
 @dataclass(slots=True)
@@ -40,13 +40,13 @@ class Second:
     Attributes
     ----------
     time
-        Seconds since 1970 (UTC), whole.
+        Whole seconds since 1970 (UTC).
     scored, rejected, replayed, anomalies
         Numbers of records.
     lowest
-        Least log-likelihood of all of its records, NaN where there is none.
+        The lowest log-likelihood of its records; NaN without any.
     sample
-        Log-likelihoods of some of them, in pieces.
+        Log-likelihoods of some of its records, in several arrays.
     """
 
     time: int
@@ -63,7 +63,7 @@ class Second:
         return sum(map(len, self.sample))
 
     def add_scores(self, log_likelihood: NDArray[np.float64]) -> None:
-        """Take note of the scores of a block, and keep some of them."""
+        """Add the scores of a block, and sample some of them."""
         room = _SAMPLE_PER_SECOND - self.sampled
         if len(log_likelihood) == 0:
             return
@@ -80,7 +80,7 @@ class Second:
         self.sample += other.sample
 
     def quantiles(self, *shares: float) -> list[float | None]:
-        """Return quantiles of the sample, None where there is none."""
+        """Return quantiles of the sample; None if it is empty."""
         values = np.concatenate([*self.sample, np.empty(0)])
         values = values[~np.isnan(values)]
         if len(values) == 0:
@@ -89,7 +89,7 @@ class Second:
 
 
 class Noted(NamedTuple):
-    """An anomaly or an event, and when (seconds since 1970) it was acknowledged."""
+    """An anomaly or an event, and the time of its acknowledgement in seconds since 1970."""
 
     noted: float
     message: OutMessage
@@ -104,8 +104,8 @@ class History:
         self._seconds: deque[Second] = deque(maxlen=SECONDS)
         self._lags: deque[tuple[float, int]] = deque(maxlen=SECONDS)
 
-    def note_emitted(self, block: ProcessedBlock) -> None:
-        """Take note of records whose outputs are acknowledged."""
+    def add_emitted(self, block: ProcessedBlock) -> None:
+        """Add records whose outputs are acknowledged."""
         now = time.time()
         second = self._second(int(now))
         second.scored += len(block.scores)
@@ -116,22 +116,22 @@ class History:
             self.anomalies.append(Noted(now, _small(message, block)))
         self.events.extend(Noted(now, message) for message in block.events)
 
-    def note_replayed(self, records: int) -> None:
-        """Take note of records that were learned again."""
+    def add_replayed(self, records: int) -> None:
+        """Add records that were learned again."""
         self._second(int(time.time())).replayed += records
 
-    def note_lag(self, records: int) -> None:
-        """Take note of how many records wait in the log."""
+    def add_lag(self, records: int) -> None:
+        """Add a measurement of the number of unread records."""
         self._lags.append((time.time(), records))
 
     def lag_at(self, moments: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many records waited at these times, NaN before it was known."""
+        """Return the lags at these times (m,) in seconds; NaN before the first measurement."""
         noted = np.array([(-np.inf, np.nan), *self._lags])
         lags: NDArray[np.float64] = noted[np.searchsorted(noted[:, 0], moments, "right") - 1, 1]
         return lags
 
     def since(self, moment: int) -> Iterator[Second]:
-        """Yield the seconds from `moment` on in which something was done, the last one first."""
+        """Yield the seconds with activity from `moment` on, the last one first."""
         return takewhile(lambda second: second.time >= moment, reversed(self._seconds))
 
     def _second(self, now: int) -> Second:
@@ -141,7 +141,7 @@ class History:
 
 
 def merged(parts: Iterable[History], since: int, until: int) -> list[Second]:
-    """Return each second from `since` to before `until`, of several partitions together."""
+    """Return each second from `since` to before `until`, summed over several partitions."""
     seconds = [Second(moment) for moment in range(since, until)]
     for part in parts:
         for second in part.since(since):
@@ -151,7 +151,7 @@ def merged(parts: Iterable[History], since: int, until: int) -> list[Second]:
 
 
 def _small(message: OutMessage, block: ProcessedBlock) -> OutMessage:
-    """Return the anomaly, without its record where that is large."""
-    if len(message.value or b"") <= _LARGEST_ANOMALY_BYTES:
+    """Return an anomaly message; that of a large record without the record."""
+    if len(message.value or b"") <= _MAX_ANOMALY_BYTES:
         return message
     return next(score for score in block.scores if score.offset == message.offset)

@@ -1,4 +1,4 @@
-"""The page of metrics, made in steps: a worker with many partitions has ten thousands of series."""
+"""The page of metrics, created in steps, as many partitions have tens of thousands of series."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from prometheus_client.registry import Collector
 
 
 async def metrics_page(registry: Collector) -> bytes:
-    """Return the page in Prometheus's text format; other work goes on meanwhile.
+    """Return the page in Prometheus's text format without blocking the event loop for long.
 
-    The series of one metric are of one moment, those of two may have some batches between them.
+    The series of one metric are consistent; between two metrics batches may be processed.
     """
     pieces = []
-    for metric in registry.collect():  # makes one at a time
+    for metric in registry.collect():  # a generator: one metric at a time
         pieces.append(await asyncio.to_thread(generate_latest, _Alone(metric)))
     return b"".join(pieces)
 
 
 class _Alone(Collector):
-    """One metric, which no thread but the one that writes it down can see."""
+    """A collector of a single metric, for the thread that formats it."""
 
     def __init__(self, metric: Metric) -> None:
         self._metric = metric

@@ -1,4 +1,4 @@
-"""What is counted of one partition."""
+"""The metrics of one partition."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .distribution import Distribution
 from .history import History
 from .window import Window
 
-# From a row's share of a fast batch to the restore of a large network.
+# From the time of a fast batch to that of restoring a large network.
 _STAGE_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
-# From one broker round trip to a worker that catches up after a night.
+# From one round trip to the broker to the lag of a worker that was stopped for hours.
 _END_TO_END_SECONDS = (
     *(0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),
 )
-# Steps of 15 to 50 %: for where a stream lies, in units that nobody knows beforehand.
+# Steps of 15 to 50 %, as the location of a stream depends on its units and fields.
 _NATS = (1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 10_000)
 _LOG_LIKELIHOOD_NATS = (*(-bound for bound in reversed(_NATS)), 0, *_NATS[:-1])
-# Tenths, for the eye: a calibrated stream fills them evenly. Below, where alarms are.
+# Tenths, which a calibrated stream fills evenly, and smaller bounds for alarms.
 _P_VALUES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 11)))
-# Enough for a quantile of 1 %, few enough to follow the stream.
+# Enough for a quantile of 1 %, few enough to follow changes of the stream.
 _WINDOW_RECORDS = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSize:
-    """Size of a partition's network, and the changes of its structure so far."""
+    """The size of a partition's network, and the number of its structure changes by kind."""
 
     nodes: Mapping[str, int]
     edges: int
@@ -43,15 +43,17 @@ class NetworkSize:
 
 
 class PartitionMetrics:
-    """Plain numbers, which become series when somebody reads them.
+    """The metrics of a partition as plain numbers, from which a scrape creates series.
 
-    Outcomes, reasons and stages that are known are there from the start: a counter that
-    appears with its first event hides that event from Prometheus.
+    Counters exist for all known label values from the start: Prometheus misses the first event of a
+    counter that appears with it.
 
     Parameters
     ----------
     blamed
-        Counts the fields to blame for anomalies, of all partitions together.
+        Counts the fields to blame for anomalies over all partitions.
+    topic
+        The source topic.
 
     Attributes
     ----------
@@ -87,14 +89,14 @@ class PartitionMetrics:
         self._topic = topic
 
     def count_replayed(self, block: ProcessedBlock) -> None:
-        """Count records that were learned again but whose outputs exist."""
+        """Count records that were only learned again, as their outputs exist."""
         records = len(block.scores) + len(block.dead_letters)
         self.records["replayed"] += records
-        self.history.note_replayed(records)
+        self.history.add_replayed(records)
         self._count_work(block)
 
     def count_emitted(self, block: ProcessedBlock, seconds: NDArray[np.float64]) -> None:
-        """Count records whose outputs are acknowledged, `seconds` (m,) after their timestamps."""
+        """Count records whose outputs are acknowledged; `seconds` (m,) are the scores' ages."""
         self.records["scored"] += len(block.scores)
         self.records["rejected"] += len(block.dead_letters)
         self.anomalies += len(block.anomalies)
@@ -105,16 +107,16 @@ class PartitionMetrics:
         self.p_value.observe(block.p_value)
         self.end_to_end.observe(seconds)
         self._blamed.count(self._topic, block.blamed)
-        self.history.note_emitted(block)
+        self.history.add_emitted(block)
         self._count_work(block)
 
     def set_lag(self, records: int) -> None:
-        """Record how many records wait in the log."""
+        """Record the number of unread records in the log."""
         self.lag = records
-        self.history.note_lag(records)
+        self.history.add_lag(records)
 
     def count_missing(self, offsets: int) -> None:
-        """Count offsets that the log lacks."""
+        """Count offsets without a record."""
         self.missing += offsets
 
     def count_snapshot_failure(self, kind: str) -> None:
@@ -122,21 +124,21 @@ class PartitionMetrics:
         self.snapshot_failures[kind] += 1
 
     def set_snapshot(self, offset: int, size: int) -> None:
-        """Say what the last snapshot is."""
+        """Record the offset and the size in bytes of the last snapshot."""
         self.snapshot_offset, self.snapshot_bytes = offset, size
 
     def observe_stage(self, stage: str, seconds: float) -> None:
-        """Say what a stage took."""
+        """Record the time of a stage."""
         if stage not in self.stages:
             self.stages[stage] = Distribution(_STAGE_SECONDS)
         self.stages[stage].observe_one(seconds)
 
-    def begin_network(self, size: NetworkSize) -> None:
-        """Say how large a restored network is; its structure was changed by others, or before."""
+    def set_restored_network(self, size: NetworkSize) -> None:
+        """Record the size of a restored network, without counting its structure changes."""
         self.network = size
 
     def set_network(self, size: NetworkSize) -> None:
-        """Say how large the network is now."""
+        """Record the size of the network, and count its structure changes since the last call."""
         before = self.network.structure_changes if self.network else {}
         for kind, count in size.structure_changes.items():
             self.structure_changes[kind] += max(0, count - before.get(kind, 0))
@@ -151,20 +153,20 @@ class PartitionMetrics:
 
 
 class BlamedFields:
-    """How often a field was the one to blame for an anomaly, by topic and field.
+    """The number of anomalies by topic and by the field most to blame.
 
-    At most so many fields have a count of their own: with `features = "auto"` the records
-    choose their names.
+    Only the first `_MAX_FIELDS` fields are counted one by one: with `features = "auto"` the records
+    choose the names.
     """
 
     REST = "(other)"
-    _MOST = 100
+    _MAX_FIELDS = 100
 
     def __init__(self) -> None:
         self.counts = Counter[tuple[str, str]]()
 
     def count(self, topic: str, blamed: Mapping[str, int]) -> None:
-        """Count the fields that anomalies are due to."""
+        """Count the fields most to blame for anomalies."""
         for field, anomalies in blamed.items():
-            known = (topic, field) in self.counts or len(self.counts) < self._MOST
-            self.counts[topic, field if known else self.REST] += anomalies
+            has_count = (topic, field) in self.counts or len(self.counts) < self._MAX_FIELDS
+            self.counts[topic, field if has_count else self.REST] += anomalies

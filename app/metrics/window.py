@@ -1,4 +1,4 @@
-"""The last values of a stream, for exact quantiles on any scale."""
+"""A sliding window of a stream's last values, for exact quantiles on any scale."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ class Window:
         self._count = 0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """Take in values (m,), the oldest first, which nobody changes any more."""
+        """Append values (m,), the oldest first; the caller must not change the array later."""
         self._parts.append(values)
         self._count += len(values)
         while self._count - len(self._parts[0]) >= self._size:
             self._count -= len(self._parts.popleft())
 
     def mean(self) -> float | None:
-        """Return the mean of those that are known, None where none is."""
-        known = self._known()
-        return float(known.mean()) if len(known) else None
+        """Return the mean without NaN; None without values."""
+        values = self._values()
+        return float(values.mean()) if len(values) else None
 
     def quantiles(self, shares: Sequence[float]) -> dict[str, float]:
-        """Return the quantiles by the names of their shares, none where no value is known."""
-        known = self._known()
-        if len(known) == 0:
+        """Return the quantiles without NaN, by the text of their shares; empty without values."""
+        values = self._values()
+        if len(values) == 0:
             return {}
-        found = np.quantile(known, shares).tolist()
-        return dict(zip(map(str, shares), found, strict=True))
+        quantiles = np.quantile(values, shares).tolist()
+        return dict(zip(map(str, shares), quantiles, strict=True))
 
-    def _known(self) -> NDArray[np.float64]:
-        values = np.concatenate([np.empty(0), *self._parts])[-self._size :]
-        known: NDArray[np.float64] = values[~np.isnan(values)]
-        return known
+    def _values(self) -> NDArray[np.float64]:
+        window = np.concatenate([np.empty(0), *self._parts])[-self._size :]
+        values: NDArray[np.float64] = window[~np.isnan(window)]
+        return values

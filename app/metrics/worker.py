@@ -1,4 +1,4 @@
-"""What is counted of a worker as a whole."""
+"""The metrics of a worker as a whole."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .partition import BlamedFields
 
 
 class WorkerMetrics:
-    """Series without a partition.
+    """The metrics without the labels topic and partition.
 
     Attributes
     ----------
     rebalances
-        Counts rebalances of the group.
+        The number of rebalances of the consumer group.
     failed_openings
-        Counts attempts to open the assigned partitions that failed.
+        The number of failed attempts to open the assigned partitions.
     waiting_partitions
-        How many assigned partitions lack a place for their outputs.
+        The number of assigned partitions without output partitions.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class WorkerMetrics:
         )
         self.failed_openings = Counter(
             PREFIX + "failed_openings",
-            "Attempts to open the assigned partitions that failed: offsets or snapshots could "
-            "not be read, or where learning begins not be recorded.",
+            "Failed attempts to open the assigned partitions: offsets or snapshots could not be "
+            "read, or the start of learning could not be recorded.",
             registry=registry,
         )
         self.waiting_partitions = Gauge(
             PREFIX + "waiting_partitions",
-            "Assigned partitions that are not read because an output topic has too few partitions "
-            "and the broker does not let the worker add any.",
+            "Assigned partitions that are not read, because an output topic has too few partitions "
+            "and the worker may not add any.",
             registry=registry,
         )
         build = Gauge(
@@ -62,7 +62,7 @@ class WorkerMetrics:
         for name, documentation, read in (
             (
                 "broker_silent_seconds",
-                "Time since the broker last answered; it is asked every second.",
+                "Time since the broker's last answer to a request, which is sent every second.",
                 lambda: contact.silent_seconds,
             ),
             (
@@ -85,18 +85,18 @@ class WorkerMetrics:
 
 
 class BlamedFieldsCollector(Collector):
-    """Shows which fields anomalies are due to."""
+    """Collects the number of anomalies by the field most to blame."""
 
     def __init__(self, blamed: BlamedFields) -> None:
         self._blamed = blamed
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the one metric."""
-        text = "Anomalies by the field that is most to blame, of all partitions of this worker."
-        found = CounterMetricFamily(PREFIX + "blamed_fields", text, labels=("topic", "field"))
+        """Yield the only metric."""
+        text = "Anomalies by the field most to blame, over all partitions of this worker."
+        metric = CounterMetricFamily(PREFIX + "blamed_fields", text, labels=("topic", "field"))
         for labels, count in self._blamed.counts.items():
-            found.add_metric(labels, count)
-        yield found
+            metric.add_metric(labels, count)
+        yield metric
 
 
 def _show(

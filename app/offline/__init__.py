@@ -1,1 +1,1 @@
-"""What runs without a worker: files in and out, replay, produce, inspection of snapshots."""
+"""Work without a worker: replay, produce, inspection of snapshots, input and output files."""

@@ -1,4 +1,4 @@
-"""Files as Kafka messages: CSV, NDJSON, Parquet and npz, read piece by piece."""
+"""Reads CSV, NDJSON, Parquet and npz files as Kafka messages, block by block."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.errors import OslrauError
 
-# Rows read at once: enough to make reading cheap, little enough to stay small in memory.
+# Rows read at once: enough for fast reading, few enough for little memory.
 _BLOCK = 1024
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-# How else people write numbers: +1, 007, .5, 1.
+# Numbers that JSON does not allow: +1, 007, .5, 1.
 _OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-# JSON has no infinity; this number is beyond every double, and is rejected as `not_finite`.
+# JSON has no infinity. This number exceeds every double, and is rejected as `not_finite`.
 _INFINITY = {math.inf: orjson.Fragment(b"1e999"), -math.inf: orjson.Fragment(b"-1e999")}
 
 
@@ -44,31 +44,31 @@ class InputFile(Protocol):
 
     @property
     def share_read(self) -> float:
-        """How much of the file has been read, from 0 to 1."""
+        """The share of the file that has been read, from 0 to 1."""
 
 
 def open_input(path: Path, key: str | None = None) -> InputFile:
-    """Return the messages of a file; its name's ending says what it is.
+    """Return the messages of a file; the extension of its name tells the format.
 
     With `key`, the content of that column or top-level field is the key of each message.
 
     Raises
     ------
     InputFileError
-        Here or while reading: the file is missing, broken or of another kind.
+        Here or while reading: the file is missing, damaged or has another format.
     """
-    kinds: dict[str, Callable[[Path, str | None], InputFile]] = {
+    formats: dict[str, Callable[[Path, str | None], InputFile]] = {
         ".csv": CsvInput,
         ".ndjson": NdjsonInput,
         ".jsonl": NdjsonInput,
         ".parquet": ParquetInput,
         ".npz": NpzInput,
     }
-    if path.suffix.lower() not in kinds:
-        raise InputFileError(f"{path}: expected a name that ends in {', '.join(kinds)}")
+    if path.suffix.lower() not in formats:
+        raise InputFileError(f"{path}: expected a name that ends in {', '.join(formats)}")
     if not path.is_file():
         raise InputFileError(f"{path}: expected a file, there is none")
-    return kinds[path.suffix.lower()](path, key)
+    return formats[path.suffix.lower()](path, key)
 
 
 class _TextInput:
@@ -92,7 +92,7 @@ class _TextInput:
 
 
 class NdjsonInput(_TextInput):
-    """One message for each line, byte for byte without its line feed."""
+    """One message for each line: its bytes without the line feed."""
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -113,7 +113,7 @@ class NdjsonInput(_TextInput):
 
 
 class CsvInput(_TextInput):
-    """One object for each line under the header: empty cells are null, numbers are numbers."""
+    """One object for each line after the header; an empty cell is null."""
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -129,7 +129,7 @@ class CsvInput(_TextInput):
                 raise self._wrong(rows.line_num, str(error)) from None
 
     def _text_lines(self, file: BinaryIO) -> Iterator[str]:
-        encoding = "utf-8-sig"  # spreadsheets begin a file with a byte order mark
+        encoding = "utf-8-sig"  # spreadsheets write a byte order mark at the start of a file
         for number, line in enumerate(self._lines(file), start=1):
             try:
                 yield line.decode(encoding)
@@ -157,7 +157,7 @@ class CsvInput(_TextInput):
 
 
 class _TableInput:
-    """A file whose rows are counted before they are read."""
+    """A file whose number of rows is known before reading."""
 
     def __init__(self, key: str | None, rows: int) -> None:
         self._key = key
@@ -177,7 +177,7 @@ class _TableInput:
 
 
 class ParquetInput(_TableInput):
-    """One object for each row; needs pyarrow."""
+    """One object for each row; requires pyarrow."""
 
     def __init__(self, path: Path, key: str | None) -> None:
         pyarrow = import_pyarrow()
@@ -243,14 +243,14 @@ def _cell(text: str) -> Any:
     if not bare:
         return None
     if _JSON_NUMBER.fullmatch(bare):
-        return orjson.Fragment(bare)  # as it stands, so that no digit is lost
+        return orjson.Fragment(bare)  # unchanged, so that no digit is lost
     if _OTHER_NUMBER.fullmatch(bare):
         return _exact(float(bare))
     return text
 
 
 def _exact(content: Any) -> Any:
-    """Return a content that JSON keeps; orjson alone would write infinity as null."""
+    """Return content for orjson that preserves infinity, which orjson would write as null."""
     if isinstance(content, float):
         return _INFINITY.get(content, content)
     if isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""Looks at a deployment's snapshots, and changes where its partitions go on when no worker runs."""
+"""Lists a deployment's snapshots, and changes where its partitions continue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class InspectionError(OslrauError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A snapshot in the store; `problem` says why it cannot be read."""
+    """A snapshot in the store; `problem` tells why it cannot be decoded."""
 
     tp: TopicPartition
     stored: StoredSnapshot
@@ -39,7 +39,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the group is in a partition, and where its log begins and ends."""
+    """The group's committed offset, the start of learning, and the bounds of the log.
+
+    `committed` and `start` are None if nothing is committed or recorded.
+    """
 
     tp: TopicPartition
     committed: int | None
@@ -49,10 +52,10 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What a partition goes on with: a snapshot, or none and a new model from `start` on.
+class PartitionChange:
+    """How a partition is to continue: with a snapshot, or without one from `start` on.
 
-    The next worker emits from `offset` on; None leaves what the group has committed.
+    The next worker emits from `offset` on; None leaves the group's committed offset unchanged.
     """
 
     tp: TopicPartition
@@ -62,7 +65,7 @@ class Change:
 
 
 async def partitions(settings: Settings, chosen: str | None) -> list[TopicPartition]:
-    """Return all partitions of the source topics, or the one chosen as TOPIC/PARTITION.
+    """Return all partitions of the source topics, or the `chosen` one (TOPIC/PARTITION).
 
     Raises
     ------
@@ -70,19 +73,20 @@ async def partitions(settings: Settings, chosen: str | None) -> list[TopicPartit
         There is no such topic or partition.
     """
     async with connected_admin(settings) as admin:
-        found = [
+        existing = [
             TopicPartition(topic, number)
             for topic in settings.source_topics
             for number in range(await partition_count(admin, topic))
         ]
-    named = [tp for tp in found if chosen in (None, f"{tp.topic}/{tp.partition}")]
-    if not named:
-        raise TopicError(f"partition {chosen}: expected one such as {found[0][0]}/{found[0][1]}")
-    return named
+    selected = [tp for tp in existing if chosen in (None, f"{tp.topic}/{tp.partition}")]
+    if not selected:
+        example = f"{existing[0].topic}/{existing[0].partition}"
+        raise TopicError(f"partition {chosen}: expected one such as {example}")
+    return selected
 
 
 async def read_snapshots(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Found]:
-    """Return the stored snapshots, of each partition the newest first.
+    """Return the stored snapshots, the newest of each partition first.
 
     Raises
     ------
@@ -101,7 +105,7 @@ async def read_snapshots(settings: Settings, chosen: Sequence[TopicPartition]) -
 
 
 async def positions(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Position]:
-    """Return where the group is."""
+    """Return the group's positions in these partitions."""
     async with connected(_consumer(settings), settings) as consumer:
         consumer.assign(chosen)
         first = await consumer.beginning_offsets(chosen)
@@ -125,7 +129,7 @@ def read_file(path: Path) -> Snapshot:
     Raises
     ------
     InspectionError
-        The file cannot be read, or is no snapshot.
+        The file cannot be read, or holds no snapshot.
     """
     try:
         return Snapshot.from_bytes(path.read_bytes())
@@ -133,15 +137,17 @@ def read_file(path: Path) -> Snapshot:
         raise InspectionError(f"file {path}: {error}") from error
 
 
-def seed(snapshot: Snapshot, position: Position, offset: int | None, settings: Settings) -> Change:
-    """Return what makes a partition go on with an exported snapshot from `offset` on.
+def seed(
+    snapshot: Snapshot, position: Position, offset: int | None, settings: Settings
+) -> PartitionChange:
+    """Return the change that continues a partition with an exported snapshot at `offset`.
 
-    Without `offset` the snapshot has to be the partition's own.
+    Without `offset`, the snapshot must be from this partition.
 
     Raises
     ------
     InspectionError
-        No offset is given for another partition's snapshot, or it lies outside the log.
+        The snapshot is from another partition and no offset is given, or it is outside the log.
     IncompatibleSnapshotError
         The snapshot was made with other settings.
     """
@@ -149,8 +155,8 @@ def seed(snapshot: Snapshot, position: Position, offset: int | None, settings: S
     check_settings(snapshot, settings)
     if offset is None and (snapshot.topic, snapshot.partition) != tp:
         raise InspectionError(
-            f"the snapshot is one of {snapshot.topic}/{snapshot.partition}: expected --offset, "
-            f"from which {tp.topic}/{tp.partition} goes on with it"
+            f"the snapshot is from {snapshot.topic}/{snapshot.partition}: expected --offset, "
+            f"at which {tp.topic}/{tp.partition} continues with it"
         )
     start = snapshot.start if offset is None else offset
     offset = snapshot.next_offset if offset is None else offset
@@ -161,37 +167,37 @@ def seed(snapshot: Snapshot, position: Position, offset: int | None, settings: S
         partition=tp.partition,
         start=start,
         next_offset=offset,
-        topic_id=None,  # the next worker knows that of the topic here
+        topic_id=None,  # the next worker sets the id of this topic
     )
-    return Change(tp, start, offset, moved)
+    return PartitionChange(tp, start, offset, moved)
 
 
-def reset(position: Position, to: int | None) -> Change:
-    """Return what makes a partition begin a new model at `to`, None for where learning began.
+def reset(position: Position, to: int | None) -> PartitionChange:
+    """Return the change that starts a new model at `to`; None means where learning began.
 
     Raises
     ------
     InspectionError
-        The offset lies outside the log.
+        The offset is outside the log.
     """
     if to is None:
         to = max(position.first, position.start or 0)
     _check_offset(position, to)
-    return Change(position.tp, to, to)
+    return PartitionChange(position.tp, to, to)
 
 
-def forget(position: Position) -> Change:
-    """Return what makes a partition learn again from its start, and emit only what is new."""
-    return Change(position.tp, position.start, None)
+def forget(position: Position) -> PartitionChange:
+    """Return the change that learns a partition again from its start, and emits only new output."""
+    return PartitionChange(position.tp, position.start, None)
 
 
-async def apply(settings: Settings, changes: Sequence[Change]) -> None:
-    """Write the changes; the group must have no members.
+async def apply(settings: Settings, changes: Sequence[PartitionChange]) -> None:
+    """Apply changes; all workers must be stopped.
 
     Raises
     ------
     InspectionError
-        A worker runs, or the store or the group cannot be written.
+        The group has members, or the store or the group's offsets cannot be written.
     """
     async with connected_admin(settings) as admin:
         await _check_idle(admin, settings.app_id)
@@ -203,19 +209,21 @@ async def apply(settings: Settings, changes: Sequence[Change]) -> None:
             await _apply(store, change)
         await _commit(settings, [change for change in changes if change.offset is not None])
     except (SnapshotError, LostPartitionError, KafkaError) as error:
-        raise InspectionError(f"not all is changed: {error!r}; do it again") from error
+        raise InspectionError(
+            f"not all changes were made: {error!r}; repeat the command"
+        ) from error
     finally:
         await producers.close()
 
 
-async def _apply(store: SnapshotStore, change: Change) -> None:
+async def _apply(store: SnapshotStore, change: PartitionChange) -> None:
     await store.open(change.tp)
     await store.discard(change.tp)
     if change.snapshot is not None:
         await store.save(change.tp, change.snapshot.next_offset, change.snapshot.to_bytes())
 
 
-async def _commit(settings: Settings, changes: Sequence[Change]) -> None:
+async def _commit(settings: Settings, changes: Sequence[PartitionChange]) -> None:
     if not changes:
         return
     offsets = {
@@ -229,8 +237,8 @@ async def _commit(settings: Settings, changes: Sequence[Change]) -> None:
 
 async def _check_idle(admin: AIOKafkaAdminClient, group: str) -> None:
     for answer in await admin.describe_consumer_groups([group]):
-        for found in answer.groups:
-            members = found[5]
+        for described in answer.groups:
+            members = described[5]
             if members:
                 raise InspectionError(
                     f"group {group} has {len(members)} members: stop the workers first"
@@ -241,12 +249,12 @@ def _check_offset(position: Position, offset: int) -> None:
     if not position.first <= offset <= position.end:
         raise InspectionError(
             f"offset {offset}: expected one from {position.first} to {position.end}, "
-            f"what {position.tp.topic}/{position.tp.partition} holds"
+            f"the range of {position.tp.topic}/{position.tp.partition}"
         )
 
 
 def _store(settings: Settings) -> tuple[SnapshotStore, Producers]:
-    # Opened only to write: opening a producer takes the partition from its worker.
+    # The caller opens the producers, only to write: opening one fences the partition's worker.
     producers = Producers(settings.app_id, client_arguments(settings))
     return snapshot_store(settings, producers), producers
 
@@ -268,8 +276,8 @@ def _found(tp: TopicPartition, stored: StoredSnapshot) -> Found:
 
 
 def describe(found: Found, now: float) -> dict[str, Any]:
-    """Return a snapshot as plain data; `now` in seconds since 1970."""
-    known = {
+    """Return a snapshot as plain data; `now` is in seconds since 1970."""
+    data = {
         "topic": found.tp.topic,
         "partition": found.tp.partition,
         "next_offset": found.stored.next_offset,
@@ -279,7 +287,6 @@ def describe(found: Found, now: float) -> dict[str, Any]:
         "problem": found.problem,
     }
     if found.snapshot is None:
-        return known
-    snapshot = found.snapshot
+        return data
     names = ("start", "records", "nodes", "fields", "version", "settings")
-    return known | {name: getattr(snapshot, name) for name in names}
+    return data | {name: getattr(found.snapshot, name) for name in names}

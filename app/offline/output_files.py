@@ -1,4 +1,4 @@
-"""Files that a replay writes: messages as NDJSON or Parquet."""
+"""Writes the messages of a replay to NDJSON or Parquet files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .input_files import import_pyarrow
 
 
 class Discard:
-    """Takes messages that nobody wants."""
+    """Ignores messages."""
 
     def write(self, messages: Sequence[OutMessage]) -> None:
         """Do nothing."""
 
 
 class MessageFile(ABC):
-    """A file that takes messages while it is open."""
+    """A file for messages; use it as a context manager."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -41,7 +41,7 @@ class MessageFile(ABC):
         self.close()
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._file.close()
 
     @abstractmethod
@@ -50,7 +50,7 @@ class MessageFile(ABC):
 
 
 class NdjsonFile(MessageFile):
-    """Score messages, byte for byte as they would be sent, one in a line."""
+    """Score messages, byte for byte as a worker sends them, one in each line."""
 
     def write(self, messages: Sequence[OutMessage]) -> None:
         """Append messages."""
@@ -58,7 +58,7 @@ class NdjsonFile(MessageFile):
 
 
 class DeadLetterFile(MessageFile):
-    """Dead letters as JSON objects; bytes that are no text are `{"base64": ...}`."""
+    """Dead letters as JSON objects; bytes that are not UTF-8 become `{"base64": ...}`."""
 
     def write(self, messages: Sequence[OutMessage]) -> None:
         """Append messages."""
@@ -66,7 +66,7 @@ class DeadLetterFile(MessageFile):
 
 
 class ParquetFile(MessageFile):
-    """Score messages as rows of a table with their members as columns."""
+    """Score messages as rows of a table; their members are the columns."""
 
     def __init__(self, path: Path) -> None:
         self._pyarrow = import_pyarrow()
@@ -75,7 +75,7 @@ class ParquetFile(MessageFile):
         self._writer = self._pyarrow.parquet.ParquetWriter(self._file, self._schema)
 
     def close(self) -> None:
-        """End the table and the file."""
+        """Finish the table and close the file."""
         self._writer.close()
         super().close()
 
@@ -87,7 +87,7 @@ class ParquetFile(MessageFile):
 
 
 def open_scores(path: Path) -> MessageFile:
-    """Return a file for scores: Parquet where its name ends so, else NDJSON."""
+    """Return a file for scores: Parquet if its name ends in .parquet, else NDJSON."""
     return ParquetFile(path) if path.suffix.lower() == ".parquet" else NdjsonFile(path)
 
 

@@ -1,4 +1,4 @@
-"""From a file to a topic: the rows in their order, spread over the partitions."""
+"""Sends the rows of a file to the partitions of a topic, in their order."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
 
 from .input_files import InputFile, InputMessage
-from .placement import partition_of
+from .partitioner import partition_of
 from .progress import Report
 
-# Messages on their way at once: one round trip to the broker for each such chunk.
+# Messages in flight: each chunk takes one round trip to the broker.
 _CHUNK_ROWS = 4096
 _CHUNK_BYTES = 4_000_000
-# One batch must fit into what a topic takes, 1 MB by Kafka's default; a larger message goes alone.
+# Topics accept batches of 1 MB by default; a larger message is sent in a batch of its own.
 _BATCH_BYTES = 900_000
-# With a rate limit, how often messages leave.
+# How many chunks are sent per second under a rate limit.
 _CHUNKS_PER_SECOND = 20
-# A topic that was just created takes a moment to reach every broker.
+# How long a new topic may take to become known to every broker.
 _CREATION_SECONDS = 30.0
 _POLL_SECONDS = 0.1
-# Of a new topic, where there are as many brokers: what production clusters commonly use.
+# Replicas of a new topic, given as many brokers; common in production clusters.
 _REPLICAS = 3
 
 
@@ -49,7 +49,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What was sent and acknowledged."""
+    """The number and size of the acknowledged messages."""
 
     topic: str
     partitions: int
@@ -67,16 +67,16 @@ async def produce(
     create_partitions: int | None,
     report: Report,
 ) -> Produced:
-    """Send each message of the source to the topic, at most `rate` a second.
+    """Send each message of the source to the topic, at most `rate` per second.
 
-    With `create_partitions` the topic is created first.
+    With `create_partitions`, the topic is created first with that many partitions.
 
     Raises
     ------
     BrokerError
-        The broker is away or refuses.
+        The broker is unavailable or refuses the client.
     TopicError
-        The topic is missing, cannot be created, or takes no message of some row's size.
+        The topic is missing, cannot be created, or a row is too large for it.
     """
     async with connected_admin(settings) as admin:
         if create_partitions is not None:
@@ -84,7 +84,7 @@ async def produce(
         partitions = await partition_count(admin, topic)
     began = monotonic()
     records = size = 0
-    # Idempotent, so that a batch that must be sent twice is written once.
+    # Idempotent, so that a retried batch is written once.
     producer = AIOKafkaProducer(
         **client_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
     )
@@ -105,13 +105,13 @@ async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) 
     Raises
     ------
     TopicError
-        The broker refuses.
+        The broker does not create it.
     """
     wanted = f"topic {topic} with {partitions} partitions"
     try:
         cluster = await admin.describe_cluster()
         nodes = [node["node_id"] for node in cluster["brokers"]]
-        if cluster["controller_id"] not in nodes:  # the embedded broker's is nobody
+        if cluster["controller_id"] not in nodes:  # the embedded broker has no controller
             raise TopicError(f"{wanted}: this broker creates no topics")
         replicas = min(_REPLICAS, len(nodes))
         answer = await admin.create_topics([NewTopic(topic, partitions, replicas)])
@@ -124,8 +124,8 @@ async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) 
 
 
 async def _wait_until_known(admin: AIOKafkaAdminClient, topic: str) -> None:
-    give_up = monotonic() + _CREATION_SECONDS
-    while monotonic() < give_up:
+    deadline = monotonic() + _CREATION_SECONDS
+    while monotonic() < deadline:
         with suppress(TopicError):
             await partition_count(admin, topic)
             return
@@ -166,23 +166,23 @@ async def _send_chunk(
 async def _send(
     producer: AIOKafkaProducer, topic: str, partition: int, rows: Sequence[_Row]
 ) -> None:
-    done = 0
-    while done < len(rows):
+    sent = 0
+    while sent < len(rows):
         batch = producer.create_batch()
-        first = rows[done]
-        while done < len(rows) and _append(batch, rows[done].message):
-            done += 1
+        first = rows[sent]
+        while sent < len(rows) and _append(batch, rows[sent].message):
+            sent += 1
         try:
             await (await producer.send_batch(batch, topic, partition=partition))
         except MessageSizeTooLargeError:
             size = len(first.message.value)
             raise TopicError(
-                f"topic {topic}: row {first.number} of {size} bytes is larger than it takes"
+                f"topic {topic}: row {first.number} of {size} bytes is larger than it accepts"
             ) from None
         except KafkaError as error:
             raise BrokerError(f"topic {topic}, row {first.number}: {error!r}") from error
 
 
 def _append(batch: BatchBuilder, message: InputMessage) -> bool:
-    taken = batch.append(timestamp=None, key=message.key, value=message.value)
-    return taken is not None
+    appended = batch.append(timestamp=None, key=message.key, value=message.value)
+    return appended is not None

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, now and then a plain line elsewhere."""
+"""Shows the progress of long work: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-# How often a log that nobody watches live should say how far the work is.
+# How often to print progress without a terminal.
 _SECONDS_BETWEEN_LINES = 5.0
 
 Report = Callable[[int, float], None]
@@ -17,7 +17,7 @@ Report = Callable[[int, float], None]
 
 @contextmanager
 def progress(verb: str) -> Iterator[Report]:
-    """Yield a function that shows, on standard error, rows done and the share of all work."""
+    """Yield a function that shows the number of rows and the share of the work done on stderr."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _lines(console, verb)

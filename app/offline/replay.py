@@ -1,4 +1,4 @@
-"""Scores without a worker: a file, or a range of a topic, through the same pipeline as live."""
+"""Scores a file, or a range of a topic, with the worker's pipeline but without a worker."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record
 
 from .input_files import InputFile, InputMessage
-from .placement import partition_of
+from .partitioner import partition_of
 from .progress import Report
 
-# Records between two writes and two lines of progress.
+# Records between two writes and two progress reports.
 _CHUNK = 4096
 _POLL_MS = 1000
 
 
 class Sink(Protocol):
-    """Where messages go."""
+    """A destination of messages."""
 
     def write(self, messages: Sequence[OutMessage]) -> None:
-        """Append messages of one partition, in their order."""
+        """Append messages of one partition, in order."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    """What a replay led to so far."""
+    """The counts of a replay so far."""
 
     records: int = 0
     scored: int = 0
@@ -53,14 +53,14 @@ class Replayed:
 
 
 class Replay:
-    """One pipeline for each partition, and what came out of them.
+    """Scores records with one pipeline for each partition.
 
     Parameters
     ----------
     settings
-        Of the live run that the scores are to equal.
+        The settings of the worker whose scores are reproduced.
     scores, dead_letters
-        Where the messages go.
+        The destinations of the messages.
     """
 
     def __init__(self, settings: Settings, scores: Sink, dead_letters: Sink) -> None:
@@ -72,11 +72,10 @@ class Replay:
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
-        first = records[0]
-        place = (first.topic, first.partition)
-        if place not in self._pipelines:
-            self._pipelines[place] = PartitionPipeline(*place, self._settings)
-        block = self._pipelines[place].process(records)
+        tp = (records[0].topic, records[0].partition)
+        if tp not in self._pipelines:
+            self._pipelines[tp] = PartitionPipeline(*tp, self._settings)
+        block = self._pipelines[tp].process(records)
         self._scores.write(block.scores)
         self._dead_letters.write(block.dead_letters)
         self.replayed.records += len(records)
@@ -88,7 +87,7 @@ class Replay:
 def replay_file(
     source: InputFile, topic: str, partitions: int, replay: Replay, report: Report
 ) -> None:
-    """Score a file as if `produce` had sent it to an empty topic of so many partitions."""
+    """Score a file as if `produce` had sent it to an empty topic with this many partitions."""
     for records in file_records(source, topic, partitions):
         replay.process(records)
         report(replay.replayed.records, source.share_read)
@@ -97,7 +96,7 @@ def replay_file(
 def file_records(
     source: Iterable[InputMessage], topic: str, partitions: int
 ) -> Iterator[list[Record]]:
-    """Yield the rows as records of the topic, again and again some of one partition."""
+    """Yield the rows as records of the topic, in lists that each hold one partition."""
     waiting: list[list[Record]] = [[] for _ in range(partitions)]
     offsets = [0] * partitions
     for row, (key, value) in enumerate(source):
@@ -118,14 +117,14 @@ async def replay_topic(
     replay: Replay,
     report: Report,
 ) -> None:
-    """Score the offsets from `start` up to, without it, `end` in each partition of a topic.
+    """Score the offsets from `start` to before `end` in each partition of a topic.
 
-    None means the first record that is there, and the end of the log as it is now.
+    None means the first record of the log, and its current end.
 
     Raises
     ------
     BrokerError
-        The broker is away.
+        The broker is unavailable.
     TopicError
         The topic is missing, or no longer has the offset `start`.
     """
@@ -140,8 +139,8 @@ async def replay_topic(
     )
     async with connected(consumer, settings):
         try:
-            places = [TopicPartition(topic, partition) for partition in range(partitions)]
-            ranges = await _ranges(consumer, places, start, end)
+            tps = [TopicPartition(topic, partition) for partition in range(partitions)]
+            ranges = await _ranges(consumer, tps, start, end)
             total = sum(last - first for first, last in ranges.values())
             async for records in _read(consumer, ranges):
                 replay.process(records)
@@ -156,35 +155,35 @@ _Ranges = dict[TopicPartition, tuple[int, int]]
 
 async def _ranges(
     consumer: AIOKafkaConsumer,
-    places: list[TopicPartition],
+    tps: list[TopicPartition],
     start: int | None,
     end: int | None,
 ) -> _Ranges:
-    consumer.assign(places)
-    firsts = await consumer.beginning_offsets(places)
-    lasts = await consumer.end_offsets(places)
+    consumer.assign(tps)
+    firsts = await consumer.beginning_offsets(tps)
+    lasts = await consumer.end_offsets(tps)
     ranges: _Ranges = {}
-    for place in places:
-        first = firsts[place] if start is None else start
-        last = lasts[place] if end is None else min(end, lasts[place])
-        if first < firsts[place]:
+    for tp in tps:
+        first = firsts[tp] if start is None else start
+        last = lasts[tp] if end is None else min(end, lasts[tp])
+        if first < firsts[tp]:
             raise TopicError(
-                f"topic {place.topic} partition {place.partition}: expected offset {first}, "
-                f"the log begins at {firsts[place]}"
+                f"topic {tp.topic} partition {tp.partition}: expected offset {first}, "
+                f"the log begins at {firsts[tp]}"
             )
-        ranges[place] = (first, max(first, last))
-        consumer.seek(place, first)
+        ranges[tp] = (first, max(first, last))
+        consumer.seek(tp, first)
     return ranges
 
 
 async def _read(consumer: AIOKafkaConsumer, ranges: _Ranges) -> AsyncIterator[list[ConsumerRecord]]:
-    """Yield records of one partition, and shorten the ranges by what has been read."""
-    while unfinished := [place for place, (first, last) in ranges.items() if first < last]:
-        found = await consumer.getmany(*unfinished, timeout_ms=_POLL_MS, max_records=_CHUNK)
-        for place in unfinished:
-            # The position also passes what is no record: markers of transactions, compacted ones.
-            last = ranges[place][1]
-            ranges[place] = (min(await consumer.position(place), last), last)
-            records = [record for record in found.get(place, ()) if record.offset < last]
+    """Yield records of one partition at a time, and advance the starts of the ranges."""
+    while unfinished := [tp for tp, (first, last) in ranges.items() if first < last]:
+        fetched = await consumer.getmany(*unfinished, timeout_ms=_POLL_MS, max_records=_CHUNK)
+        for tp in unfinished:
+            # The position also passes transaction markers and compacted records.
+            last = ranges[tp][1]
+            ranges[tp] = (min(await consumer.position(tp), last), last)
+            records = [record for record in fetched.get(tp, ()) if record.offset < last]
             if records:
                 yield records

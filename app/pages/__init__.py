@@ -1,1 +1,1 @@
-"""The pages on a worker's web port."""
+"""The pages and endpoints on a worker's web port."""

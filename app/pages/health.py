@@ -1,4 +1,4 @@
-"""Whether a worker lives, whether it is ready, and what its models are like."""
+"""Liveness, readiness, and a summary of a worker's models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page for people asks for every second, as plain data."""
+"""The data that the page at `/` requests every second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of the page for people, which are part of the package."""
+"""Serves the static files of the page at `/`, which are part of the package."""
 
 from __future__ import annotations
 

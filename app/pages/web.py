@@ -1,4 +1,4 @@
-"""The worker's pages on Faust's web server, none of which changes anything.
+"""The worker's pages on Faust's web server, all of them read-only.
 
 `/` is for people and reads `/live` and `/model`; the others are for machines.
 """

@@ -1,1 +1,1 @@
-"""The partitions that a worker holds: opened, processed, committed, saved, given up."""
+"""A worker's assigned partitions: opening, processing, commits, snapshots, revocation."""

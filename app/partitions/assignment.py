@@ -1,4 +1,4 @@
-"""The partitions that the group has given to this worker, from assignment to revocation."""
+"""The partitions that the consumer group assigned to this worker, until they are revoked."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from faust_oslrau.app.snapshots import SnapshotError, SnapshotSchedule, Snapshot
 
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
-from .log_changes import is_overtaken
+from .log_changes import is_behind_log_start
 from .opening import Opener
 
 logger = logging.getLogger(__name__)
 
-# Batches in work at once, each of another partition: enough to compute while others wait for the
-# broker. Together with those in Faust's buffer they bound the memory.
+# Batches in work at once, each of another partition: enough to score one batch while others wait
+# for the broker. Together with Faust's buffer this bounds the memory.
 _BATCHES_IN_WORK = 16
 _RETRY_SECONDS = 1.0
-# How often to look whether an output topic got the partitions that it lacks.
+# How often to check whether missing partitions of output topics have been added.
 _TOPICS_SECONDS = 5.0
-# At the end of the work the others wait: snapshots that take longer are left to the next worker.
+# The group waits for the last snapshots of a revocation. What they lack, the next worker replays.
 _LAST_SNAPSHOTS_SECONDS = 5.0
 
 
 class Assignment:
-    """Opens partitions, runs their batches, commits, and lets go of them.
+    """Opens the assigned partitions, processes their batches, commits, and closes them.
 
     Parameters
     ----------
@@ -49,17 +49,17 @@ class Assignment:
     consumer
         Reads the source topics.
     topics
-        Where the outputs go.
+        The output topics.
     delivery
-        Sends the outputs and commits.
+        Sends the outputs and commits offsets.
     producers
-        Write what belongs to one partition, and keep others from doing so.
+        Transactional producers, one for each partition; they fence a partition's former owner.
     store
-        Keeps the snapshots.
+        Stores the snapshots.
     metrics
-        Where everything is counted.
+        The worker's metrics.
     crash
-        Ends the app after an error that nothing can be done about.
+        Stops the app after an unrecoverable error.
     """
 
     def __init__(
@@ -84,42 +84,43 @@ class Assignment:
         self._store = store
         self._metrics = metrics
         self._crash = crash
-        # One thread: the kernels release the GIL, so that the event loop runs beside it.
+        # One thread: the kernels release the GIL, so that the event loop runs in parallel.
         self._compute = ThreadPoolExecutor(1, "oslrau-compute")
         self._opener = Opener(settings, store, self._compute, metrics)
         self._slots = asyncio.Semaphore(_BATCHES_IN_WORK)
         self._committing = asyncio.Lock()
-        self._work: set[asyncio.Task[None]] = set()
-        self._calls: set[asyncio.Task[None]] = set()
+        self._batches: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._opening: set[asyncio.Task[None]] = set()
         self._parked: dict[TP, HeldPartition] = {}
-        self._waiting: frozenset[TP] = frozenset()
+        self._without_outputs: frozenset[TP] = frozenset()
 
     def assigned(self, partitions: frozenset[TP]) -> None:
-        """Open these partitions, with the state of those that were held before, and no others."""
+        """Open exactly these partitions; those held before the rebalance keep their state."""
         for tp in self._parked.keys() - partitions:
             del self._parked[tp]
         self._metrics.retain(partitions)
-        self._waiting = frozenset()
+        self._without_outputs = frozenset()
         self._stop_opening()
         self._begin_opening(self._open(partitions))
 
     async def revoked(self, seconds: float) -> bool:
-        """End the work in at most about `seconds`, commit, save, and keep what may come back.
+        """Finish the batches in work within about `seconds`, commit, and save snapshots.
 
-        Tell whether the broker has acknowledged all of it.
+        The states are parked, as the group may assign the same partitions again. Tell whether the
+        broker has acknowledged all outputs and commits.
         """
         self._stop_opening()
-        # Batches that wait find their partition gone; those in work are finished.
+        # Waiting batches are dropped, as their partition is no longer held.
         held, self.held = self.held, {}
         await self._finish_work(seconds)
         committed = await self.commit(held.values())
-        if committed:  # else the broker is away
+        if committed:  # else no broker answers
             await self._save_last(held.values())
         await self._store.close()
         await self._producers.close()
         for tp, partition in held.items():
-            partition.rejections.sum_up(now=True)
+            partition.rejections.summarize(now=True)
             if partition.is_whole:
                 self._parked[tp] = partition
             else:
@@ -127,27 +128,27 @@ class Assignment:
         return committed and all(partition.is_whole for partition in held.values())
 
     def resumed(self) -> None:
-        """Read all partitions again from where their state is."""
+        """Read all partitions again from the offsets of their states."""
         self._start(self._read())
 
     async def stop(self, seconds: float) -> bool:
-        """End the work for good; else as `revoked`."""
+        """Stop like `revoked`, and end the compute thread."""
         acknowledged = await self.revoked(seconds)
         self._compute.shutdown(wait=False, cancel_futures=True)
         return acknowledged
 
     async def handle(self, batch: RecordBatch) -> None:
-        """Take a batch into work; waits while there is enough of it."""
+        """Start to process a batch; waits while too many are in work."""
         partition = self.held.get(batch.tp)
         if partition is not None:
             await self._slots.acquire()
-            # The partition's lock is fair: batches are done in the order in which they came.
+            # The partition's lock is fair: batches are processed in their order.
             task = self._start(self._process(partition, batch))
-            self._work.add(task)
+            self._batches.add(task)
             task.add_done_callback(self._finished)
 
     async def commit(self, partitions: Iterable[HeldPartition]) -> bool:
-        """Commit what has not been committed yet; a failure is logged and made good later."""
+        """Commit new offsets; after a failure, which is logged, the next commit covers them."""
         async with self._committing:
             due = {p: p.committable for p in partitions if p.committable != p.committed}
             offsets = {p.tp: p.position for p in due}
@@ -158,18 +159,18 @@ class Assignment:
             return True
 
     async def save_snapshot(self, partition: HeldPartition, *, now: bool = False) -> None:
-        """Save a snapshot of a partition where one is due, or `now`."""
+        """Save a snapshot of a partition if one is due, or `now`."""
         if self._settings.snapshots == "off":
             return
         try:
             await partition.save_snapshot(now=now)
         except LostPartitionError as error:
-            self._lose(partition, error)
+            self._give_up(partition, error)
 
-    def open_anew(self, partition: HeldPartition, reason: str) -> None:
-        """Have the partition's state compared with what its log has become; under its lock."""
+    def reopen(self, partition: HeldPartition, reason: str) -> None:
+        """Open a partition again, as its log has changed; the caller holds its lock."""
         if self.held.get(partition.tp) is partition:
-            logger.warning("%s/%d: opened again, %s", *partition.tp, reason, extra=at(partition.tp))
+            logger.warning("%s/%d: reopened, %s", *partition.tp, reason, extra=at(partition.tp))
             self._parked[partition.tp] = self.held.pop(partition.tp)
             self._begin_opening(self._open(frozenset({partition.tp})))
 
@@ -181,13 +182,13 @@ class Assignment:
             return
         _, unfinished = await asyncio.wait(tasks, timeout=_LAST_SNAPSHOTS_SECONDS)
         if unfinished:
-            logger.warning("%d last snapshots not saved in time", len(unfinished))
+            logger.warning("%d final snapshots were not saved in time", len(unfinished))
             for task in unfinished:
                 task.cancel()
             await asyncio.wait(unfinished)
 
-    def _begin_opening(self, call: Coroutine[Any, Any, None]) -> None:
-        task = self._start(call)
+    def _begin_opening(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._start(coroutine)
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
@@ -198,8 +199,8 @@ class Assignment:
 
     async def _open(self, assigned: frozenset[TP]) -> None:
         partitions = await self._topics.with_outputs(assigned)
-        self._waiting = (self._waiting - partitions) | (assigned - partitions)
-        self._metrics.worker.waiting_partitions.set(len(self._waiting))
+        self._without_outputs = (self._without_outputs - partitions) | (assigned - partitions)
+        self._metrics.worker.waiting_partitions.set(len(self._without_outputs))
         if partitions < assigned:
             self._begin_opening(self._open_after(_TOPICS_SECONDS, assigned - partitions))
         while not await self._try_open(partitions):
@@ -209,16 +210,16 @@ class Assignment:
         logger.info("reading %s", names or "nothing: there are more workers than partitions")
 
     async def _try_open(self, partitions: frozenset[TP]) -> bool:
-        """Open partitions; False where the broker or the snapshots' store is away."""
+        """Open partitions; False if the broker or the snapshot store does not answer."""
         try:
-            # Whoever had them before can write nothing more: only now are their traces final.
+            # Fence the former owners first: their offsets and snapshots change no more.
             if self._settings.uses_transactions:
                 await asyncio.gather(*map(self._producers.open, partitions))
             await asyncio.gather(*map(self._store.open, partitions))
             logs = await find_logs(self._consumer, partitions, self._settings)
             for log in logs:
                 self.held[log.tp] = await self._open_partition(log)
-            # Where learning begins is recorded before anything is read.
+            # Record where learning begins before reading anything.
             opened = [self.held[tp] for tp in partitions]
             await self._delivery.record({p.tp: p.position for p in opened if p.committed is None})
         except (KafkaError, SnapshotError, LostPartitionError) as error:
@@ -230,28 +231,28 @@ class Assignment:
 
     async def _open_partition(self, log: PartitionLog) -> HeldPartition:
         tp = log.tp
-        found = await self._opener.find(log, self._parked.pop(tp, None) or self.held.get(tp))
-        if isinstance(found, HeldPartition):
-            return found
+        state = await self._opener.find(log, self._parked.pop(tp, None) or self.held.get(tp))
+        if isinstance(state, HeldPartition):
+            return state
         metrics = self._metrics.of_partition(*tp)
-        schedule = SnapshotSchedule(tp, found.resume.start, self._store, self._settings, metrics)
+        schedule = SnapshotSchedule(tp, state.resume.start, self._store, self._settings, metrics)
         partition = HeldPartition(
-            tp, found.pipeline, found.resume, self._compute, self._delivery.send, metrics, schedule
+            tp, state.pipeline, state.resume, self._compute, self._delivery.send, metrics, schedule
         )
-        if found.snapshot is not None:
-            schedule.record(*found.snapshot)
-            partition.skip_to(log.first)
+        if state.snapshot is not None:
+            schedule.record(*state.snapshot)
+            partition.skip_deleted(log.first)
             await partition.measure_network(restored=True)
         return partition
 
-    def _lose(self, partition: HeldPartition, error: LostPartitionError) -> None:
-        """Let go of a partition that another worker has taken, or seems to have taken."""
+    def _give_up(self, partition: HeldPartition, error: LostPartitionError) -> None:
+        """Give up a partition whose producer was fenced, as another worker seems to own it."""
         if self.held.get(partition.tp) is not partition:
             return
         logger.error("%s/%d: given up, %s", *partition.tp, error, extra=at(partition.tp))
         del self.held[partition.tp]
         self._metrics.remove(*partition.tp)
-        # Taken back where the group has not given it to another meanwhile.
+        # Open it again later, unless the group assigns it to another worker in the meantime.
         wait = self._settings.session_timeout
         self._begin_opening(self._open_after(wait, frozenset({partition.tp})))
 
@@ -267,42 +268,44 @@ class Assignment:
         async with partition.lock:
             if self.held.get(partition.tp) is partition:
                 try:
-                    if await is_overtaken(self._consumer, partition, batch):
-                        self.open_anew(partition, "its log has lost what was to be read next")
+                    if await is_behind_log_start(self._consumer, partition, batch):
+                        self.reopen(partition, "the next records were deleted from its log")
                         return
                     await partition.process(batch)
                 except LostPartitionError as error:
-                    self._lose(partition, error)
+                    self._give_up(partition, error)
                 except OutOfPlaceError:
                     offset = partition.next_offset
-                    place = at(partition.tp, offset)
-                    logger.info("%s/%d: reading again from %d", *partition.tp, offset, extra=place)
+                    extra = at(partition.tp, offset)
+                    logger.info("%s/%d: reading again from %d", *partition.tp, offset, extra=extra)
                     await self._consumer.read_from({partition.tp: offset})
                 self.last_progress = time.monotonic()
 
     async def _finish_work(self, seconds: float) -> None:
-        if not self._work:
+        if not self._batches:
             return
-        _, unfinished = await asyncio.wait(self._work, timeout=seconds)
+        _, unfinished = await asyncio.wait(self._batches, timeout=seconds)
         if unfinished:
-            logger.error("%d batches not acknowledged in time, to be done again", len(unfinished))
+            logger.error(
+                "%d batches were not acknowledged in time and will be repeated", len(unfinished)
+            )
             for task in unfinished:
                 task.cancel()
             await asyncio.wait(unfinished)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
-        self._work.discard(task)
+        self._batches.discard(task)
         self._slots.release()
 
-    def _start(self, call: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run a coroutine, whose failure ends the app."""
-        task = asyncio.create_task(self._guard(call))
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine as a task; its failure stops the app."""
+        task = asyncio.create_task(self._guard(coroutine))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _guard(self, call: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, coroutine: Coroutine[Any, Any, None]) -> None:
         try:
-            await call
-        except Exception as error:  # nothing of this may end unseen
+            await coroutine
+        except Exception as error:  # no failure of a task may go unnoticed
             await self._crash(error)

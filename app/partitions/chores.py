@@ -1,4 +1,4 @@
-"""What a worker does now and then, for ever, beside the records."""
+"""A worker's periodic tasks: commits, snapshots, lag, network sizes, recreated topics."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.settings import Settings
 
 from .assignment import Assignment
-from .log_changes import made_anew
+from .log_changes import find_recreated
 
 logger = logging.getLogger(__name__)
 
-# How often to look which snapshots are due.
+# How often to check which snapshots are due.
 _SNAPSHOT_SECONDS = 1.0
-# How often to ask the broker how far the logs have grown, and how long to wait for an answer.
+# How often to ask the broker for the logs' end offsets, and how long to wait for an answer.
 _LAG_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
-# How often to measure the networks, each of which costs as much as a few records.
+# How often to measure the networks; one measurement costs as much as a few records.
 _MEASURE_SECONDS = 1.0
-# How often to look for topics that were made anew.
+# How often to look for recreated topics.
 _TOPICS_SECONDS = 5.0
 
 
 class Chores:
-    """Commits, takes snapshots, measures and watches.
+    """The periodic tasks of a worker.
 
     Parameters
     ----------
     assignment
-        The partitions to look after.
+        The worker's partitions.
     settings
         The worker's settings.
     consumer
-        Knows the broker.
+        Asks the broker for end offsets and topic ids.
     contact
-        Is told when the broker answers.
+        Records when the broker answers.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Chores:
         self._contact = contact
 
     def chores(self) -> Iterator[Awaitable[None]]:
-        """Yield what is to be run side by side until it is cancelled."""
+        """Yield the periodic tasks, to be run concurrently until they are cancelled."""
         snapshots = min(_SNAPSHOT_SECONDS, self._settings.snapshot_interval)
         yield _every(self._settings.commit_interval, self._commit)
         yield _every(snapshots, self._save_snapshots)
@@ -62,41 +62,41 @@ class Chores:
         yield _every(_TOPICS_SECONDS, self._watch_topics)
 
     async def _commit(self) -> None:
-        """Commit, and sum up what was rejected."""
+        """Commit, and summarize the rejected records in the log."""
         await self._assignment.commit(list(self._assignment.held.values()))
         for partition in self._assignment.held.values():
-            partition.rejections.sum_up()
+            partition.rejections.summarize()
 
     async def _save_snapshots(self) -> None:
-        """Take the snapshots that are due, one after the other."""
+        """Save the snapshots that are due, one after the other."""
         for tp, partition in list(self._assignment.held.items()):
-            if self._assignment.held.get(tp) is partition:  # else it was taken away meanwhile
+            if self._assignment.held.get(tp) is partition:  # else it was revoked in the meantime
                 await self._assignment.save_snapshot(partition)
 
     async def _measure_lag(self) -> None:
-        """Ask how far the logs have grown, if only to see whether the broker answers."""
+        """Measure the lags; without partitions, only check whether the broker answers."""
         held = self._assignment.held
         offsets = {tp: partition.next_offset for tp, partition in held.items()}
         try:
-            asked = self._consumer.lags(offsets or {TP(self._settings.source_topics[0], 0): 0})
-            lags = await asyncio.wait_for(asked, _ANSWER_SECONDS)
+            request = self._consumer.lags(offsets or {TP(self._settings.source_topics[0], 0): 0})
+            lags = await asyncio.wait_for(request, _ANSWER_SECONDS)
         except (TimeoutError, KafkaError) as error:
-            logger.debug("no lag this time: %r", error)
+            logger.debug("could not measure the lag: %r", error)
             return
-        self._contact.note()
+        self._contact.mark_answer()
         for tp, records in lags.items():
             if tp in self._assignment.held:
-                self._assignment.held[tp].note_lag(records)
+                self._assignment.held[tp].set_lag(records)
 
     async def _measure_networks(self) -> None:
         for partition in list(self._assignment.held.values()):
             await partition.measure_network()
 
     async def _watch_topics(self) -> None:
-        """Look for topics that were deleted and made anew."""
-        for partition in await made_anew(self._consumer, self._assignment.held):
+        """Reopen the partitions of topics that were deleted and recreated."""
+        for partition in await find_recreated(self._consumer, self._assignment.held):
             async with partition.lock:
-                self._assignment.open_anew(partition, "its topic was deleted and made anew")
+                self._assignment.reopen(partition, "its topic was deleted and recreated")
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""How outputs and offsets leave: at least once, or exactly once to readers of what is committed."""
+"""Delivery of outputs and offsets: at least once, or exactly once for read_committed consumers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiokafka import OffsetAndMetadata, TopicPartition
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
-from faust_oslrau.app.kafka.emitter import Emitter, smaller
+from faust_oslrau.app.kafka.emitter import Emitter, shorten
 from faust_oslrau.app.kafka.positions import recorded_start
 from faust_oslrau.app.kafka.transactions import Producers, TooLargeError, Transaction
 from faust_oslrau.app.kafka.transport import Consumer
@@ -22,32 +22,37 @@ from faust_oslrau.topics import OutMessage
 
 logger = logging.getLogger(__name__)
 
-# A commit that takes longer is tried again later; work and rebalances go on meanwhile.
+# A commit that takes longer is retried later, so that it delays neither records nor rebalances.
 _COMMIT_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
 
 
 class Delivery(Protocol):
-    """Sends what records led to, and commits the offset up to which that is done."""
+    """Sends outputs, and commits the offsets of the source records."""
 
     async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
-        """Return when the broker has acknowledged the outputs of records before this position.
+        """Send a block's outputs, and return when the broker has acknowledged them.
+
+        `position` is the offset to commit: that after the block's last record.
 
         Raises
         ------
         LostPartitionError
-            Another worker has taken the partition.
+            Another worker owns the partition.
         """
 
     async def record(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
         """Commit where learning begins, before anything is sent; raises KafkaError."""
 
     async def commit(self, offsets: Mapping[TP, OffsetAndMetadata]) -> bool:
-        """Commit offsets that have no commit yet; False where it has to be tried again."""
+        """Commit the offsets that `send` did not; False if the commit must be retried."""
 
 
 class AtLeastOnce:
-    """Sends by one idempotent producer and commits now and then: a crash repeats a little."""
+    """Sends by one idempotent producer, and commits periodically.
+
+    After a crash the outputs since the last commit are sent again.
+    """
 
     def __init__(self, settings: Settings, emitter: Emitter, consumer: Consumer) -> None:
         self._settings = settings
@@ -56,7 +61,7 @@ class AtLeastOnce:
 
     async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
         """Send the outputs; the offset is committed later."""
-        # One after the other: most blocks have scores alone, and tasks cost more than they save.
+        # One topic after the other: most blocks have only scores, and tasks would cost more time.
         for topic, messages in _outputs(block, self._settings).items():
             await self._emitter.send(topic, tp.partition, messages)
 
@@ -66,21 +71,21 @@ class AtLeastOnce:
 
     async def commit(self, offsets: Mapping[TP, OffsetAndMetadata]) -> bool:
         """Commit by the consumer."""
-        if not offsets:  # aiokafka refuses none
+        if not offsets:  # aiokafka rejects an empty mapping
             return True
         try:
             await asyncio.wait_for(self._consumer.commit_offsets(offsets), _COMMIT_SECONDS)
             return True
         except (TimeoutError, KafkaError) as error:
-            logger.warning("could not commit, next try later: %r", error)
+            logger.warning("could not commit, will retry: %r", error)
             return False
 
 
 class ExactlyOnce:
-    """One transaction holds the outputs and the offset of a block.
+    """Sends the outputs and commits the offset of a block in one transaction.
 
-    A transaction that fails may have been committed nevertheless. So the producer is opened anew,
-    which ends whatever is open, and the committed offset tells what is left to send.
+    A transaction that seems to fail may be committed. So the producer is reopened, which completes
+    or aborts the transaction, and the committed offset tells which outputs to send again.
     """
 
     def __init__(self, settings: Settings, consumer: Consumer, producers: Producers) -> None:
@@ -89,31 +94,30 @@ class ExactlyOnce:
         self._producers = producers
 
     async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
-        """Send the outputs and commit the offset, together."""
+        """Send the outputs and commit the offset in one transaction."""
         producer = self._producers.of(tp)
         outputs = _outputs(block, self._settings)
-        most: dict[str, int] = {}
+        batch_limits: dict[str, int] = {}
         while True:
             try:
                 if producer.has_failed:
                     await producer.open()
                 if producer.reopened:
-                    done = await self._done(tp, position)
-                    outputs = _from(done, outputs)
+                    committed = await self._committed(tp, position)
+                    outputs = _from_offset(committed, outputs)
                     producer.reopened = False
-                    if done >= position.offset:
+                    if committed >= position.offset:
                         return
                 async with producer.transaction() as transaction:
                     for topic, messages in outputs.items():
-                        await transaction.send(topic, tp.partition, messages, most.get(topic))
+                        limit = batch_limits.get(topic)
+                        await transaction.send(topic, tp.partition, messages, limit)
                     await self._commit(transaction, tp, position)
                 return
             except TooLargeError as error:
-                _make_smaller(error, outputs, most)
+                _reduce(error, outputs, batch_limits)
             except KafkaError as error:
-                logger.warning(
-                    "%s/%d: transaction failed, next try soon: %r", *tp, error, extra=at(tp)
-                )
+                logger.warning("%s/%d: transaction failed, retrying: %r", *tp, error, extra=at(tp))
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def record(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
@@ -123,17 +127,17 @@ class ExactlyOnce:
                 await self._commit(transaction, tp, position)
 
     async def commit(self, offsets: Mapping[TP, OffsetAndMetadata]) -> bool:
-        """Do nothing: all is committed with the outputs."""
+        """Do nothing: offsets are committed with the outputs."""
         return True
 
-    async def _done(self, tp: TP, position: OffsetAndMetadata) -> int:
-        """Return the offset up to which outputs are committed."""
-        found = await self._consumer.committed([tp])
-        return found[tp].offset if tp in found else recorded_start(position.metadata) or 0
+    async def _committed(self, tp: TP, position: OffsetAndMetadata) -> int:
+        """Return the committed offset; without one, where learning begins."""
+        committed = await self._consumer.committed([tp])
+        return committed[tp].offset if tp in committed else recorded_start(position.metadata) or 0
 
     async def _commit(self, transaction: Transaction, tp: TP, position: OffsetAndMetadata) -> None:
-        place = {TopicPartition(*tp): position}
-        await transaction.commit_offsets(place, self._settings.app_id)
+        offsets = {TopicPartition(*tp): position}
+        await transaction.commit_offsets(offsets, self._settings.app_id)
 
 
 def delivery(
@@ -153,19 +157,20 @@ def _outputs(block: ProcessedBlock, topics: Settings) -> dict[str, list[OutMessa
     }
 
 
-def _from(offset: int, outputs: dict[str, list[OutMessage]]) -> dict[str, list[OutMessage]]:
+def _from_offset(offset: int, outputs: dict[str, list[OutMessage]]) -> dict[str, list[OutMessage]]:
+    """Return the outputs of the records from this offset on."""
     return {
         topic: [message for message in messages if message.offset >= offset]
         for topic, messages in outputs.items()
     }
 
 
-def _make_smaller(
-    error: TooLargeError, outputs: dict[str, list[OutMessage]], most: dict[str, int]
+def _reduce(
+    error: TooLargeError, outputs: dict[str, list[OutMessage]], batch_limits: dict[str, int]
 ) -> None:
-    """Send a topic less at a time, or the one message without its largest part."""
+    """Halve the number of messages in a batch, or shorten a single message."""
     if error.count > 1:
-        most[error.topic] = error.count // 2
+        batch_limits[error.topic] = error.count // 2
         return
     messages = outputs[error.topic]
-    messages[error.first] = smaller(error.topic, messages[error.first])
+    messages[error.first] = shorten(error.topic, messages[error.first])

@@ -1,4 +1,4 @@
-"""One partition that this worker holds: its pipeline, its offsets, and the only way to go on."""
+"""One partition that this worker holds: its pipeline, its offsets and its snapshots."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ Answer = TypeVar("Answer")
 
 
 class Send(Protocol):
-    """Sends what some records led to."""
+    """Sends the outputs of a block."""
 
     async def __call__(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
-        """Return when the broker has acknowledged all of it.
+        """Send the outputs, and return when the broker has acknowledged them.
 
-        `position` is what to commit then: the records end before its offset.
+        `position` is the offset to commit: that after the block's last record.
         """
 
 
 class OutOfPlaceError(Exception):
-    """A batch was read from an offset beyond the next one: a batch between was dropped."""
+    """A batch does not continue at the next offset, as a batch before it was dropped."""
 
 
 class HeldPartition:
@@ -53,25 +53,25 @@ class HeldPartition:
     Attributes
     ----------
     next_offset
-        The offset to read next: the records before it are learned, their outputs acknowledged.
+        The next offset to read: earlier records are learned and their outputs acknowledged.
     emit_from
-        Outputs for offsets below it exist; such records are only learned again.
+        The outputs of records before this offset exist; these records are only learned again.
     committed
-        What the group has committed, None where it has yet to be recorded where learning began.
+        The group's committed offset; None if the start of learning is not recorded yet.
     network
-        Size of the network when it was last measured, None before there is one.
+        The size of the network at the last measurement; None before the first.
     lag
-        Records that waited in the log when it was last looked at, None before.
+        The number of unread records at the last measurement; None before the first.
     missing
-        Offsets that the log lacks: compaction, retention, transactions.
+        The number of offsets without a record: compaction, retention, transaction markers.
     rejections
-        What the log says of rejected records.
+        Logs the rejected records.
     schedule
         Saves the snapshots when they are due.
     topic_id
-        Id of the topic that was learned from, None where the broker gives it none.
+        The id of the source topic; None if the broker assigns no ids.
     lock
-        To be held from learning to the acknowledgement.
+        To be held from learning a block to the acknowledgement of its outputs.
     """
 
     def __init__(
@@ -104,74 +104,75 @@ class HeldPartition:
 
     @property
     def committable(self) -> int:
-        """The offset to commit: all outputs before it are acknowledged."""
+        """The offset to commit: the outputs of all earlier records are acknowledged."""
         return max(self.next_offset, self.emit_from)
 
     @property
     def position(self) -> OffsetAndMetadata:
-        """What to commit: the offset, and where learning began."""
+        """The offset to commit, with the start of learning as metadata."""
         return self._position(self.committable)
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether everything that the pipeline has learned is acknowledged as well."""
+        """Whether the outputs of all learned records are acknowledged."""
         return self.pipeline.next_offset in (None, self.next_offset)
 
-    def go_on(self, resume: Resume) -> None:
-        """Take up what the broker says after a rebalance."""
+    def update_offsets(self, resume: Resume) -> None:
+        """Set the offsets that the broker reported after a rebalance."""
         self.emit_from = resume.emit_from
         self.committed = resume.emit_from if resume.recorded else None
         self.topic_id = resume.topic_id
 
-    def skip_to(self, offset: int) -> None:
-        """Go on from this offset where the log does not hold the ones before it any more."""
+    def skip_deleted(self, offset: int) -> None:
+        """Continue at `offset`, the log's first, if earlier records were deleted unread."""
         if offset > self.next_offset:
             self._count_missing(offset - self.next_offset)
             self.next_offset = offset
             if self.pipeline.next_offset is not None:
                 self.pipeline.next_offset = offset
 
-    def note_lag(self, records: int) -> None:
-        """Take note of how many records wait in the log."""
+    def set_lag(self, records: int) -> None:
+        """Record how many records of the log are unread."""
         self.lag = records
         self.metrics.set_lag(records)
 
     async def measure_network(self, *, restored: bool = False) -> None:
-        """Take note of the network's size where the model has learned since the last time.
+        """Measure the network if the model has learned since the last measurement.
 
-        The changes of a network that was just `restored` have been counted by others.
+        The structure changes of a network that was just `restored` are not counted again.
         """
         learner = self.pipeline.learner
         if learner is None or learner.n_records_ == self._measured_at:
             return
         self._measured_at = learner.n_records_
-        self.network = await self._in_its_thread(network_size, learner)
-        note = self.metrics.begin_network if restored else self.metrics.set_network
-        note(self.network)
+        self.network = await self._in_learner_thread(network_size, learner)
+        metrics = self.metrics
+        record = metrics.set_restored_network if restored else metrics.set_network
+        record(self.network)
 
     async def process(self, batch: RecordBatch) -> None:
-        """Score, learn and emit a batch, but for records that are done already; under the lock.
+        """Score, learn and emit the new records of a batch; the caller holds the lock.
 
         Raises
         ------
         OutOfPlaceError
-            The batch does not follow; nothing is done.
+            The batch does not continue at the next offset; it was not processed.
         LostPartitionError
-            Another worker has taken the partition.
+            Another worker owns the partition.
         """
         if batch.position > self.next_offset:
             raise OutOfPlaceError
         for records in self._pieces(batch):
-            self._note_missing(records)
+            self._log_missing(records)
             await self._process(records)
 
     async def save_snapshot(self, *, now: bool = False) -> None:
-        """Save a snapshot where one is due, or `now` where there is anything to save.
+        """Save a snapshot if one is due, or `now` if there are records since the last one.
 
         Raises
         ------
         LostPartitionError
-            Another worker has taken the partition.
+            Another worker owns the partition.
         """
         if not (self.schedule.is_due(self.next_offset) or now):
             return
@@ -186,36 +187,38 @@ class HeldPartition:
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
 
     async def ask(self, question: Callable[[OSLRAU], Answer]) -> Answer | None:
-        """Ask about the model, None where there is none yet."""
+        """Evaluate a function of the model; None if there is no model yet."""
         learner = self.pipeline.learner
-        return None if learner is None else await self._in_its_thread(question, learner)
+        return None if learner is None else await self._in_learner_thread(question, learner)
 
-    async def _in_its_thread(self, question: Callable[[OSLRAU], Answer], learner: OSLRAU) -> Answer:
-        """Ask in the thread for the learner: no other may look at it while it learns."""
+    async def _in_learner_thread(
+        self, question: Callable[[OSLRAU], Answer], learner: OSLRAU
+    ) -> Answer:
+        """Evaluate it in the compute thread: no other may read the learner while it learns."""
         return await asyncio.get_running_loop().run_in_executor(self._compute, question, learner)
 
     def _state(self) -> bytes:
-        """Return the state as a snapshot; in the thread for it, as it takes time."""
+        """Return the state as the bytes of a snapshot; to be called in the compute thread."""
         return self.pipeline.snapshot(self.start, self.next_offset, self.topic_id).to_bytes()
 
     def _position(self, offset: int) -> OffsetAndMetadata:
         return OffsetAndMetadata(offset, start_metadata(self.start, self.topic_id))
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
-        """Yield the records to process, those to be learned in silence apart from the others."""
+        """Yield the new records: first those whose outputs exist, then the others."""
         offset = attrgetter("offset")
         records = batch.records[bisect_left(batch.records, self.next_offset, key=offset) :]
-        silent = bisect_left(records, self.emit_from, key=offset)
-        yield from filter(None, (records[:silent], records[silent:]))
+        n_replayed = bisect_left(records, self.emit_from, key=offset)
+        yield from filter(None, (records[:n_replayed], records[n_replayed:]))
 
-    def _note_missing(self, records: Sequence[KafkaRecord]) -> None:
+    def _log_missing(self, records: Sequence[KafkaRecord]) -> None:
         missing = records[-1].offset + 1 - self.next_offset - len(records)
         if missing:
-            # Marks of transactions are usual: one line a partition is enough.
+            # Transaction markers are common: one line for each partition is enough.
             level = logging.DEBUG if self.missing else logging.INFO
-            place = (*self.tp, missing, self.next_offset)
-            about = at(self.tp, self.next_offset, records=missing)
-            logger.log(level, "%s/%d: the log lacks %d offsets after %d", *place, extra=about)
+            values = (*self.tp, missing, self.next_offset)
+            extra = at(self.tp, self.next_offset, records=missing)
+            logger.log(level, "%s/%d: the log lacks %d offsets from %d on", *values, extra=extra)
             self._count_missing(missing)
 
     def _count_missing(self, offsets: int) -> None:
@@ -236,16 +239,16 @@ class HeldPartition:
         await self._send(self.tp, block, self._position(next_offset))
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, ages(block))
-        self.rejections.note(block)
+        self.rejections.add(block)
 
 
 def ages(block: ProcessedBlock) -> NDArray[np.float64]:
-    """Return the seconds since the scored records' timestamps, NaN where there is none."""
+    """Return the ages (m,) of the scored records in seconds; NaN without a timestamp."""
     return time.time() - block.timestamps / 1000
 
 
 def network_size(learner: OSLRAU) -> NetworkSize:
-    """Return the size of a learner's network; takes a tenth of a millisecond or more."""
+    """Return the size of a learner's network; takes at least a tenth of a millisecond."""
     return NetworkSize(
         learner.node_counts_,
         learner.n_edges_,

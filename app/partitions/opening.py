@@ -1,4 +1,4 @@
-"""The state from which a partition continues: the parked one, a snapshot, or a new one."""
+"""Finds the state from which a partition continues: parked, from a snapshot, or new."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from faust_oslrau.app.snapshots import SnapshotStore, StoredSnapshot
 from faust_oslrau.learner.errors import StateError, StateVersionError
 
 from .held_partition import HeldPartition
-from .resume import Resume, resume, resume_from
+from .resume import Resume, resume_from, resume_without_state
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """A pipeline, and where its partition continues.
+    """A pipeline, and the offsets at which its partition continues.
 
-    `snapshot` is the offset and the size in bytes of the snapshot that it was restored from, None
-    for a pipeline that begins.
+    `snapshot` is the offset and the size in bytes of the snapshot from which the pipeline was
+    restored; None for a new pipeline.
     """
 
     pipeline: PartitionPipeline
@@ -45,11 +45,11 @@ class Opener:
     settings
         The worker's settings.
     store
-        Where the snapshots are.
+        Holds the snapshots.
     compute
-        The learner's thread.
+        The compute thread, in which the learner runs.
     metrics
-        Counts damaged snapshots and times restores.
+        Count damaged snapshots, and measure the time of a restore.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Opener:
     async def find(
         self, log: PartitionLog, parked: HeldPartition | None
     ) -> HeldPartition | PartitionState:
-        """Return the parked partition if it can continue, else the newest state that there is.
+        """Return the parked partition if it is the newest valid state, else a snapshot or new one.
 
         Raises
         ------
         LostHistoryError
-            The state does not fit the log, and the settings do not say to continue without it.
+            Records that the state needs are gone, and `lost_history` is "refuse".
         IncompatibleSnapshotError
-            The snapshot was made with other settings.
+            The snapshot was made with other settings or by another version.
         """
         restored = None
         if parked is None or parked.next_offset < (log.committed or 0):  # another worker continued
@@ -80,14 +80,14 @@ class Opener:
         return await self._begin(log) if restored is None else restored
 
     def _continues(self, parked: HeldPartition, log: PartitionLog) -> bool:
-        found = resume_from(log, parked.start, parked.next_offset, self._settings, parked.topic_id)
-        if found is not None:
-            parked.go_on(found)
-            parked.skip_to(log.first)
-        return found is not None
+        resume = resume_from(log, parked.start, parked.next_offset, self._settings, parked.topic_id)
+        if resume is not None:
+            parked.update_offsets(resume)
+            parked.skip_deleted(log.first)
+        return resume is not None
 
     async def _restore(self, log: PartitionLog) -> PartitionState | None:
-        """Return the newest snapshot that is whole and fits the log."""
+        """Return the newest snapshot that is undamaged and belongs to this log."""
         began = time.perf_counter()
         metrics = self._metrics.of_partition(*log.tp)
         async for stored in self._store.load(log.tp):
@@ -97,16 +97,15 @@ class Opener:
                 raise _of_another_version(log.tp, stored, error) from error
             except StateError as error:
                 metrics.count_snapshot_failure("damaged")
-                logger.error("snapshot %s is left out: %s", stored.where, error, extra=at(log.tp))
+                logger.error("snapshot %s is damaged: %s", stored.where, error, extra=at(log.tp))
                 await self._store.reject(log.tp, stored)
                 continue
             if restored is not None:
                 seconds = time.perf_counter() - began
                 metrics.observe_stage("restore", seconds)
-                place = (*log.tp, stored.next_offset, len(stored.data), seconds)
                 logger.info(
                     "%s/%d: snapshot at %d, %d bytes, restored in %.2f s",
-                    *place,
+                    *(*log.tp, stored.next_offset, len(stored.data), seconds),
                     extra=at(log.tp, stored.next_offset),
                 )
                 return restored
@@ -117,21 +116,21 @@ class Opener:
         snapshot = await loop.run_in_executor(self._compute, Snapshot.from_bytes, stored.data)
         if (snapshot.topic, snapshot.partition) != log.tp:
             raise StateError(f"expected a state of {log.tp}, got {snapshot.topic}")
-        found = resume_from(
+        resume = resume_from(
             log, snapshot.start, snapshot.next_offset, self._settings, snapshot.topic_id
         )
-        if found is None:
+        if resume is None:
             return None
         pipeline = await loop.run_in_executor(
             self._compute, PartitionPipeline.restored, snapshot, self._settings
         )
-        return PartitionState(pipeline, found, (snapshot.next_offset, len(stored.data)))
+        return PartitionState(pipeline, resume, (snapshot.next_offset, len(stored.data)))
 
     async def _begin(self, log: PartitionLog) -> PartitionState:
-        found = resume(log, self._settings)
-        # Snapshots that are left belong to another history.
+        resume = resume_without_state(log, self._settings)
+        # The remaining snapshots belong to another log or start.
         await self._store.discard(log.tp)
-        return PartitionState(PartitionPipeline(*log.tp, self._settings), found)
+        return PartitionState(PartitionPipeline(*log.tp, self._settings), resume)
 
 
 def _is_newer(restored: PartitionState | None, parked: HeldPartition) -> bool:
@@ -139,9 +138,9 @@ def _is_newer(restored: PartitionState | None, parked: HeldPartition) -> bool:
 
 
 def _of_another_version(tp: TP, stored: StoredSnapshot, error: Exception) -> Exception:
-    # Not left out like a damaged one: a new model would be learned over one that is whole.
+    # Not skipped like a damaged one: a new model would replace an undamaged one.
     return IncompatibleSnapshotError(
-        f"the snapshot of {tp.topic}/{tp.partition} at offset {stored.next_offset} is of another "
-        f"version, {error}: go back to that version, begin anew with another app_id, or forget "
-        "the model with `faust-oslrau inspect --forget`"
+        f"the snapshot of {tp.topic}/{tp.partition} at offset {stored.next_offset} is from another "
+        f"version, {error}: install that version again, start a new deployment with another "
+        "app_id, or discard the model with `faust-oslrau inspect --forget`"
     )

@@ -1,4 +1,4 @@
-"""Where the work on a partition continues after a start, a restart or a rebalance."""
+"""Decides at which offsets a partition continues after a start, a restart or a rebalance."""
 
 from __future__ import annotations
 
@@ -7,25 +7,33 @@ from dataclasses import dataclass
 
 from faust_oslrau.app.errors import TopicError
 from faust_oslrau.app.kafka.positions import PartitionLog
-from faust_oslrau.app.kafka.topic_ids import is_other
+from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-_ANEW = "a topic that was deleted; the one of its name was made anew"
+_DELETED_TOPIC = "a topic that was deleted and recreated"
 
 
 class LostHistoryError(TopicError):
-    """Records from which the model learned are gone, so that it cannot be built again."""
+    """The log no longer holds the records that the model needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Learning began at offset `start`; outputs for offsets below `emit_from` exist already.
+    """The offsets at which a partition continues.
 
-    `recorded` tells whether the group's committed offset says so; `topic_id` is the topic's id,
-    None where the broker gives it none.
+    Attributes
+    ----------
+    start
+        The offset at which learning began.
+    emit_from
+        The first offset without outputs; the records before it are only learned again.
+    recorded
+        Whether the metadata of the group's committed offset hold `start`.
+    topic_id
+        The topic's id; None if the broker assigns no ids.
     """
 
     start: int
@@ -41,100 +49,106 @@ def resume_from(
     settings: Settings,
     topic_id: str | None = None,
 ) -> Resume | None:
-    """Decide where the work on a partition goes on with a state, None where it is not its state.
+    """Decide where a partition continues with a state; None if the state belongs to another log.
 
-    The state learned from `start` on, in the topic with this id; the outputs for offsets below
-    `next_offset` exist.
+    The state began to learn at `start`, in the topic with this id, and has processed the records
+    before `next_offset`.
 
     Raises
     ------
     LostHistoryError
-        Records after the state are gone, and the settings do not say to go on without them.
+        Records that the state needs are gone, and `lost_history` is "refuse".
     """
-    if is_other(topic_id, log.topic_id):
-        _lose(log, f"the state at offset {next_offset} is of {_ANEW}", settings)
+    if is_recreated(topic_id, log.topic_id):
+        _report_loss(log, f"the state at offset {next_offset} is from {_DELETED_TOPIC}", settings)
         return None
     if log.recorded not in (None, start):
-        recorded = (*log.tp, next_offset, start, log.recorded)
-        about = at(log.tp, next_offset)
+        values = (*log.tp, next_offset, start, log.recorded)
         logger.error(
-            "%s/%d: the state at %d began at %d, not at %d as recorded", *recorded, extra=about
+            "%s/%d: the state at %d began at %d, not at %d as recorded",
+            *values,
+            extra=at(log.tp, next_offset),
         )
         return None
-    done = max(next_offset, log.committed or 0)
-    if done > log.end:
-        _lose(
+    processed = max(next_offset, log.committed or 0)
+    if processed > log.end:
+        _report_loss(
             log,
-            f"the work is done up to offset {done} but the log ends at {log.end} "
-            "(was the topic made anew?)",
+            f"records up to offset {processed} were processed but the log ends at {log.end} "
+            "(was the topic recreated?)",
             settings,
         )
         return None
     if next_offset < log.first:
-        _lose(log, f"the state is at offset {next_offset}, the log begins at {log.first}", settings)
-    return Resume(start, max(done, log.first), log.recorded is not None, log.topic_id)
+        loss = f"the state is at offset {next_offset} but the log begins at {log.first}"
+        _report_loss(log, loss, settings)
+    return Resume(start, max(processed, log.first), log.recorded is not None, log.topic_id)
 
 
-def resume(log: PartitionLog, settings: Settings) -> Resume:
-    """Decide where the work on a partition goes on without a state.
+def resume_without_state(log: PartitionLog, settings: Settings) -> Resume:
+    """Decide where a partition continues without a state.
 
     Raises
     ------
     LostHistoryError
-        The partition's history is lost and the settings do not say to go on without it.
+        Records that the model needs are gone, and `lost_history` is "refuse".
     """
     if log.committed is None:
-        return _begin(log)
+        return _from_configured_start(log)
     loss = _loss(log, settings)
     if loss is None:
         start = log.configured if log.recorded is None else log.recorded
         emit_from = max(start, log.committed)
         return Resume(start, emit_from, log.recorded is not None, log.topic_id)
-    _lose(log, loss, settings)
-    return _begin_anew(log, settings)
+    _report_loss(log, loss, settings)
+    return _after_loss(log, settings)
 
 
-def _lose(log: PartitionLog, loss: str, settings: Settings) -> None:
+def _report_loss(log: PartitionLog, loss: str, settings: Settings) -> None:
+    """Raise LostHistoryError, or log the loss if `lost_history` is "continue"."""
     message = f"lost history of {log.tp.topic}/{log.tp.partition}: {loss}"
     if settings.lost_history == "refuse":
         raise LostHistoryError(
-            f'{message}; lost_history = "continue" goes on without it, a new app_id begins anew'
+            f'{message}; set lost_history = "continue" to continue without it, '
+            "or start a new deployment with another app_id"
         )
-    said = '%s; going on without it, as lost_history = "continue" says'
-    logger.error(said, message, extra=at(log.tp))
+    logger.error(
+        '%s; continuing without it, as lost_history = "continue"', message, extra=at(log.tp)
+    )
 
 
 def _loss(log: PartitionLog, settings: Settings) -> str | None:
-    if is_other(log.recorded_topic, log.topic_id):
-        return f"offset {log.committed} is committed in {_ANEW}"
+    """Return why the model cannot be learned again from its start; None if it can."""
+    if is_recreated(log.recorded_topic, log.topic_id):
+        return f"offset {log.committed} is committed in {_DELETED_TOPIC}"
     if log.committed is not None and log.committed > log.end:
         return (
             f"offset {log.committed} is committed but the log ends at {log.end} "
-            "(was the topic made anew?)"
+            "(was the topic recreated?)"
         )
     if log.recorded is not None and log.first > log.recorded:
         return f"learning began at offset {log.recorded} but the log now begins at {log.first}"
     if log.recorded is None and not _is_start_certain(log, settings):
         return (
-            f"offset {log.committed} is committed without a record of where learning began, "
+            f"offset {log.committed} is committed but the start of learning is not recorded, "
             f"and the log begins at {log.first}"
         )
     return None
 
 
 def _is_start_certain(log: PartitionLog, settings: Settings) -> bool:
-    """Tell whether the settings alone say where learning began."""
+    """Tell whether the settings alone determine where learning began."""
     return settings.start != "latest" and (log.first == 0 or log.configured > log.first)
 
 
-def _begin_anew(log: PartitionLog, settings: Settings) -> Resume:
+def _after_loss(log: PartitionLog, settings: Settings) -> Resume:
     committed = log.committed or 0
-    if committed > log.end or is_other(log.recorded_topic, log.topic_id):
-        return _begin(log)
+    if committed > log.end or is_recreated(log.recorded_topic, log.topic_id):
+        return _from_configured_start(log)
     start = committed if settings.start == "latest" else log.configured
     start = max(start, log.first)
     return Resume(start, max(start, committed), topic_id=log.topic_id)
 
 
-def _begin(log: PartitionLog) -> Resume:
+def _from_configured_start(log: PartitionLog) -> Resume:
     return Resume(log.configured, log.configured, topic_id=log.topic_id)

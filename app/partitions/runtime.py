@@ -1,4 +1,4 @@
-"""The parts of a scoring worker, started, run and stopped with a Faust app."""
+"""The composition root of a scoring worker: its parts start and stop with the Faust app."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from .delivery import delivery
 
 logger = logging.getLogger(__name__)
 
-# What the end of the work may take when the app stops: brokers answer in milliseconds, and
-# whatever they do not acknowledge is done again by the next worker.
+# How long a stop waits for batches in work. Brokers answer in milliseconds, and the next worker
+# repeats what they do not acknowledge.
 _STOP_SECONDS = 5.0
 
 
@@ -40,20 +40,20 @@ class Runtime:
     settings
         The worker's settings.
     registry
-        Where the metrics are exposed.
+        The Prometheus registry of the metrics.
     crash
-        Ends the app after an error that nothing can be done about.
+        Stops the app after an unrecoverable error.
 
     Attributes
     ----------
     preparing
-        What has to be done before the group is joined, None when all of it is.
+        The current step before the worker joins the group; None afterwards.
     assignment
-        The partitions, None before the group is joined.
+        The partitions; None before the worker joins the group.
     contact
-        Knows for how long the broker has not answered.
+        Records when the broker last answered.
     acknowledged
-        After the end: whether the broker has acknowledged all work.
+        After a stop: whether the broker has acknowledged all outputs and commits.
     """
 
     def __init__(
@@ -80,26 +80,26 @@ class Runtime:
 
     @property
     def batch_records(self) -> int:
-        """Most records of a batch."""
+        """The largest number of records in a batch."""
         return self.settings.max_poll_records
 
     async def start(self, consumer: Consumer) -> None:
-        """Compile, wait for the broker and the topics, connect.
+        """Compile the kernels, wait for the broker and the topics, and connect.
 
         Raises
         ------
         TopicError
-            A topic does not fit, or is missing and cannot be created.
+            A topic has the wrong configuration, or is missing and cannot be created.
         """
         self.preparing = "compiling the learner's kernels"
-        logger.info("compiling the learner's kernels, or loading them from their cache")
+        logger.info("compiling the learner's kernels, or loading them from the cache")
         await asyncio.to_thread(compile_kernels)
         self.preparing = "waiting for the broker and the topics"
-        self.contact.note()
+        self.contact.mark_answer()
         topics = OutputTopics(self.settings, client_arguments(self.settings))
         await topics.set_up()
         await self._emitter.start()
-        self.contact.note()
+        self.contact.mark_answer()
         self.assignment = Assignment(
             self.settings,
             consumer,
@@ -110,29 +110,29 @@ class Runtime:
             self.metrics,
             self._crash,
         )
-        own = Chores(self.assignment, self.settings, consumer, self.contact)
-        self._chores = [asyncio.create_task(self._guard(each)) for each in own.chores()]
+        chores = Chores(self.assignment, self.settings, consumer, self.contact).chores()
+        self._chores = [asyncio.create_task(self._guard(chore)) for chore in chores]
         self.preparing = None
         logger.info("ready to join the group %s", self.settings.app_id)
 
     def assigned(self, partitions: frozenset[TP]) -> None:
-        """Take over these partitions and no others."""
+        """Open exactly these partitions."""
         self._joined.assigned(partitions)
 
     async def revoked(self) -> None:
-        """Bring the work on all partitions to an end, while the group still waits for it."""
+        """Finish the batches in work, commit and save, while the group waits."""
         await self._joined.revoked(self.settings.session_timeout)
 
     def resumed(self) -> None:
-        """Read all partitions again from where their state is."""
+        """Read all partitions again from the offsets of their states."""
         self._joined.resumed()
 
     async def handle(self, batch: RecordBatch) -> None:
-        """Take a batch into work."""
+        """Start to process a batch."""
         await self._joined.handle(batch)
 
     async def stop(self) -> None:
-        """End the work and commit, in bounded time even without a broker."""
+        """Finish the batches in work and commit, in bounded time even without a broker."""
         for task in self._chores:
             task.cancel()
         if self.assignment is not None:
@@ -145,8 +145,8 @@ class Runtime:
             raise RuntimeError("the worker has not been started")
         return self.assignment
 
-    async def _guard(self, call: Awaitable[None]) -> None:
+    async def _guard(self, chore: Awaitable[None]) -> None:
         try:
-            await call
-        except Exception as error:  # nothing of this may end unseen
+            await chore
+        except Exception as error:  # no failure of a chore may go unnoticed
             await self._crash(error)

@@ -1,4 +1,4 @@
-"""From the records of a partition to the messages about them, and the state between; no I/O."""
+"""Turns the records of a partition into messages, and its state into snapshots; no I/O."""
 
 from .block import STAGES, ProcessedBlock, Skipped
 from .pipeline import PartitionPipeline

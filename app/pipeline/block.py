@@ -1,4 +1,4 @@
-"""What the records of one call lead to: messages, counts and times."""
+"""The result of processing a block of records: messages, counts and times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STAGES = ("decode", "score", "learn", "emit")
 
 
 class Skipped(StrEnum):
-    """Why a scored record is not learned: far below all usual scores, or learning is off."""
+    """Why a scored record was not learned: its score is far too low, or learning is off."""
 
     FAR = "far"
     FROZEN = "frozen"
@@ -24,13 +24,27 @@ class Skipped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessedBlock:
-    """What some records of a partition led to; each of them is in `scores` or `dead_letters`.
+    """The result of processing consecutive records of a partition.
 
-    `reasons` counts the dead letters. `timestamps` (ms, NaN where there is none), `log_likelihood`
-    and `p_value` belong to `scores`. `blamed` counts the anomalies by the field most to blame,
-    `learned` the records that the learner took in, `skipped` those that it did not, and `seconds`
-    says by stage what it took; encoding the messages is the first part of `emit`. `events` go to
-    the topic of anomalies; `drift` is how far scores have fallen, an event at 1.
+    Each record has one message, in `scores` or in `dead_letters`.
+
+    Attributes
+    ----------
+    reasons
+        The number of dead letters by reason.
+    timestamps, log_likelihood, p_value
+        One entry for each score (m,): milliseconds since 1970, nats, and a probability; NaN if
+        there is none.
+    blamed
+        The number of anomalies by the field most to blame.
+    learned, skipped
+        The number of records that were learned, and of those that were not, by reason.
+    seconds
+        The time of each stage; `emit` begins with encoding the messages.
+    events
+        Further messages for the anomalies topic.
+    drift
+        How far scores have fallen: an event is raised at 1.
     """
 
     scores: list[OutMessage]
@@ -49,5 +63,5 @@ class ProcessedBlock:
 
     @property
     def alerts(self) -> list[OutMessage]:
-        """What goes to the topic of anomalies, in the order of the log."""
+        """The messages for the anomalies topic, in the order of the log."""
         return sorted(self.anomalies + self.events, key=attrgetter("offset"))

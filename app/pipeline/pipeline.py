@@ -1,4 +1,4 @@
-"""From the records of one partition to messages, without I/O; worker and replay share it."""
+"""Turns the records of one partition into messages, without I/O; worker and replay share it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .snapshot import Snapshot, check_settings, installed_version, scoring_setti
 class PartitionPipeline:
     """Decodes, scores and learns the records of one partition, in the order of its log.
 
-    The messages do not depend on how the records are cut into calls of `process`.
+    The messages do not depend on how the records are split into calls of `process`.
     """
 
     def __init__(self, topic: str, partition: int, settings: Settings) -> None:
@@ -48,14 +48,14 @@ class PartitionPipeline:
 
     @classmethod
     def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
-        """Return the pipeline that a snapshot was taken of; `learning` counts from here on.
+        """Return the pipeline of a snapshot; the setting `learning` applies from there on.
 
         Raises
         ------
         IncompatibleSnapshotError
             The snapshot was made with other settings.
         StateError
-            The scorer's state is damaged, or of another format version.
+            The scorer's state is damaged or has another format version.
         """
         check_settings(snapshot, settings)
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
@@ -85,22 +85,22 @@ class PartitionPipeline:
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """Names of the columns, None until the first valid record has chosen them."""
+        """Names of the columns; None before the first valid record, which chooses them."""
         return self._decoder.fields
 
     @property
     def learner(self) -> OSLRAU | None:
-        """The model, None until it has learned anything."""
+        """The model; None before it has learned any record."""
         learner = self.scorer and self.scorer.learner
         return learner if isinstance(learner, OSLRAU) and learner.n_records_ else None
 
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
-        """Score the next records of the partition, and learn them.
+        """Score and learn the next records of the partition.
 
         Raises
         ------
         ValueError
-            The offsets are not ascending from `next_offset`; nothing has been learned.
+            The offsets do not ascend from `next_offset`; nothing was learned.
         """
         offsets = [record.offset for record in records]
         self._check_order(offsets)
@@ -140,7 +140,7 @@ class PartitionPipeline:
 
     def _check_order(self, offsets: list[int]) -> None:
         before = [(self.next_offset or 0) - 1, *offsets]
-        for last, offset in zip(before, offsets, strict=False):  # one more before than there are
+        for last, offset in zip(before, offsets, strict=False):  # `before` has one entry more
             if offset <= last:
                 raise ValueError(
                     f"{self.topic} {self.partition}: expected offset {last + 1} or a later one, "
@@ -174,14 +174,14 @@ class PartitionPipeline:
         return [self._event(records[position], change) for position, change in scored.changes]
 
     def _event(self, record: KafkaRecord, change: Change) -> OutMessage:
-        """Return the event of a drift that the record has completed."""
-        place = {
+        """Return the drift event that this record triggered."""
+        source = {
             "topic": self.topic,
             "partition": self.partition,
             "offset": record.offset,
             "timestamp": record.timestamp,
         }
-        value = encode_drift(place, change.statistic, change.records)
+        value = encode_drift(source, change.statistic, change.records)
         return OutMessage(record.offset, record.key, value, record.timestamp)
 
     def _dead_letters(
@@ -192,13 +192,13 @@ class PartitionPipeline:
 
 
 def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
-    """Return the decoder of a partition, which takes what the fields' transforms take."""
+    """Return a partition's decoder, which rejects values outside the domain of a transform."""
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
     return FeatureDecoder(fields, settings.max_record_bytes, bounds)
 
 
 def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
-    """Return the scorer of a partition that begins."""
+    """Return the scorer of a partition without a snapshot."""
     names = dict(settings.transforms)
     return StreamScorer(
         OSLRAU(**asdict(settings.learner)),
@@ -210,7 +210,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
 
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
-    """Count the anomalies by the field that is most to blame."""
+    """Count the anomalies by the field most to blame."""
     return Counter(fields[column] for column in scored.blame.order[:, :1].ravel().tolist())
 
 

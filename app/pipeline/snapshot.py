@@ -1,4 +1,4 @@
-"""A partition's whole state at an offset, as one value and as bytes."""
+"""A snapshot: the whole state of a partition at an offset, as an object and as bytes."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _KIND = "Snapshot"
 
 
 class IncompatibleSnapshotError(SettingsError):
-    """A snapshot was made with settings under which the scores would be others."""
+    """A snapshot was made with other settings or another version, so that scores would differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a partition's pipeline had become when it had processed all records before an offset.
+    """The state of a partition's pipeline after all records before an offset.
 
-    It holds no clock and no host: the same log and settings give the same bytes.
+    It holds no time and no host name: the same log and settings give the same bytes.
 
     Attributes
     ----------
     topic, partition
-        Where the records came from.
+        The source of the records.
     start
         The offset at which learning began.
     next_offset
-        The offset to go on from; all outputs for offsets below it are acknowledged.
+        The offset of the next record; all outputs for lower offsets are acknowledged.
     fields
-        Names of the columns, None while no valid record has chosen them.
+        Names of the columns; None before the first valid record, which chooses them.
     settings
         The settings that scores depend on.
     version
-        The installed version that made it.
+        The version of this software that wrote the snapshot.
     records, nodes
-        Valid records seen, and nodes of the network.
+        The number of valid records so far, and of nodes of the network.
     scorer
-        The scorer's bytes, None before the first valid record.
+        The scorer's bytes; None before the first valid record.
     topic_id
-        Id of the topic that was learned from, None where it is not known.
+        The id of the source topic; None if it is unknown.
     """
 
     topic: str
@@ -62,19 +62,19 @@ class Snapshot:
     topic_id: str | None = None
 
     def to_bytes(self) -> bytes:
-        """Write the snapshot, checksummed."""
+        """Return the snapshot as bytes with a checksum."""
         values = {name: getattr(self, name) for name in self.__slots__ if name != "scorer"}
         state = {} if self.scorer is None else {"scorer": np.frombuffer(self.scorer, np.uint8)}
         return pack(_KIND, values, state)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote; the scorer's bytes are not looked into.
+        """Read what `to_bytes` wrote, without decoding the scorer's bytes.
 
         Raises
         ------
         StateError
-            The bytes are damaged, of another format version, or no snapshot's.
+            The bytes are damaged, have another format version, or are no snapshot.
         """
         values, arrays = unpack(data, _KIND)
         scorer = arrays["scorer"].tobytes() if "scorer" in arrays else None
@@ -88,20 +88,20 @@ class Snapshot:
 
 
 def installed_version() -> str:
-    """Return the version of this software, which a snapshot names."""
+    """Return the installed version of this software."""
     return version("faust-oslrau")
 
 
 def scoring_settings(settings: Settings) -> dict[str, Any]:
-    """Return the settings that a state cannot change any more, by their names."""
+    """Return the settings that scores depend on, by name: a state is valid for one set of them."""
     features = settings.features
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "features": features if isinstance(features, str) else list(features),
         "batch_size": settings.batch_size,
         "alarm_rate": settings.alarm_rate,
         "transforms": dict(settings.transforms),
     }
-    return found | {f"learner.{name}": value for name, value in asdict(settings.learner).items()}
+    return values | {f"learner.{name}": value for name, value in asdict(settings.learner).items()}
 
 
 def check_settings(snapshot: Snapshot, settings: Settings) -> None:
@@ -110,10 +110,10 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     Raises
     ------
     IncompatibleSnapshotError
-        The message names the settings, both values, and the ways out.
+        The message names the settings, both values, and what to do.
     """
     now = scoring_settings(settings)
-    # What another version did not know does not count: its state says how it goes on.
+    # A setting that the other version did not have is ignored: its state holds the value.
     changed = [
         f"{name} = {short(snapshot.settings[name])}, now {short(now[name])}"
         for name in sorted(now.keys() & snapshot.settings.keys())
@@ -122,7 +122,7 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     if changed:
         raise IncompatibleSnapshotError(
             f"the snapshot of {snapshot.topic}/{snapshot.partition} at offset "
-            f"{snapshot.next_offset} was made with {'; '.join(changed)}: go back to the old "
-            "settings, begin anew with another app_id, or forget the model with "
+            f"{snapshot.next_offset} was made with {'; '.join(changed)}: restore the old "
+            "settings, start a new deployment with another app_id, or discard the model with "
             "`faust-oslrau inspect --forget`"
         )

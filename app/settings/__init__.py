@@ -1,4 +1,4 @@
-"""The settings of a worker: frozen objects that check themselves, and their one reader."""
+"""The settings of a worker: frozen, validated objects, and the reader that loads them."""
 
 from .definitions import LearnerSettings, SecuritySettings, Settings, describe, secrets
 from .reader import load_settings

@@ -1,4 +1,4 @@
-"""The options of commands that choose settings."""
+"""The command-line options that all commands with settings share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Command = Callable[..., Any]
 
 
 def settings_options(command: Command) -> Command:
-    """Add the options of `chosen_settings`."""
+    """Add the options --settings and --broker to a command."""
     options = (
         click.option("--settings", "settings_file", metavar="FILE",
                      type=click.Path(path_type=Path),
-                     help="Settings in TOML; the environment (OSLRAU_...) wins over it."),
-        click.option("--broker", metavar="HOST:PORT", help="Kafka to talk to."),
+                     help="TOML settings; environment variables (OSLRAU_...) override them."),
+        click.option("--broker", metavar="HOST:PORT", help="Kafka bootstrap servers."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -29,5 +29,5 @@ def settings_options(command: Command) -> Command:
 
 
 def chosen_settings(settings_file: Path | None, **overrides: Any) -> Settings:
-    """Return the settings of file, environment and command line."""
+    """Return the settings of the file, the environment and the command line."""
     return load_settings(settings_file, os.environ, **overrides)

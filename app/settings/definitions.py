@@ -1,4 +1,4 @@
-"""The frozen settings: what each one is called, holds and defaults to."""
+"""Defines the settings: their names, types and defaults, and how they depend on each other."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .value_types import (
     optional,
 )
 
-# Room that a dead letter takes beyond its record: headers, and the score beside an anomaly.
+# What an output message may add to its record: a dead letter's headers, or an anomaly's score.
 _MESSAGE_ROOM = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerSettings(Section):
-    """Parameters of the learner; `faust_oslrau.learner.OSLRAU` says what they mean."""
+    """Parameters of the learner; `faust_oslrau.learner.OSLRAU` documents them."""
 
     prefix: ClassVar[str] = "learner."
 
@@ -51,7 +51,7 @@ class LearnerSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class SecuritySettings(Section):
-    """How to reach a broker that asks for TLS or SASL."""
+    """TLS and SASL settings of the connection to the broker."""
 
     prefix: ClassVar[str] = "security."
 
@@ -70,25 +70,25 @@ class SecuritySettings(Section):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the broker is given a user name and a password."""
+        """Whether the client authenticates with a user name and a password."""
         return self.protocol.startswith("SASL_")
 
     def __post_init__(self) -> None:
-        """Check the fields, then that they belong together."""
-        Section.__post_init__(self)  # slots make a new class, which super() would not know
+        """Check the fields, then their combination."""
+        Section.__post_init__(self)  # super() fails, as dataclass slots create a new class
         self._require_together("sasl_username", self.uses_sasl)
         self._require_together("sasl_password", self.uses_sasl)
         for name in ("ca_file", "cert_file", "key_file"):
             if getattr(self, name) is not None and not self.uses_tls:
                 raise SettingsError(
-                    f"setting security.{name}: expected none with protocol {self.protocol}"
+                    f"setting security.{name}: expected no value with protocol {self.protocol}"
                 )
         if self.key_file is not None and self.cert_file is None:
             raise SettingsError("setting security.cert_file: expected the certificate of key_file")
 
     def _require_together(self, name: str, needed: bool) -> None:
         if (getattr(self, name) is not None) != needed:
-            expected = "a value" if needed else "none"
+            expected = "a value" if needed else "no value"
             raise SettingsError(
                 f"setting security.{name}: expected {expected} with protocol {self.protocol}"
             )
@@ -130,7 +130,7 @@ class Settings(Section):
     security: SecuritySettings = field(default_factory=SecuritySettings)
 
     def __post_init__(self) -> None:
-        """Check the fields, then that they go together, and that no topic has two roles."""
+        """Check the fields, then their combination: no topic may have two roles."""
         Section.__post_init__(self)
         for name, _ in self.transforms:
             if self.chosen_fields and name not in self.chosen_fields:
@@ -148,12 +148,12 @@ class Settings(Section):
 
     @property
     def chosen_fields(self) -> tuple[str, ...] | None:
-        """Names of the chosen fields, None where each partition finds its own."""
+        """Names of the chosen fields; None if each partition chooses them (`auto`)."""
         return None if isinstance(self.features, str) else self.features
 
     @property
     def start_timestamp(self) -> int | None:
-        """Milliseconds since 1970 (UTC) where a new deployment begins at a time, else None."""
+        """`start` in milliseconds since 1970 (UTC); None if it is no time."""
         if self.start in ("earliest", "latest"):
             return None
         return round(datetime.fromisoformat(self.start).timestamp() * 1000)
@@ -165,17 +165,17 @@ class Settings(Section):
 
     @property
     def max_output_bytes(self) -> int:
-        """Largest message that the scores, anomalies and dead-letter topics must take."""
+        """Size of the largest message for the anomalies and dead-letter topics."""
         return self.max_message_bytes + _MESSAGE_ROOM
 
 
 def describe(settings: Settings) -> dict[str, Any]:
-    """Return the settings as plain data, secrets masked."""
+    """Return the settings as plain data, with secrets masked."""
     return _describe_section(settings)
 
 
 def secrets(settings: Settings) -> list[str]:
-    """Return the values that nothing may print."""
+    """Return the secret values, which must not be printed or logged."""
     section = settings.security
     secret = [entry.name for entry in fields(section) if entry.metadata["secret"]]
     return [value for name in secret if (value := getattr(section, name))]

@@ -1,4 +1,4 @@
-"""The one reader of settings: a TOML file, over it the environment, over it overrides."""
+"""Reads the settings: overrides win over the environment, which wins over a TOML file."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .section import Section, short
 
 PREFIX = "OSLRAU_"
 SETTINGS_FILE = "OSLRAU_SETTINGS"
-# Names with our prefix that are no settings: the file itself, and what the tests are given.
+# Environment variables with our prefix that are no settings: the settings file, and test data.
 _OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
 _SECTIONS: dict[str, type[Section]] = {"learner": LearnerSettings, "security": SecuritySettings}
 
 
 def load_settings(path: Path | None, environ: Mapping[str, str], **overrides: Any) -> Settings:
-    """Return the settings of a TOML file, over them the environment's, over them `overrides`.
+    """Return the settings of a TOML file, the environment and `overrides`; the last one wins.
 
-    Without `path` the file is the one that `OSLRAU_SETTINGS` names, if any. Overrides that are
-    None count as not given; those of a section come as a mapping.
+    Without `path`, the environment variable `OSLRAU_SETTINGS` may name the file. Overrides that are
+    None are ignored; those of a section are a mapping.
 
     Raises
     ------
     SettingsError
-        Where a name is unknown or a value does not fit: one line that names the setting, the
-        value and what was expected.
+        A name is unknown or a value is invalid. The message names the setting, the value and what
+        was expected, in one line.
     """
     if path is None and environ.get(SETTINGS_FILE):
         path = Path(environ[SETTINGS_FILE])
@@ -63,7 +63,7 @@ def _refuse_secrets(found: Mapping[str, Any]) -> None:
         if entry.metadata["secret"] and isinstance(inside, Mapping) and entry.name in inside:
             name = _environment_name(section, entry.name)
             raise SettingsError(
-                f"setting {section}.{entry.name}: expected the environment's {name} or "
+                f"setting {section}.{entry.name}: expected the environment variable {name} or "
                 f"{name}_FILE, got it in the settings file"
             )
 
@@ -100,14 +100,14 @@ def _read_secret(name: str, path: str) -> str:
 
 
 def _entries() -> Iterator[tuple[str, Any]]:
-    """Yield the section, '' for none, and the field of each setting."""
+    """Yield the section ('' for none) and the dataclass field of each setting."""
     yield from (("", entry) for entry in fields(Settings) if "value_type" in entry.metadata)
     for section, settings in _SECTIONS.items():
         yield from ((section, entry) for entry in fields(settings))  # type: ignore[arg-type]
 
 
 def _environment_name(section: str, name: str) -> str:
-    # OSLRAU_SASL_PASSWORD says enough; OSLRAU_SECURITY_SASL_PASSWORD would say it twice.
+    # OSLRAU_SASL_PASSWORD, not OSLRAU_SECURITY_SASL_PASSWORD.
     plain = not section or name.startswith("sasl_")
     return PREFIX + (name if plain else f"{section}_{name}").upper()
 

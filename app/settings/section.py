@@ -1,4 +1,4 @@
-"""Frozen groups of settings that check themselves."""
+"""The base of frozen groups of settings that validate their fields."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .value_types import ValueType
 
 
 def setting(default: Any, value_type: ValueType, *, secret: bool = False) -> Any:
-    """Return a dataclass field that holds values of one type."""
+    """Return a dataclass field for a setting of this type."""
     return field(
         default=default, repr=not secret, metadata={"value_type": value_type, "secret": secret}
     )
 
 
 class Section:
-    """Reads each field by its type, so that no object with a wrong value exists."""
+    """Converts and validates each field, so that no object with an invalid value exists."""
 
     prefix: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Read every field."""
+        """Convert and validate every field."""
         for entry in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
             if "value_type" in entry.metadata:
                 object.__setattr__(self, entry.name, self._read(entry))
@@ -40,6 +40,6 @@ class Section:
 
 
 def short(value: Any) -> str:
-    """Return a value as errors show it, on one line."""
+    """Return the repr of a value for an error message, at most 80 characters long."""
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."

@@ -1,4 +1,4 @@
-"""The types of value that a setting may hold: how to read one, and how to say what it is."""
+"""The types of settings: how to convert a value, and how to describe the expected values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """Reads a value from TOML, the environment or code; ValueError where it does not fit."""
+    """Converts a value from TOML, the environment or code; ValueError if it is invalid."""
 
     expected: str
     read: Callable[[Any], Any]
@@ -19,7 +19,7 @@ class ValueType:
 
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-# As the learner names them, which takes long to import.
+# The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -39,7 +39,7 @@ def integer(low: int, high: int | None = None) -> ValueType:
 
 
 def number(low: float, high: float, *, closed: str = "") -> ValueType:
-    """Return the type of numbers between `low` and `high`; `closed` may hold "low" and "high"."""
+    """Return the type of numbers between `low` and `high`; `closed` names the included bounds."""
     left, right = "[" if "low" in closed else "(", "]" if "high" in closed else ")"
 
     def read(value: Any) -> float:
@@ -55,7 +55,7 @@ def number(low: float, high: float, *, closed: str = "") -> ValueType:
 
 
 def choice(*names: str) -> ValueType:
-    """Return the type of exactly these names."""
+    """Return the type of one of these names."""
 
     def read(value: Any) -> str:
         _require(value in names)
@@ -65,7 +65,7 @@ def choice(*names: str) -> ValueType:
 
 
 def optional(value_type: ValueType) -> ValueType:
-    """Return the type that also takes None, which the environment writes as `none`."""
+    """Return the type that also accepts None; in the environment it is written as `none`."""
 
     def read(value: Any) -> Any:
         return None if value in (None, "none") else value_type.read(value)
@@ -102,7 +102,7 @@ def _read_features(value: Any) -> str | tuple[str, ...]:
 
 def _read_field(value: Any) -> str:
     _require(isinstance(value, str) and bool(value))
-    value.encode("utf-8")  # a name with a lone surrogate can be in no message
+    value.encode("utf-8")  # raises for a lone surrogate, which no message can contain
     return str(value)
 
 

@@ -1,4 +1,4 @@
-"""Where the snapshots of partitions are stored, and when they are due."""
+"""Stores of snapshots, in a topic or in a folder, and the schedule of a partition's snapshots."""
 
 from .configured import snapshot_store
 from .folder import FolderStore

@@ -1,4 +1,4 @@
-"""The snapshot store that the settings ask for."""
+"""Creates the snapshot store that the settings choose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .topic import TopicStore
 
 
 def snapshot_store(settings: Settings, producers: Producers) -> SnapshotStore:
-    """Return the store of a worker's snapshots."""
+    """Return the snapshot store of a worker."""
     if settings.snapshots == "topic":
         arguments = client_arguments(settings)
         return TopicStore(settings.snapshots_topic, settings.app_id, producers, arguments)

@@ -1,4 +1,4 @@
-"""Snapshots as files: `FOLDER/APP_ID/TOPIC/PARTITION/OFFSET.snapshot`.
+"""Stores snapshots as files: `FOLDER/APP_ID/TOPIC/PARTITION/OFFSET.snapshot`.
 
 A file appears under its name when it is complete. The name holds the offset, so that a worker that
 lost its partition can add an older snapshot, which goes with the next cleaning, but never replace
@@ -29,7 +29,7 @@ _DAMAGED = ".damaged"
 
 
 class FolderStore:
-    """Keeps the last two snapshots of each partition in files.
+    """Stores the last two snapshots of each partition as files.
 
     Workers on several machines need a folder that they share.
     """
@@ -38,7 +38,7 @@ class FolderStore:
         self._folder = folder / app_id
 
     async def open(self, tp: TP) -> None:
-        """Make the partition's folder.
+        """Create the partition's folder.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class FolderStore:
             yield StoredSnapshot(str(path), _offset(path), written, data)
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
-        """Give the file a name that counts no more."""
+        """Rename the file, so that it is not loaded again."""
         path = Path(stored.where)
         path.rename(path.with_suffix(_DAMAGED))
 
@@ -106,7 +106,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have a folder's new names outlive a power failure."""
+    """Write a folder's entries to disk, so that new names survive a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""What a slot of the snapshots' topic holds, and under which keys."""
+"""The messages of a slot of the snapshots topic, a manifest and chunks, and their keys."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Manifest:
             raise StateError(f"manifest: expected its values, {error!r}") from error
 
     def is_of(self, data: bytes) -> bool:
-        """Tell whether these are the snapshot's bytes."""
+        """Tell whether these bytes have the snapshot's size and checksum."""
         return len(data) == self.size and _checksum(data) == self.checksum
 
 
@@ -83,7 +83,7 @@ class Slots:
         ]
 
     def note(self, slot: int, manifest: Manifest) -> None:
-        """Take note of what a slot holds now."""
+        """Set the manifest of a slot."""
         self.manifests[slot] = manifest
         self.lengths[slot] = len(manifest.chunks)
 

@@ -1,4 +1,4 @@
-"""When the snapshots of a partition are due, and how the last one went."""
+"""Decides when the snapshots of a partition are due, and saves them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A store that fails is not asked again for so long.
+# How long to wait before another attempt after the store has failed.
 _RETRY_SECONDS = 10.0
 
 
@@ -28,7 +28,7 @@ class SnapshotSchedule:
     Attributes
     ----------
     offset
-        The offset of the last snapshot, or where learning began before there is one.
+        The offset of the last snapshot; before the first, that at which learning began.
     """
 
     def __init__(
@@ -44,23 +44,23 @@ class SnapshotSchedule:
         self._store = store
         self._settings = settings
         self._metrics = metrics
-        self._covered = time.monotonic()
-        self._rest_until = 0.0
+        self._covered = time.monotonic()  # when a snapshot last held all processed records
+        self._retry_after = 0.0
         self._saving = asyncio.Lock()
 
     def record(self, offset: int, size: int) -> None:
-        """Record that the store has a snapshot at an offset, of this many bytes."""
+        """Record that the store holds a snapshot at an offset, of `size` bytes."""
         self.offset = offset
         self._covered = time.monotonic()
         self._metrics.set_snapshot(offset, size)
 
     def is_due(self, next_offset: int) -> bool:
-        """Tell whether a snapshot at this offset is due by time or by count."""
+        """Tell whether a snapshot at this offset is due, by time or by the number of records."""
         now = time.monotonic()
         if self.offset == next_offset:
             self._covered = now
         self._metrics.snapshot_age = now - self._covered
-        if self.offset == next_offset or now < self._rest_until:
+        if self.offset == next_offset or now < self._retry_after:
             return False
         records = next_offset - self.offset
         return (
@@ -69,12 +69,12 @@ class SnapshotSchedule:
         )
 
     async def save(self, next_offset: int, data: bytes) -> None:
-        """Save a snapshot, unless there is a newer one; a failure is logged and made good later.
+        """Save a snapshot unless there is a newer one; a failure is logged, and retried later.
 
         Raises
         ------
         LostPartitionError
-            Another worker has taken the partition.
+            Another worker owns the partition.
         """
         async with self._saving:
             if next_offset <= self.offset:
@@ -82,14 +82,15 @@ class SnapshotSchedule:
             try:
                 await self._store.save(self._tp, next_offset, data)
             except SnapshotError as error:
-                self._rest_until = time.monotonic() + _RETRY_SECONDS
+                self._retry_after = time.monotonic() + _RETRY_SECONDS
                 self._metrics.count_snapshot_failure("save")
-                about = at(self._tp, next_offset)
                 logger.error(
-                    "%s/%d: no snapshot, next try later: %s", *self._tp, error, extra=about
+                    "%s/%d: snapshot not saved, will retry: %s",
+                    *(*self._tp, error),
+                    extra=at(self._tp, next_offset),
                 )
                 return
             self.record(next_offset, len(data))
-        place = (*self._tp, next_offset, len(data))
-        about = at(self._tp, next_offset)
-        logger.debug("%s/%d: snapshot at %d, %d bytes", *place, extra=about)
+        values = (*self._tp, next_offset, len(data))
+        extra = at(self._tp, next_offset)
+        logger.debug("%s/%d: snapshot at %d, %d bytes", *values, extra=extra)

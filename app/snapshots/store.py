@@ -1,4 +1,4 @@
-"""Where snapshots are kept: the interface that folder and topic share."""
+"""The interface of a snapshot store, which topic and folder implement."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # Faust takes a second to import, which commands need not wait for
+if TYPE_CHECKING:  # Faust takes a second to import, which some commands need not wait for
     from faust.types import TP
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """A snapshot's bytes as they were found.
+    """The bytes of a snapshot in a store, which may be damaged.
 
-    `where` is its place in the store, `timestamp` when it was written in milliseconds.
+    `where` names the file or the topic's offset; `timestamp` is the time of writing in milliseconds
+    since 1970.
     """
 
     where: str
@@ -24,10 +25,10 @@ class StoredSnapshot:
 
 
 class SnapshotStore(Protocol):
-    """Keeps the last snapshots of each partition."""
+    """Stores the last snapshots of each partition."""
 
     async def open(self, tp: TP) -> None:
-        """Get ready for a partition that this worker was given; those before it lose it.
+        """Prepare to load and save the snapshots of an assigned partition.
 
         Raises
         ------
@@ -38,28 +39,29 @@ class SnapshotStore(Protocol):
     def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
         """Yield the snapshots of an open partition, the one with the highest offset first.
 
-        What cannot be read is logged and left out; what is not whole is for the reader to find.
+        Those that cannot be read are logged and skipped. The caller checks whether a snapshot is
+        damaged.
         """
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
-        """Have a snapshot that turned out damaged make room for the next one."""
+        """Exclude a damaged snapshot: it is not loaded again, and the next one may replace it."""
 
     async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
-        """Write a snapshot of an open partition; it is there as a whole or not at all.
+        """Write a snapshot of an open partition atomically.
 
         Raises
         ------
         SnapshotError
-            It could not be written; those before are still there.
+            It could not be written; the former snapshots remain.
         LostPartitionError
-            Another worker has taken the partition.
+            Another worker owns the partition.
         """
 
     async def discard(self, tp: TP) -> None:
-        """Forget all snapshots of an open partition; raises as `save`."""
+        """Delete all snapshots of an open partition; raises as `save`."""
 
     async def close(self) -> None:
-        """Let go of all partitions."""
+        """Close all partitions."""
 
 
 class SnapshotError(Exception):
@@ -67,7 +69,7 @@ class SnapshotError(Exception):
 
 
 class NoStore:
-    """Keeps nothing: a restart learns from the start."""
+    """Stores nothing: a restarted worker learns again from the start of the log."""
 
     async def open(self, tp: TP) -> None:
         """Do nothing."""

@@ -1,10 +1,10 @@
-"""Snapshots in a compacted Kafka topic.
+"""Stores snapshots in a compacted Kafka topic.
 
-A source partition has two slots in the partition of the same number, written in turn. A slot is a
-few chunks and a manifest, each under a key of its own, so that compaction keeps the last of each.
-One transaction writes chunks and manifest. The manifest names the chunks' offsets and the offset of
-the other slot's manifest: a restore looks for the last manifest from the end of the log backwards
-and reads nothing else.
+A source partition has two slots, written in turn, in the topic's partition of the same number. A
+slot consists of chunks and a manifest, each with its own key, so that compaction retains the last
+of each. One transaction writes the chunks and the manifest. The manifest names the offsets of the
+chunks and of the other slot's manifest. So a restore searches for the last manifest backwards from
+the end of the log, and reads only what it names.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 
 class TopicStore:
-    """Keeps the last two snapshots of each partition in a topic.
+    """Stores the last two snapshots of each partition in a topic.
 
     Parameters
     ----------
     topic
         The compacted topic, with at least as many partitions as the sources.
     app_id
-        The deployment, part of all keys.
+        The deployment's id, part of all keys.
     producers
         Transactional producers of the open partitions.
     client_arguments
-        How to reach the broker.
+        Connection arguments of aiokafka's clients.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TopicStore:
         self._slots: dict[TP, Slots] = {}
 
     async def open(self, tp: TP) -> None:
-        """Find the manifests; the producer of the partition is open already."""
+        """Read the manifests; the partition's producer must be open."""
         async with self._reader(tp) as reader:
             self._slots[tp] = await reader.slots(self._prefix(tp))
 
@@ -70,19 +70,19 @@ class TopicStore:
             for slot in slots.newest_first():
                 manifest = slots.manifests[slot]
                 where = f"{self._topic}/{tp[1]} at {manifest.offset}"
-                # Chunks that are not whole are no data, which whoever reads them finds out.
+                # Damaged chunks become empty data, which the caller rejects.
                 data = await reader.chunks(manifest, self._prefix(tp), slot) or b""
                 yield StoredSnapshot(where, manifest.next_offset, manifest.timestamp, data)
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
-        """Write the next snapshot to this one's slot."""
+        """Let the next snapshot overwrite this one's slot."""
         manifests = self._slots[tp].manifests
         for slot in list(manifests):
             if manifests[slot].next_offset == stored.next_offset:
                 del manifests[slot]
 
     async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
-        """Write a snapshot over the older one."""
+        """Overwrite the older snapshot."""
         slots = self._slot(tp)
         slot = slots.to_write()
         async with self._transaction(tp) as transaction:
@@ -99,7 +99,7 @@ class TopicStore:
         self._slots[tp] = Slots()
 
     async def close(self) -> None:
-        """Forget what was found."""
+        """Forget the manifests of all partitions."""
         self._slots.clear()
 
     @asynccontextmanager
@@ -128,7 +128,7 @@ class TopicStore:
         messages = [*map(_message, keys, parts), *(_message(key, None) for key in left_over)]
         offsets = await transaction.send(self._topic, tp[1], messages)
         if min(offsets) < 0:
-            raise SnapshotError(f"topic {self._topic}/{tp[1]}: the broker told no offset")
+            raise SnapshotError(f"topic {self._topic}/{tp[1]}: the broker returned no offset")
         chunks, previous = offsets[: len(parts)], slots.previous(slot)
         value = manifest_value(next_offset, data, chunks, previous)
         message = _message(manifest_key(prefix, slot), value)

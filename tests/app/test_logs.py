@@ -7,7 +7,7 @@ import sys
 import pytest
 from aiokafka.protocol.admin import SaslAuthenticateRequest_v1
 
-from faust_oslrau.app.logs import FewRepeats, JsonFormatter, ReadableFormatter, at, set_up_logging
+from faust_oslrau.app.logs import JsonFormatter, ReadableFormatter, RepeatFilter, at, set_up_logging
 
 
 def _passes(repeats, name, message):
@@ -21,14 +21,14 @@ def _record(message, *arguments, error=None, **extra):
 
 
 def test_a_librarys_message_passes_once():
-    repeats = FewRepeats()
+    repeats = RepeatFilter()
     assert _passes(repeats, "aiokafka.client", "no broker at %s")
     assert not _passes(repeats, "aiokafka.client", "no broker at %s")
     assert _passes(repeats, "aiokafka.client", "something else")
 
 
 def test_our_own_messages_always_pass():
-    repeats = FewRepeats()
+    repeats = RepeatFilter()
     assert all(_passes(repeats, "faust_oslrau.app.kafka.emitter", "waiting") for _ in range(3))
 
 

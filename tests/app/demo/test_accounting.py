@@ -25,20 +25,20 @@ def summary_of(account: Account) -> Summary:
 def account() -> Account:
     """Four records in partition 0 and two in partition 1, not answered yet."""
     account = Account(2)
-    account.note_sent(0, 0, [None, "spike", "spike", "bare_nan"])
-    account.note_sent(1, 0, [None, None])
+    account.add_sent(0, 0, [None, "spike", "spike", "bare_nan"])
+    account.add_sent(1, 0, [None, None])
     return account
 
 
 def answer_all(account: Account) -> None:
-    account.note_score(Place(0, 0), False)
-    account.note_score(Place(0, 1), True)
-    account.note_anomaly(Place(0, 1))
-    account.note_score(Place(0, 2), False)
-    account.note_dead_letter(Place(0, 3), "not_json")
-    account.note_score(Place(1, 0), True)
-    account.note_anomaly(Place(1, 0))
-    account.note_score(Place(1, 1), False)
+    account.add_score(Place(0, 0), False)
+    account.add_score(Place(0, 1), True)
+    account.add_anomaly(Place(0, 1))
+    account.add_score(Place(0, 2), False)
+    account.add_dead_letter(Place(0, 3), "not_json")
+    account.add_score(Place(1, 0), True)
+    account.add_anomaly(Place(1, 0))
+    account.add_score(Place(1, 1), False)
 
 
 def test_an_account_is_complete_when_every_record_is_answered_once(account: Account) -> None:
@@ -60,16 +60,16 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
 
 def test_answers_may_come_before_the_acknowledgement() -> None:
     account = Account(1)
-    account.note_score(Place(0, 1), False)
+    account.add_score(Place(0, 1), False)
     assert account.waiting == 0
-    account.note_sent(0, 0, [None, None])
+    account.add_sent(0, 0, [None, None])
     assert account.waiting_in(0) == 1
-    account.note_score(Place(0, 0), False)
+    account.add_score(Place(0, 0), False)
     assert summary_of(account).is_accounted
 
 
 def test_a_record_without_an_answer_is_missing(account: Account) -> None:
-    account.note_score(Place(0, 0), False)
+    account.add_score(Place(0, 0), False)
     assert account.waiting == 5
     assert account.missing() == [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1)]
     summary = summary_of(account)
@@ -80,33 +80,33 @@ def test_a_record_without_an_answer_is_missing(account: Account) -> None:
 
 def test_a_record_scored_twice_or_scored_and_rejected_is_a_duplicate(account: Account) -> None:
     answer_all(account)
-    account.note_score(Place(0, 0), False)
-    account.note_dead_letter(Place(1, 1), "not_json")
+    account.add_score(Place(0, 0), False)
+    account.add_dead_letter(Place(1, 1), "not_json")
     assert account.duplicates() == [(0, 0), (1, 1)]
     assert "2 answered more than once" in verdict(summary_of(account))
 
 
 def test_an_answer_to_nothing_that_was_sent_is_noticed(account: Account) -> None:
     answer_all(account)
-    account.note_score(Place(1, 2), False)
+    account.add_score(Place(1, 2), False)
     assert account.strangers() == [(1, 2)]
     assert not summary_of(account).is_accounted
 
 
 def test_each_anomalous_score_needs_exactly_one_anomaly_message(account: Account) -> None:
     answer_all(account)
-    account.note_anomaly(Place(0, 1))  # twice
-    account.note_anomaly(Place(0, 2))  # its score is not anomalous
+    account.add_anomaly(Place(0, 1))  # twice
+    account.add_anomaly(Place(0, 2))  # its score is not anomalous
     assert account.unmatched() == [(0, 1), (0, 2)]
     assert not summary_of(account).is_accounted
 
 
 def test_a_gap_in_the_log_is_no_missing_record() -> None:
     account = Account(1)
-    account.note_sent(0, 0, [None])
-    account.note_sent(0, 5, [None])
+    account.add_sent(0, 0, [None])
+    account.add_sent(0, 5, [None])
     for offset in (0, 5):
-        account.note_score(Place(0, offset), False)
+        account.add_score(Place(0, offset), False)
     assert summary_of(account).is_accounted
 
 

@@ -66,7 +66,7 @@ def test_every_record_of_the_machines_is_accounted_for(start: Callable[..., Demo
     assert summary["records"] == summary["scored"] + sum(summary["rejected"].values()) > 3000
     assert summary["rejected"] == summary["malformed"]
     assert summary["nodes"] > 4
-    assert "streaming made-up machines" in lines
+    assert "streaming simulated machines" in lines
     assert "log-likelihood -" in lines
 
 

@@ -18,22 +18,22 @@ from faust_oslrau.topics import Reason
 def situation() -> Situation:
     """A late moment, in which every part of the picture is full."""
     account = Account(4)
-    account.note_sent(3, 0, ["broken_correlation"] * 123_456)
+    account.add_sent(3, 0, ["broken_correlation"] * 123_456)
     for offset in range(20):
-        account.note_score(Place(3, offset), True)
+        account.add_score(Place(3, offset), True)
     for offset, reason in enumerate(Reason, start=20):
-        account.note_dead_letter(Place(3, offset), reason.value)
+        account.add_dead_letter(Place(3, offset), reason.value)
     blamed = [("ambient.temperature", 12.5), ("motor.temperature", 3.0), ("speed", 0.5)]
     alarms = [Alarm(Place(3, offset), "machine-16", -123.4, blamed) for offset in range(20)]
     return Situation(
         title="Demo at http://127.0.0.1:40231, the embedded broker 127.0.0.1:33167, 4 partitions",
-        phase="streaming made-up machines",
+        phase="streaming simulated machines",
         elapsed=12.0,
         seconds=30.0,
         account=account,
         sent_rate=5000.0,
         answered_rate=4990.0,
-        is_resting=True,
+        is_paused=True,
         network=Network({"sum": 88, "product": 510, "leaf": 4128, "multivariate_leaf": 98}, 13),
         log_likelihoods=[-30.0 + k / 4 for k in range(60)],
         alarms=alarms,

@@ -38,8 +38,8 @@ def _numbers(number):
 def test_a_second_counts_all_and_samples_some(clock):
     block = _processed([*_numbers(3000), b"broken"])
     part = History()
-    part.note_emitted(block)
-    part.note_emitted(block)
+    part.add_emitted(block)
+    part.add_emitted(block)
     (second,) = merged([part], 5000, 5001)
     assert (second.scored, second.rejected) == (6000, 2)
     assert second.anomalies == 2 * len(block.anomalies)
@@ -53,11 +53,11 @@ def test_a_second_counts_all_and_samples_some(clock):
 def test_partitions_are_added_up_second_by_second(clock):
     parts = [History(), History()]
     block = _processed(_numbers(100))
-    parts[0].note_emitted(block)
+    parts[0].add_emitted(block)
     clock[0] = 5002.5
     for part in parts:
-        part.note_emitted(block)
-    parts[1].note_replayed(7)
+        part.add_emitted(block)
+    parts[1].add_replayed(7)
     seconds = merged(parts, 5000, 5003)
     assert [second.scored for second in seconds] == [100, 0, 200]
     assert [second.replayed for second in seconds] == [0, 0, 7]
@@ -69,8 +69,8 @@ def test_memory_is_bounded(clock):
     block = _processed(_numbers(2000), Settings(alarm_rate=0.9))
     assert len(block.anomalies) > ANOMALIES
     for _ in range(2 * SECONDS):
-        part.note_emitted(block)
-        part.note_lag(1)
+        part.add_emitted(block)
+        part.add_lag(1)
         clock[0] += 1
     assert len(part.anomalies) == ANOMALIES
     assert [found.message for found in part.anomalies] == block.anomalies[-ANOMALIES:]
@@ -79,9 +79,9 @@ def test_memory_is_bounded(clock):
 
 def test_the_lag_of_a_moment_is_the_last_one_known(clock):
     part = History()
-    part.note_lag(10)
+    part.add_lag(10)
     clock[0] += 3
-    part.note_lag(20)
+    part.add_lag(20)
     lags = part.lag_at(np.arange(4999, 5005))
     assert np.isnan(lags[0]) and lags[1:].tolist() == [10, 10, 10, 20, 20]
 
@@ -91,7 +91,7 @@ def test_a_large_record_is_not_kept(clock):
     odd = orjson.dumps({"a": 1e6, "b": 1e6, "note": "x" * 100_000})
     block = _processed([*usual, odd])
     part = History()
-    part.note_emitted(block)
+    part.add_emitted(block)
     kept = orjson.loads(part.anomalies[-1].message.value)
     assert kept["offset"] == 1000 and "record" not in kept
     assert kept["contributions"]
@@ -101,5 +101,5 @@ def test_blocks_without_scores_are_counted(clock):
     part = History()
     block = _processed([b"broken"] * 5)
     assert block.reasons == Counter(not_json=5)
-    part.note_emitted(block)
+    part.add_emitted(block)
     assert [second.rejected for second in merged([part], 5000, 5001)] == [5]

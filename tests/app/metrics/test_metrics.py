@@ -111,7 +111,7 @@ def test_structure_changes_are_counted_once(partition, value):
 
 def test_changes_of_a_restored_structure_are_not_counted_again(partition, value):
     size = {"nodes": {"leaf": 2}, "edges": 2, "parameters": 4, "depth": 2}
-    partition.begin_network(NetworkSize(**size, structure_changes={"mixture": 500}))
+    partition.set_restored_network(NetworkSize(**size, structure_changes={"mixture": 500}))
     assert value("network_depth") == 2
     partition.set_network(NetworkSize(**size, structure_changes={"mixture": 502}))
     assert value("structure_changes_total", kind="mixture") == 2
@@ -151,7 +151,7 @@ def test_a_broker_that_was_never_asked_is_not_silent(registry):
     contact = BrokerContact()
     Metrics(registry, contact=contact)
     assert math.isnan(registry.get_sample_value("oslrau_broker_silent_seconds"))
-    contact.note()
+    contact.mark_answer()
     assert registry.get_sample_value("oslrau_broker_silent_seconds") >= 0
 
 

@@ -100,7 +100,7 @@ def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
     to = ("--partition", f"{topic_name}/0", "--import", file)
     code, text = inspect(*to, **new)
     assert code == 0 and text.endswith("nothing is changed without --yes\n")
-    assert f"{topic_name}/0: goes on from offset 300 with a model of 300 records" in text
+    assert f"{topic_name}/0: continues at offset 300 with a model of 300 records" in text
     assert inspect(**new) == (0, "no snapshots\n")
     assert inspect(*to, "--yes", **new)[0] == 0
     _fill(client, topic_name, 100)
@@ -124,7 +124,7 @@ def test_a_reset_says_what_it_would_do_and_does_it_with_yes(
 ):
     code, text = inspect("--reset", 100)
     assert code == 0
-    assert "begins a new model and emits from offset 100" in text
+    assert "starts a new model and emits from offset 100" in text
     assert text.endswith("nothing is changed without --yes\n")
     assert len(inspect()[1].splitlines()) == 2
     assert inspect("--reset", 100, "--yes")[0] == 0

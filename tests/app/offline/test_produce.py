@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
-from faust_oslrau.app.offline.placement import partition_of
+from faust_oslrau.app.offline.partitioner import partition_of
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_a_row_larger_than_the_topic_takes_is_named(kafka, topic_name, tmp_path)
     arguments = (path, "--topic", topic_name, "--broker", kafka.bootstrap_servers)
     result = run(*arguments, "--create-topic", "--partitions", 2)
     assert result.exit_code == 4
-    assert "row 1 of 2000000 bytes is larger than it takes" in result.stderr
+    assert "row 1 of 2000000 bytes is larger than it accepts" in result.stderr
 
 
 @pytest.mark.real_kafka

@@ -35,7 +35,7 @@ def test_a_topic_made_anew_while_the_worker_was_away_is_noticed_however_long_it_
     _anew(client, topic_name, 900)
     refused = start_worker(snapshots=snapshots)
     assert refused.wait() == 4
-    assert "is of a topic that was deleted" in refused.log().splitlines()[-1]
+    assert "is from a topic that was deleted" in refused.log().splitlines()[-1]
     worker = start_worker(snapshots=snapshots, **_GOING_ON).wait_records(900)
     assert worker.model()[0]["records"] == 900
     worker.terminate()
@@ -50,7 +50,7 @@ def test_a_topic_made_anew_under_a_running_worker_ends_it_with_the_reason(
     worker = start_worker(**delivery).wait_records(500)
     _anew(client, topic_name, 900)
     assert worker.wait() == 4
-    assert "is of a topic that was deleted" in worker.log().splitlines()[-1]
+    assert "is from a topic that was deleted" in worker.log().splitlines()[-1]
     again = start_worker(**delivery)
     assert again.wait() == 4
 
@@ -62,7 +62,7 @@ def test_a_worker_that_is_to_go_on_learns_a_topic_made_anew_from_its_start(
     client.send(topic_name, rows(500))
     worker = start_worker(**_GOING_ON, **delivery).wait_records(500)
     _anew(client, topic_name, 300)
-    worker.wait_until(lambda: "made anew" in worker.log(), "aware of it")
+    worker.wait_until(lambda: "recreated" in worker.log(), "aware of it")
     worker.wait_ready()
     worker.wait_offsets(300)
     assert worker.model()[0]["records"] == 300
@@ -108,7 +108,7 @@ def overtaken(client, start_worker, topic_name):
 def test_retention_that_overtakes_a_running_worker_ends_it_with_the_reason(overtaken):
     worker = overtaken()
     assert worker.wait() == 4
-    assert ", the log begins at 1100" in worker.log().splitlines()[-1]
+    assert " but the log begins at 1100" in worker.log().splitlines()[-1]
 
 
 def test_a_worker_that_is_to_go_on_counts_what_retention_took(overtaken):

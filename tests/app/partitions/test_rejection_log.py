@@ -28,7 +28,7 @@ def _rejecting(log):
         records = [
             Record("features", 2, next(offsets), None, None, value, headers) for _ in range(number)
         ]
-        log.note(pipeline.process(records))
+        log.add(pipeline.process(records))
 
     return reject
 
@@ -46,20 +46,20 @@ def test_the_others_are_summed_up_by_reason_once_an_interval(clock, caplog):
     for _ in range(100):
         reject(10)
         reject(1, None)
-        log.sum_up()
+        log.summarize()
     assert len(caplog.records) == 3
     clock[0] += 60
-    log.sum_up()
+    log.summarize()
     assert caplog.messages[3:] == [
         "features/2: 1097 more records rejected in 60 s: not_json 997, no_value 100"
     ]
     assert caplog.records[3].reasons == {"not_json": 997, "no_value": 100}
     clock[0] += 1
     reject(5)
-    log.sum_up()
+    log.summarize()
     assert len(caplog.records) == 4  # it goes on, so that there are numbers only
     clock[0] += 60
-    log.sum_up()
+    log.summarize()
     assert caplog.messages[4:] == ["features/2: 5 more records rejected in 61 s: not_json 5"]
 
 
@@ -69,7 +69,7 @@ def test_after_a_quiet_interval_the_first_ones_are_told_again(clock, caplog):
     reject(5)
     for _ in range(3):
         clock[0] += 60
-        log.sum_up()
+        log.summarize()
     reject(1)
     assert len(caplog.records) == 3 + 1 + 1
     assert caplog.messages[-1].startswith("features/2: record at 5 rejected")

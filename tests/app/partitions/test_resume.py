@@ -4,7 +4,12 @@ import pytest
 from faust.types import TP
 
 from faust_oslrau.app.kafka.positions import PartitionLog, recorded_start, start_metadata
-from faust_oslrau.app.partitions.resume import LostHistoryError, Resume, resume, resume_from
+from faust_oslrau.app.partitions.resume import (
+    LostHistoryError,
+    Resume,
+    resume_from,
+    resume_without_state,
+)
 from faust_oslrau.app.settings import Settings
 
 
@@ -14,16 +19,16 @@ def _log(**offsets):
 
 
 def test_a_new_deployment_begins_where_the_settings_say():
-    assert resume(_log(first=10, configured=700), Settings()) == Resume(700, 700)
+    assert resume_without_state(_log(first=10, configured=700), Settings()) == Resume(700, 700)
 
 
 def test_a_restart_learns_from_the_recorded_start_and_emits_from_the_committed_offset():
     log = _log(configured=900, committed=500, recorded=100)
-    assert resume(log, Settings()) == Resume(100, 500, recorded=True)
+    assert resume_without_state(log, Settings()) == Resume(100, 500, recorded=True)
 
 
 def test_offsets_of_another_program_are_taken_where_the_whole_log_is_there():
-    assert resume(_log(committed=500), Settings()) == Resume(0, 500)
+    assert resume_without_state(_log(committed=500), Settings()) == Resume(0, 500)
 
 
 @pytest.mark.parametrize(
@@ -31,13 +36,13 @@ def test_offsets_of_another_program_are_taken_where_the_whole_log_is_there():
     [
         (_log(first=200, committed=500, recorded=100), {}, "log now begins at 200"),
         (_log(committed=2000, recorded=0), {}, "the log ends at 1000"),
-        (_log(first=200, configured=200, committed=500), {}, "without a record"),
-        (_log(configured=1000, committed=500), {"start": "latest"}, "without a record"),
+        (_log(first=200, configured=200, committed=500), {}, "is not recorded"),
+        (_log(configured=1000, committed=500), {"start": "latest"}, "is not recorded"),
     ],
 )
 def test_lost_history_is_refused_unless_the_settings_allow_it(log, settings, words):
     with pytest.raises(LostHistoryError, match=words) as caught:
-        resume(log, Settings(**settings))
+        resume_without_state(log, Settings(**settings))
     assert "\n" not in str(caught.value)
 
 
@@ -53,7 +58,7 @@ def test_lost_history_is_refused_unless_the_settings_allow_it(log, settings, wor
     ],
 )
 def test_without_its_history_a_partition_begins_anew(log, settings, expected):
-    assert resume(log, Settings(lost_history="continue", **settings)) == expected
+    assert resume_without_state(log, Settings(lost_history="continue", **settings)) == expected
 
 
 def test_a_state_inside_the_log_needs_no_history_before_it():
@@ -73,8 +78,11 @@ def test_a_state_that_began_elsewhere_is_another_history():
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        (_log(first=450, committed=500, recorded=0), "the state is at offset 400, the log begins"),
-        (_log(end=300), "done up to offset 400 but the log ends at 300"),
+        (
+            _log(first=450, committed=500, recorded=0),
+            "the state is at offset 400 but the log begins",
+        ),
+        (_log(end=300), "up to offset 400 were processed but the log ends at 300"),
     ],
 )
 def test_a_state_outside_the_log_is_lost_history(log, words):

@@ -93,7 +93,7 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_w
     worker.wait_offsets(2100)
     assert worker.metric("oslrau_records_total", outcome="replayed") == 700
     assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
-    assert "is left out" in worker.log()
+    assert "is damaged" in worker.log()
     worker.terminate()
     scores, states = clean_run(client, settings)
     assert scores_of(client, settings) == scores
@@ -137,7 +137,7 @@ def test_retention_that_overtook_the_worker_is_refused_or_passed_over_with_the_m
     client.delete_before(topic_name, 0, 600)
     refused = start_worker()
     assert refused.wait() == 4
-    assert "the state is at offset 500, the log begins at 600" in refused.log()
+    assert "the state is at offset 500 but the log begins at 600" in refused.log()
     worker = start_worker(lost_history="continue").wait_records(400)
     assert worker.metric("oslrau_missing_offsets_total") == 100
     assert worker.model()[0]["records"] == 900
@@ -155,7 +155,7 @@ def test_a_snapshot_of_another_version_is_refused_and_kept(
     refused = start_worker()
     assert refused.wait() == 2
     line = refused.log().splitlines()[-1]
-    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 101 is of another ")
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 101 is from another ")
     assert "expected format version 1, got 9" in line and "inspect --forget" in line
     assert newest_states(settings, 1)[0][7] == 9
 

@@ -1,4 +1,4 @@
-"""Where a row of a file goes: the same partition and offset in `produce` and in `replay`."""
+"""Assigns the rows of a file to partitions, identically in `produce` and `replay`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aiokafka.partitioner import murmur2
 
 
 def partition_of(key: bytes | None, row: int, partitions: int) -> int:
-    """Return `row` modulo `partitions`, or for a key the partition that Kafka clients choose."""
+    """Return the partition that Kafka clients choose for `key`; without one, `row` modulo."""
     if key is None:
         return row % partitions
     return int(murmur2(key) & 0x7FFFFFFF) % partitions

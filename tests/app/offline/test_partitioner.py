@@ -4,7 +4,7 @@ from aiokafka.partitioner import DefaultPartitioner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.app.offline.placement import partition_of
+from faust_oslrau.app.offline.partitioner import partition_of
 
 
 def test_rows_without_a_key_go_round():
