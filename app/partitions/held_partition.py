@@ -90,7 +90,7 @@ class HeldPartition:
         self.topic_id = resume.topic_id
         self.next_offset = resume.start if pipeline.next_offset is None else pipeline.next_offset
         self.emit_from = resume.emit_from
-        self.committed = resume.emit_from if resume.recorded else None
+        self.committed = resume.committed
         self.network: NetworkSize | None = None
         self.lag: int | None = None
         self.missing = 0
@@ -124,7 +124,7 @@ class HeldPartition:
     def go_on(self, resume: Resume) -> None:
         """Take up what the broker says after a rebalance."""
         self.emit_from = resume.emit_from
-        self.committed = resume.emit_from if resume.recorded else None
+        self.committed = resume.committed
         self.topic_id = resume.topic_id
 
     def skip_to(self, offset: int) -> None:

@@ -24,13 +24,13 @@ class LostHistoryError(TopicError):
 class Resume:
     """Learning began at offset `start`; outputs for offsets below `emit_from` exist already.
 
-    `recorded` tells whether the group's committed offset says so; `topic_id` is the topic's id,
-    None where the broker gives it none.
+    `committed` is the group's committed offset, None where it does not record `start`; `topic_id`
+    is the topic's id, None where the broker gives it none.
     """
 
     start: int
     emit_from: int
-    recorded: bool = False
+    committed: int | None = None
     topic_id: str | None = None
 
 
@@ -72,7 +72,7 @@ def resume_from(
         return None
     if next_offset < log.first:
         _lose(log, f"the state is at offset {next_offset}, the log begins at {log.first}", settings)
-    return Resume(start, max(done, log.first), log.recorded is not None, log.topic_id)
+    return Resume(start, max(done, log.first), _with_start(log), log.topic_id)
 
 
 def resume(log: PartitionLog, settings: Settings) -> Resume:
@@ -89,9 +89,14 @@ def resume(log: PartitionLog, settings: Settings) -> Resume:
     if loss is None:
         start = log.configured if log.recorded is None else log.recorded
         emit_from = max(start, log.committed)
-        return Resume(start, emit_from, log.recorded is not None, log.topic_id)
+        return Resume(start, emit_from, _with_start(log), log.topic_id)
     _lose(log, loss, settings)
     return _begin_anew(log, settings)
+
+
+def _with_start(log: PartitionLog) -> int | None:
+    """Return the committed offset, None where its metadata do not record the start."""
+    return None if log.recorded is None else log.committed
 
 
 def _lose(log: PartitionLog, loss: str, settings: Settings) -> None:

@@ -302,6 +302,8 @@ async def test_without_a_broker_a_revocation_saves_nothing_but_parks_the_state(t
         assert await worker.snapshots(FIRST) == []
         broker.is_away = False
         assert await worker.assign(FIRST) == [partition]
+        assert await worker.assignment.commit([partition])
+        assert broker.committed(FIRST) == 100
 
 
 @in_loop
