@@ -42,7 +42,13 @@ class SnapshotStore(Protocol):
         """
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
-        """Have a snapshot that turned out damaged make room for the next one."""
+        """Have a snapshot that turned out damaged make room for the next one.
+
+        Raises
+        ------
+        SnapshotError
+            The store does not allow it.
+        """
 
     async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
         """Write a snapshot of an open partition; it is there as a whole or not at all.
