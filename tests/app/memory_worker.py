@@ -112,16 +112,21 @@ class MemoryBroker:
         return [orjson.loads(score)["offset"] for score in self.scores[tp]]
 
     def committed(self, tp):
-        return self.group[tp].offset
+        """Return the group's offset, None where there is none."""
+        return self.group[tp].offset if tp in self.group else None
 
     def delete_before(self, tp, offset):
         """Delete a log's first records, as retention does."""
         self.first[tp] = offset
 
     def make_anew(self, *logs):
-        """Delete the topic, with the group's offsets, and make one of its name."""
-        self.__init__(*logs)
-        self.ids["features"] = "id-2"
+        """Delete the topic with the group's offsets, and make one of its name, without scores."""
+        for number, log in enumerate(logs):
+            self.logs[TP("features", number)] = log
+        self.first = dict.fromkeys(self.logs, 0)
+        self.ids["features"] += "-anew"
+        self.group.clear()
+        self.scores.clear()
 
 
 class MemoryConsumer:
