@@ -252,6 +252,7 @@ class MemoryWorker:
         return self
 
     async def __aexit__(self, *_):
+        await turns()  # what has just begun must not be cancelled before its first step
         await self.assignment.stop(0)
 
     @property

@@ -411,6 +411,19 @@ async def test_partitions_taken_away_while_they_are_opened_are_not_held(tmp_path
 
 
 @in_loop
+async def test_a_new_assignment_ends_the_opening_of_the_one_before(tmp_path, broker):
+    async with MemoryWorker(tmp_path, broker) as worker:
+        broker.answering.clear()
+        worker.assignment.assigned(frozenset({FIRST}))
+        await turns()
+        worker.assignment.assigned(frozenset({SECOND}))
+        broker.answering.set()
+        await until(lambda: worker.assignment.is_open)
+        await turns()
+        assert worker.consumer.positions == {SECOND: 0}
+
+
+@in_loop
 async def test_history_that_is_lost_ends_the_app(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         await worker.assign(FIRST)
