@@ -230,7 +230,8 @@ class Assignment:
 
     async def _open_partition(self, log: PartitionLog) -> HeldPartition:
         tp = log.tp
-        found = await self._opener.find(log, self._parked.pop(tp, None) or self.held.get(tp))
+        found = await self._opener.find(log, self._parked.get(tp) or self.held.get(tp))
+        self._parked.pop(tp, None)  # not before: an attempt that fails must not lose it
         if isinstance(found, HeldPartition):
             return found
         metrics = self._metrics.of_partition(*tp)

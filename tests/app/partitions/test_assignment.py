@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from aiokafka import OffsetAndMetadata
 from memory_worker import (
     FIRST,
     SECOND,
@@ -19,7 +20,7 @@ from memory_worker import (
 )
 
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic
+from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, start_metadata
 from faust_oslrau.app.kafka.transactions import LostPartitionError
 from faust_oslrau.app.partitions import assignment
 from faust_oslrau.app.partitions.resume import LostHistoryError
@@ -349,16 +350,23 @@ async def test_another_worker_goes_on_from_the_snapshot(tmp_path, broker):
 
 
 class _FailingStore(FolderStore):
-    """Cannot be used the first two times."""
+    """Raises the test's errors, one at each opening and one at each look for snapshots."""
 
     def __init__(self, *place):
         super().__init__(*place)
-        self.errors = [SnapshotError("no space"), LostPartitionError("opened elsewhere")]
+        self.open_errors = [SnapshotError("no space"), LostPartitionError("opened elsewhere")]
+        self.load_errors = []
 
     async def open(self, tp):
-        if self.errors:
-            raise self.errors.pop()
+        if self.open_errors:
+            raise self.open_errors.pop()
         await super().open(tp)
+
+    async def load(self, tp):
+        if self.load_errors:
+            raise self.load_errors.pop()
+        async for stored in super().load(tp):
+            yield stored
 
 
 @in_loop
@@ -393,6 +401,20 @@ async def test_a_parked_state_survives_an_opening_that_fails(tmp_path, broker):
         await until(lambda: worker.metric("failed_openings_total") > 1)
         broker.is_away = False
         assert await worker.assign(FIRST) == [partition]
+
+
+@in_loop
+async def test_a_parked_state_survives_snapshots_that_cannot_be_read(tmp_path, broker):
+    async with MemoryWorker(tmp_path, broker, _FailingStore) as worker:
+        (partition,) = await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        await worker.assignment.revoked(60)
+        # Another worker has continued, so that there may be a newer snapshot.
+        await worker.consumer.commit_offsets({FIRST: OffsetAndMetadata(150, start_metadata(0))})
+        worker.store.load_errors = [SnapshotError("no answer")]
+        assert await worker.assign(FIRST) == [partition]
+        await worker.read(FIRST)
+        assert broker.offsets(FIRST) == [*range(100), *range(150, 300)]
 
 
 @in_loop
