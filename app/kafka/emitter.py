@@ -107,7 +107,7 @@ def _fewer_or_shorter(
 
 
 def shorten(topic: str, message: OutMessage) -> OutMessage:
-    """Return a message that is too large for its topic without its largest part, and log an error."""
+    """Return a message that is too large for its topic without its largest part; log an error."""
     size = message_bytes(message.key, message.value, message.headers)
     logger.error(
         "topic %s takes no message of %d bytes: offset %d is sent without its largest part; "

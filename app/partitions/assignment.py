@@ -231,7 +231,8 @@ class Assignment:
 
     async def _open_partition(self, log: PartitionLog) -> HeldPartition:
         tp = log.tp
-        state = await self._opener.find(log, self._parked.pop(tp, None) or self.held.get(tp))
+        state = await self._opener.find(log, self._parked.get(tp) or self.held.get(tp))
+        self._parked.pop(tp, None)  # not before: a failed attempt must not lose it
         if isinstance(state, HeldPartition):
             return state
         metrics = self._metrics.of_partition(*tp)

@@ -7,7 +7,7 @@ import logging
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -90,7 +90,7 @@ class HeldPartition:
         self.topic_id = resume.topic_id
         self.next_offset = resume.start if pipeline.next_offset is None else pipeline.next_offset
         self.emit_from = resume.emit_from
-        self.committed: int | None = resume.emit_from if resume.recorded else None
+        self.committed = resume.committed
         self.network: NetworkSize | None = None
         self.lag: int | None = None
         self.missing = 0
@@ -98,6 +98,7 @@ class HeldPartition:
         self.metrics = metrics
         self.schedule = schedule
         self._measured_at = 0
+        self._processing: Future[ProcessedBlock] | None = None
         self.lock = asyncio.Lock()
         self._compute = compute
         self._send = send
@@ -115,12 +116,15 @@ class HeldPartition:
     @property
     def is_whole(self) -> bool:
         """Whether the outputs of all learned records are acknowledged."""
+        # A cancelled batch may still run in the compute thread, where nothing can end it.
+        if self._processing is not None and not self._processing.done():
+            return False
         return self.pipeline.next_offset in (None, self.next_offset)
 
     def update_offsets(self, resume: Resume) -> None:
         """Set the offsets that the broker reported after a rebalance."""
         self.emit_from = resume.emit_from
-        self.committed = resume.emit_from if resume.recorded else None
+        self.committed = resume.committed
         self.topic_id = resume.topic_id
 
     def skip_deleted(self, offset: int) -> None:
@@ -226,8 +230,8 @@ class HeldPartition:
         self.metrics.count_missing(offsets)
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
-        loop = asyncio.get_running_loop()
-        block = await loop.run_in_executor(self._compute, self.pipeline.process, records)
+        self._processing = self._compute.submit(self.pipeline.process, records)
+        block = await asyncio.wrap_future(self._processing)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
         else:

@@ -30,15 +30,15 @@ class Resume:
         The offset at which learning began.
     emit_from
         The first offset without outputs; the records before it are only learned again.
-    recorded
-        Whether the metadata of the group's committed offset hold `start`.
+    committed
+        The group's committed offset; None if its metadata do not hold `start`.
     topic_id
         The topic's id; None if the broker assigns no ids.
     """
 
     start: int
     emit_from: int
-    recorded: bool = False
+    committed: int | None = None
     topic_id: str | None = None
 
 
@@ -82,7 +82,7 @@ def resume_from(
     if next_offset < log.first:
         loss = f"the state is at offset {next_offset} but the log begins at {log.first}"
         _report_loss(log, loss, settings)
-    return Resume(start, max(processed, log.first), log.recorded is not None, log.topic_id)
+    return Resume(start, max(processed, log.first), _with_start(log), log.topic_id)
 
 
 def resume_without_state(log: PartitionLog, settings: Settings) -> Resume:
@@ -99,9 +99,14 @@ def resume_without_state(log: PartitionLog, settings: Settings) -> Resume:
     if loss is None:
         start = log.configured if log.recorded is None else log.recorded
         emit_from = max(start, log.committed)
-        return Resume(start, emit_from, log.recorded is not None, log.topic_id)
+        return Resume(start, emit_from, _with_start(log), log.topic_id)
     _report_loss(log, loss, settings)
     return _after_loss(log, settings)
+
+
+def _with_start(log: PartitionLog) -> int | None:
+    """Return the committed offset; None if its metadata do not hold where learning began."""
+    return None if log.recorded is None else log.committed
 
 
 def _report_loss(log: PartitionLog, loss: str, settings: Settings) -> None:

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,10 +46,8 @@ class FolderStore:
         SnapshotError
             It cannot be made.
         """
-        try:
+        with _store_errors(self._place(tp)):
             self._place(tp).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SnapshotError(f"folder {self._place(tp)}: {error.strerror}") from error
 
     async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
         """Yield the partition's snapshots, the newest first."""
@@ -64,18 +63,18 @@ class FolderStore:
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
         """Rename the file, so that it is not loaded again."""
         path = Path(stored.where)
-        path.rename(path.with_suffix(_DAMAGED))
+        with _store_errors(path.parent):
+            path.rename(path.with_suffix(_DAMAGED))
 
     async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
         """Write a snapshot and remove all but the newest two."""
-        try:
+        with _store_errors(self._place(tp)):
             await asyncio.to_thread(self._save, tp, next_offset, data)
-        except OSError as error:
-            raise SnapshotError(f"folder {self._place(tp)}: {error.strerror}") from error
 
     async def discard(self, tp: TP) -> None:
         """Remove the partition's snapshots."""
-        _remove(self._files(tp))
+        with _store_errors(self._place(tp)):
+            _remove(self._files(tp))
 
     async def close(self) -> None:
         """Do nothing."""
@@ -93,6 +92,15 @@ class FolderStore:
         _write(place / f"{next_offset:020d}{_SUFFIX}", data)
         _remove(self._files(tp)[_KEPT:])
         _remove(unfinished)  # of a worker that was killed while it wrote
+
+
+@contextmanager
+def _store_errors(folder: Path) -> Iterator[None]:
+    """Raise errors of the file system as SnapshotError, with the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise SnapshotError(f"folder {folder}: {error.strerror}") from error
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -44,7 +44,13 @@ class SnapshotStore(Protocol):
         """
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
-        """Exclude a damaged snapshot: it is not loaded again, and the next one may replace it."""
+        """Exclude a damaged snapshot: it is not loaded again, and the next one may replace it.
+
+        Raises
+        ------
+        SnapshotError
+            The store does not allow it.
+        """
 
     async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
         """Write a snapshot of an open partition atomically.

@@ -116,7 +116,7 @@ def test_a_state_that_learned_more_than_was_acknowledged_is_not_whole(hold, outb
 def test_after_a_rebalance_a_kept_state_emits_only_what_nobody_did_meanwhile(hold, outbox):
     partition = hold(Resume(0, 0))
     asyncio.run(partition.process(_batch(0, 1)))
-    partition.update_offsets(Resume(0, 3, recorded=True))
+    partition.update_offsets(Resume(0, 3, committed=3))
     asyncio.run(partition.process(_batch(2, 3, 4)))
     assert outbox.offsets == [0, 1, 3, 4]
 

@@ -24,7 +24,7 @@ def test_a_new_deployment_begins_where_the_settings_say():
 
 def test_a_restart_learns_from_the_recorded_start_and_emits_from_the_committed_offset():
     log = _log(configured=900, committed=500, recorded=100)
-    assert resume_without_state(log, Settings()) == Resume(100, 500, recorded=True)
+    assert resume_without_state(log, Settings()) == Resume(100, 500, committed=500)
 
 
 def test_offsets_of_another_program_are_taken_where_the_whole_log_is_there():
@@ -63,7 +63,7 @@ def test_without_its_history_a_partition_begins_anew(log, settings, expected):
 
 def test_a_state_inside_the_log_needs_no_history_before_it():
     log = _log(first=300, committed=500, recorded=100)
-    assert resume_from(log, 100, 400, Settings()) == Resume(100, 500, recorded=True)
+    assert resume_from(log, 100, 400, Settings()) == Resume(100, 500, committed=500)
 
 
 def test_a_state_ahead_of_the_committed_offset_emits_from_its_own():
@@ -93,7 +93,7 @@ def test_a_state_outside_the_log_is_lost_history(log, words):
 def test_going_on_without_lost_history_keeps_the_state_and_skips_the_gap():
     going_on = Settings(lost_history="continue")
     log = _log(first=600, committed=500, recorded=0)
-    assert resume_from(log, 0, 400, going_on) == Resume(0, 600, recorded=True)
+    assert resume_from(log, 0, 400, going_on) == Resume(0, 600, committed=500)
     assert resume_from(_log(end=300), 0, 400, going_on) is None
 
 

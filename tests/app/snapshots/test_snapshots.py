@@ -160,6 +160,24 @@ def test_a_file_in_the_way_of_the_folder_is_named(tmp_path):
         asyncio.run(FolderStore(tmp_path, "app").open(_TP))
 
 
+def test_a_damaged_file_that_another_worker_moved_first_is_an_error_of_the_store(store):
+    _save(store, 10)
+
+    async def reject_twice():
+        async for stored in store.load(_TP):
+            await store.reject(_TP, stored)
+            await store.reject(_TP, stored)
+
+    with pytest.raises(SnapshotError, match="app/features/3"):
+        asyncio.run(reject_twice())
+
+
+def test_files_that_cannot_be_discarded_are_an_error_of_the_store(store, tmp_path):
+    (tmp_path / "app" / "features" / "3" / f"{10:020d}.snapshot").mkdir()
+    with pytest.raises(SnapshotError, match="app/features/3"):
+        asyncio.run(store.discard(_TP))
+
+
 _GOLDEN = Path(__file__).parent / "golden"
 
 

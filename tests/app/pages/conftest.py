@@ -1,0 +1,58 @@
+"""A worker's runtime around partitions without a broker, for the pages to look at."""
+
+from __future__ import annotations
+
+import pytest
+from memory_worker import MemoryBroker, MemoryWorker, values
+from prometheus_client import CollectorRegistry
+
+from faust_oslrau.app.metrics import broker_contact, history
+from faust_oslrau.app.pages import health, live_state
+from faust_oslrau.app.partitions import assignment
+from faust_oslrau.app.partitions.runtime import Runtime
+
+
+class Clock:
+    """Seconds that the test lets pass, for the pages and what they show."""
+
+    def __init__(self):
+        self.now = 1_000_000.0
+
+    def time(self):
+        return self.now
+
+    monotonic = time
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (broker_contact, history, health, live_state, assignment):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(live_state, "_STARTED", int(clock.now))
+    return clock
+
+
+@pytest.fixture
+def worker(tmp_path):
+    """A worker without partitions yet, with a topic of two; to be entered in a loop."""
+    return MemoryWorker(tmp_path, MemoryBroker(values(300), values(100, seed=1)))
+
+
+@pytest.fixture
+def runtime(worker):
+    """The worker's runtime, which has not been started."""
+
+    async def crash(error):
+        raise error
+
+    return Runtime(worker.settings, CollectorRegistry(), crash)
+
+
+@pytest.fixture
+def joined(runtime, worker):
+    """The runtime as it is when the group may be joined."""
+    runtime.preparing = None
+    runtime.assignment = worker.assignment
+    runtime.contact.note()
+    return runtime

@@ -1,0 +1,171 @@
+"""What the page for people is told each second."""
+
+from __future__ import annotations
+
+import math
+
+import orjson
+import pytest
+from memory_worker import FIRST, SECOND, in_loop, values
+
+from faust_oslrau.app.metrics.history import SECONDS, Noted
+from faust_oslrau.app.pages.live_state import live_state
+from faust_oslrau.topics import OutMessage
+
+
+@pytest.fixture
+def look(joined, worker, clock):
+    """A function that asks for the state of some partitions, of all unless told otherwise."""
+
+    def look(*chosen, since=0):
+        held = worker.held
+        return live_state(joined, None, [held[tp] for tp in chosen or sorted(held)], since)
+
+    return look
+
+
+def _noted(moment, offset, key=None):
+    value = orjson.dumps({"offset": offset})
+    return Noted(moment, OutMessage(offset, key, value, None))
+
+
+@in_loop
+async def test_each_second_is_told_once_and_only_when_it_is_over(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST, SECOND)
+        begin = int(clock.now)
+        await worker.read(FIRST, 100)
+        assert look()["seconds"]["scored"] == []
+        clock.now += 1
+        await worker.read(FIRST, 50)
+        first = look()
+        assert (first["since"], first["until"]) == (begin, begin + 1)
+        assert first["seconds"]["scored"] == [100]
+        clock.now += 2
+        second = look(since=first["until"])
+        assert (second["since"], second["until"]) == (begin + 1, begin + 3)
+        assert second["seconds"]["scored"] == [50, 0]
+        assert look(since=second["until"])["seconds"]["scored"] == []
+
+
+@in_loop
+async def test_no_more_is_told_than_is_known(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST)
+        begin = int(clock.now)
+        clock.now += 10
+        assert look(since=-(10**9))["since"] == begin  # before that the worker was not there
+        future = look(since=10**12)
+        assert future["since"] == future["until"] == begin + 10
+        assert future["seconds"]["scored"] == []
+        clock.now += 10 * SECONDS
+        state = look()
+        assert state["until"] - state["since"] == SECONDS
+        assert {len(column) for column in state["seconds"].values()} == {SECONDS}
+
+
+@in_loop
+async def test_chosen_partitions_are_shown_together_and_no_others(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST, SECOND)
+        worker.broker.logs[SECOND][:10] = [b"broken"] * 10
+        await worker.read(FIRST, 100)
+        await worker.read(SECOND, 30)
+        clock.now += 1
+        assert look()["seconds"]["scored"] == [120]
+        assert look(FIRST)["seconds"]["scored"] == [100]
+        assert look(SECOND)["seconds"]["rejected"] == [10]
+        assert [part["partition"] for part in look(SECOND)["partitions"]] == [0, 1]
+
+
+@in_loop
+async def test_scores_are_summed_up_by_their_quantiles_and_the_lowest(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 200)
+        clock.now += 2
+        await worker.read(FIRST, 50)
+        clock.now += 1
+        seconds = look()["seconds"]
+        lowest, low, median, high = (
+            seconds[name][0] for name in ("lowest", "low", "median", "high")
+        )
+        scores = [orjson.loads(score)["log_likelihood"] for score in worker.broker.scores[FIRST]]
+        assert lowest == min(score for score in scores[:200] if score is not None)
+        assert lowest < low < median < high
+        assert (seconds["low"][1], seconds["median"][1]) == (None, None)
+        assert math.isnan(seconds["lowest"][1])
+
+
+@in_loop
+async def test_records_learned_again_count_apart(worker, look, clock):
+    async with worker:
+        (partition,) = await worker.assign(FIRST)
+        partition.emit_from = 100
+        await worker.read(FIRST, 150)
+        clock.now += 1
+        seconds = look()["seconds"]
+        assert (seconds["replayed"], seconds["scored"]) == ([100], [50])
+
+
+@in_loop
+async def test_the_lag_is_unknown_until_it_is_known_of_all(worker, look, clock):
+    async with worker:
+        first, second = await worker.assign(FIRST, SECOND)
+        first.note_lag(5)
+        clock.now += 1
+        second.note_lag(7)
+        clock.now += 2
+        assert [str(lag) for lag in look()["seconds"]["lag"]] == ["nan", "12.0", "12.0"]
+        assert look(FIRST)["seconds"]["lag"] == [5, 5, 5]
+
+
+def test_of_no_partition_nothing_is_known(joined, clock):
+    clock.now += 2
+    seconds = live_state(joined, "starting", [], 0)["seconds"]
+    assert seconds["scored"] == [0, 0]
+    assert all(map(math.isnan, seconds["lag"] + seconds["lowest"]))
+
+
+@in_loop
+async def test_anomalies_and_events_come_once_and_oldest_first(worker, look, clock):
+    async with worker:
+        first, second = await worker.assign(FIRST, SECOND)
+        begin = int(clock.now)
+        first.metrics.history.anomalies.extend([_noted(begin + 0.2, 1), _noted(begin + 1.5, 3)])
+        second.metrics.history.anomalies.append(_noted(begin + 0.9, 2))
+        second.metrics.history.events.append(_noted(begin + 0.1, 9))
+        clock.now += 1.7  # the second in which the last one came is not over
+        state = look()
+        assert [found["offset"] for found in state["anomalies"]] == [1, 2]
+        assert [found["offset"] for found in state["events"]] == [9]
+        assert [found["offset"] for found in look(SECOND)["anomalies"]] == [2]
+        clock.now += 1
+        later = look(since=state["until"])
+        assert [found["offset"] for found in later["anomalies"]] == [3]
+        assert later["events"] == []
+
+
+@in_loop
+async def test_an_anomaly_comes_with_its_score_and_its_key_as_text(worker, look, clock):
+    async with worker:
+        (partition,) = await worker.assign(FIRST)
+        begin = clock.now
+        for offset, key in enumerate([None, b"machine 1", b"\xff"]):
+            partition.metrics.history.anomalies.append(_noted(begin, offset, key))
+        clock.now += 1
+        keys = [found["key"] for found in look()["anomalies"]]
+        assert keys == [None, "machine 1", "\N{REPLACEMENT CHARACTER}"]
+
+
+@in_loop
+async def test_a_real_anomaly_is_shown(worker, look, clock):
+    worker.broker.logs[FIRST] = [*values(1000), b'{"a": 1e6, "b": -1e6}']
+    async with worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST)
+        clock.now += 1
+        state = look()
+        assert state["anomalies"][-1]["offset"] == 1000
+        assert state["anomalies"][-1]["is_anomaly"] is True
+        assert state["seconds"]["anomalies"] == [len(state["anomalies"])]

@@ -1,0 +1,165 @@
+"""What the pages answer, on the web server of a Faust app that has not joined a group."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from memory_worker import FIRST, SECOND, in_loop
+
+from faust_oslrau.app.pages.web import add_pages
+from faust_oslrau.app.worker import ScoringApp
+
+
+@pytest.fixture
+def app(tmp_path):
+    return ScoringApp("pages", web_router_enabled=False, web_tables_enabled=False)
+
+
+@pytest.fixture
+def browse(app, joined, worker):
+    """A context with a client of the pages; the worker holds both partitions, with one model."""
+
+    @asynccontextmanager
+    async def browse():
+        add_pages(app, joined)
+        async with worker, TestClient(TestServer(await app.web.wsgi())) as client:
+            await worker.assign(FIRST, SECOND)
+            await worker.read(FIRST)
+            await worker.held[FIRST].measure_network()
+            yield client
+
+    return browse
+
+
+async def _json(answer):
+    async with answer as response:
+        return response.status, await response.json()
+
+
+@in_loop
+async def test_health_is_a_status_and_a_reason(browse, joined):
+    async with browse() as client:
+        for page in ("/healthz", "/readyz"):
+            assert await _json(client.get(page)) == (200, {"status": "ok"})
+        joined.preparing = "starting"
+        refusal = {"status": "unavailable", "reason": "starting"}
+        assert await _json(client.get("/readyz")) == (503, refusal)
+        assert await _json(client.get("/healthz")) == (200, {"status": "ok"})
+
+
+@in_loop
+async def test_a_rebalance_of_the_app_is_one_of_the_worker(browse, app):
+    async with browse() as client:
+        app.rebalancing = True
+        _, answer = await _json(client.get("/readyz"))
+        assert answer["reason"] == "the group is rebalancing"
+        _, answer = await _json(client.get("/live"))
+        assert answer["waiting_for"] == "the group is rebalancing"
+
+
+@in_loop
+async def test_metrics_come_in_the_format_of_prometheus(browse, joined):
+    async with browse() as client, client.get("/metrics") as response:
+        assert response.headers["Content-Type"].startswith("text/plain; version=")
+        assert "oslrau_assigned_partitions" in await response.text()
+
+
+@in_loop
+async def test_models_are_summed_up_or_drawn(browse, worker):
+    async with browse() as client:
+        _, models = await _json(client.get("/model"))
+        assert [part["next_offset"] for part in models["partitions"]] == [300, 0]
+        status, outline = await _json(client.get("/model?topic=features&partition=0"))
+        assert (status, outline["topic"], outline["partition"]) == (200, "features", 0)
+        assert (outline["learned"], outline["fields"]) == (240, ["a", "b"])
+        async with client.get("/model?format=dot") as response:  # of the first that has a network
+            assert response.headers["Content-Type"].startswith("text/plain")
+            assert (await response.text()).startswith("digraph")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["partition=1", "partition=7", "partition=x", "partition=00", "topic=other", "topic=&x=1"],
+)
+@in_loop
+async def test_a_structure_that_there_is_not_is_refused(query, browse):
+    async with browse() as client:
+        status, answer = await _json(client.get(f"/model?{query}"))
+        assert (status, answer["status"]) == (404, "refused")
+        assert answer["reason"] == "no such partition here, or nothing learned yet"
+
+
+@in_loop
+async def test_numbers_that_are_not_known_are_null(browse, monkeypatch):
+    monkeypatch.setattr("faust_oslrau.app.pages.live_state._STARTED", 0)
+    async with browse() as client:
+        status, state = await _json(client.get("/live?topic=features&partition=1"))
+        assert status == 200
+        assert set(state["seconds"]["lowest"]) == set(state["seconds"]["lag"]) == {None}
+        assert set(state["seconds"]["scored"]) == {0}
+
+
+@in_loop
+async def test_the_live_state_of_no_partition_is_empty_not_an_error(browse, joined):
+    async with browse() as client:
+        status, state = await _json(client.get("/live?partition=7"))
+        assert (status, state["anomalies"]) == (200, [])
+        joined.assignment = None
+        status, state = await _json(client.get("/live"))
+        assert (status, state["partitions"]) == (200, [])
+
+
+@pytest.mark.parametrize("since", ["yesterday", "", "1.5", "nan", "1e3", "9" * 5000])
+@in_loop
+async def test_a_moment_that_is_none_is_refused(since, browse):
+    async with browse() as client:
+        status, answer = await _json(client.get("/live", params={"since": since}))
+        reason = "since: expected whole seconds since 1970"
+        assert (status, answer) == (400, {"status": "refused", "reason": reason})
+
+
+@pytest.mark.parametrize("since", ["-1", "0", "9" * 40])
+@in_loop
+async def test_any_whole_number_is_a_moment(since, browse):
+    async with browse() as client:
+        status, state = await _json(client.get(f"/live?since={since}"))
+        assert status == 200 and state["since"] <= state["until"]
+
+
+@in_loop
+async def test_the_page_is_there_with_a_strict_policy(browse):
+    async with browse() as client:
+        async with client.get("/") as response:
+            assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+            policy = response.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy
+        async with client.get("/page/main.js") as response:
+            assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2fweb.py", "static", "%00", "index.html%20"])
+@in_loop
+async def test_files_that_are_not_the_pages_are_refused(name, browse):
+    async with browse() as client:
+        status, answer = await _json(client.get(f"/page/{name}"))
+        assert (status, answer["reason"]) == (404, "no such page")
+
+
+@pytest.mark.parametrize("page", ["/", "/metrics", "/healthz", "/readyz", "/model", "/live"])
+@in_loop
+async def test_pages_only_answer_questions(page, browse):
+    async with browse() as client, client.post(page) as response:
+        assert response.status == 405
+
+
+@in_loop
+async def test_a_page_that_the_app_has_stays(app, browse):
+    async def own(view, request):
+        return view.web.text("mine")
+
+    app.page("/")(own)
+    async with browse() as client, client.get("/") as response:
+        assert await response.text() == "mine"

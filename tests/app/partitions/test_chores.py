@@ -1,0 +1,236 @@
+"""What a worker does beside the records, for ever: it must neither be forgotten nor end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from contextlib import asynccontextmanager
+
+import pytest
+from memory_worker import (
+    FIRST,
+    SECOND,
+    MemoryBroker,
+    MemoryWorker,
+    clean_scores,
+    in_loop,
+    turns,
+    until,
+    values,
+)
+
+from faust_oslrau.app.metrics.broker_contact import BrokerContact
+from faust_oslrau.app.partitions import assignment, chores
+from faust_oslrau.app.partitions.chores import Chores
+from faust_oslrau.app.partitions.resume import LostHistoryError
+
+_LOG = values(300)
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch):
+    """The chores are done all the time, and their retries come at once."""
+    for name in ("_SNAPSHOT_SECONDS", "_LAG_SECONDS", "_MEASURE_SECONDS", "_TOPICS_SECONDS"):
+        monkeypatch.setattr(chores, name, 0.005)
+    monkeypatch.setattr(assignment, "_RETRY_SECONDS", 0.005)
+
+
+@pytest.fixture
+def broker():
+    """A broker with a topic of two partitions."""
+    return MemoryBroker(_LOG, values(100, seed=1))
+
+
+class _Working(MemoryWorker):
+    """A worker that holds both partitions and does its chores.
+
+    Attributes
+    ----------
+    contact
+        Is told when the broker answers.
+    ended
+        What ended the chores, of which none should.
+    """
+
+    def __init__(self, folder, broker, **changes):
+        super().__init__(folder, broker, **{"commit_interval": 0.005, **changes})
+        self.contact = BrokerContact()
+        self._chores = Chores(self.assignment, self.settings, self.consumer, self.contact)
+
+    @asynccontextmanager
+    async def chores(self):
+        tasks = [asyncio.ensure_future(chore) for chore in self._chores.chores()]
+        yield
+        assert not any(task.done() for task in tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+@in_loop
+async def test_what_is_acknowledged_is_committed(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        await worker.assign(FIRST, SECOND)
+        await worker.read(FIRST)
+        await worker.read(SECOND, 50)
+        await until(lambda: broker.committed(FIRST) == 300)
+        await until(lambda: broker.committed(SECOND) == 50)
+
+
+@in_loop
+async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, broker):
+    async with _Working(tmp_path, broker, snapshot_records=200) as worker, worker.chores():
+        await worker.assign(FIRST, SECOND)
+        await worker.read(FIRST, 199)
+        await worker.read(SECOND)
+        await asyncio.sleep(0.03)  # several looks
+        assert await worker.snapshots(FIRST) == []
+        await worker.read(FIRST, 1)
+        while await worker.snapshots(FIRST) != [200]:
+            await turns()
+        assert await worker.snapshots(SECOND) == []
+
+
+@in_loop
+async def test_snapshots_are_due_by_time_as_well(tmp_path, broker):
+    async with _Working(tmp_path, broker, snapshot_interval=0.01) as worker, worker.chores():
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 10)
+        while await worker.snapshots(FIRST) != [10]:
+            await turns()
+
+
+@in_loop
+async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker):
+    async with _Working(tmp_path, broker, snapshot_records=10) as worker:
+        first, second = await worker.assign(FIRST, SECOND)
+        await worker.read(FIRST, 50)
+        await worker.read(SECOND, 50)
+        async with first.lock, worker.chores():  # the chore waits for the first one's snapshot
+            await asyncio.sleep(0.02)
+            del worker.held[SECOND]
+        async with worker.chores():
+            while await worker.snapshots(FIRST) != [50]:
+                await turns()
+        assert await worker.snapshots(SECOND) == []
+        assert second.next_offset == 50
+
+
+@in_loop
+async def test_the_lag_is_what_waits_in_the_log(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        first, second = await worker.assign(FIRST, SECOND)
+        await worker.read(FIRST, 100)
+        await until(lambda: (first.lag, second.lag) == (200, 100))
+        place = {"topic": "features", "partition": "0"}
+        assert worker.metric("consumer_lag_records", **place) == 200
+
+
+@in_loop
+async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker:
+        assert math.isnan(worker.contact.silent_seconds)
+        async with worker.chores():
+            await until(lambda: worker.contact.silent_seconds >= 0)
+
+
+@in_loop
+async def test_a_lag_that_comes_after_the_partition_went_is_nobodys(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        first, second = await worker.assign(FIRST, SECOND)
+        broker.answering.clear()
+        await asyncio.sleep(0.02)  # the questions are asked
+        await worker.read(SECOND, 10)
+        del worker.held[FIRST]
+        first.lag = None
+        broker.answering.set()
+        await until(lambda: second.lag == 90)
+        assert first.lag is None
+
+
+@in_loop
+async def test_chores_go_on_when_the_broker_comes_back(tmp_path, broker, caplog):
+    caplog.set_level(logging.DEBUG)
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        (partition,) = await worker.assign(FIRST)
+        await until(lambda: partition.lag == 300)
+        broker.is_away = True
+        await worker.read(FIRST, 100)
+        for failure in ("no lag this time", "no ids of topics this time", "could not commit"):
+            await until(lambda failure=failure: failure in caplog.text)
+        assert (partition.lag, broker.committed(FIRST)) == (300, 0)
+        broker.is_away = False
+        await until(lambda: (partition.lag, broker.committed(FIRST)) == (200, 100))
+        assert worker.crashes == []
+
+
+@in_loop
+async def test_a_broker_that_does_not_answer_in_time_counts_as_silent(
+    tmp_path, broker, monkeypatch, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(chores, "_ANSWER_SECONDS", 0.005)
+    broker.answering.clear()
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        await until(lambda: caplog.text.count("no lag this time: TimeoutError()") > 1)
+        assert math.isnan(worker.contact.silent_seconds)
+        broker.answering.set()
+        await until(lambda: worker.contact.silent_seconds >= 0)
+
+
+@in_loop
+async def test_networks_are_measured_as_they_grow(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        (partition,) = await worker.assign(FIRST)
+        assert partition.network is None
+        await worker.read(FIRST)
+        await until(lambda: partition.network is not None)
+        assert partition.network.nodes["leaf"] >= 2
+
+
+@in_loop
+async def test_a_topic_made_anew_ends_the_worker(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        broker.make_anew(_LOG)
+        await until(lambda: worker.crashes)
+        assert isinstance(worker.crashes[0], LostHistoryError)
+
+
+@in_loop
+async def test_a_worker_told_to_continue_learns_a_topic_made_anew_from_its_start(tmp_path, broker):
+    anew = values(100, seed=5)
+    async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
+        (partition,) = await worker.assign(FIRST)
+        await worker.read(FIRST, 200)
+        broker.make_anew(anew)
+        await until(lambda: worker.held.get(FIRST, partition) is not partition)
+        await until(lambda: worker.consumer.positions[FIRST] == 0)
+        await worker.read(FIRST)
+        assert broker.scores[FIRST] == clean_scores(FIRST, anew)
+        await until(lambda: broker.committed(FIRST) == 100)
+
+
+@in_loop
+async def test_a_topic_made_anew_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):
+    async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
+        (partition,) = await worker.assign(FIRST)
+        worker.delivery.acknowledging.clear()
+        await worker.begin(FIRST, 100)
+        broker.ids["features"] = "id-2"
+        await asyncio.sleep(0.03)  # several looks
+        assert worker.held == {FIRST: partition}
+        worker.delivery.acknowledging.set()
+        await until(lambda: worker.held.get(FIRST, partition) is not partition)
+
+
+@in_loop
+async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
+    monkeypatch.setattr("faust_oslrau.app.partitions.rejection_log.INTERVAL_SECONDS", 0.0)
+    broker.logs[FIRST] = [b"broken"] * 10
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        await worker.assign(FIRST)
+        await worker.read(FIRST)
+        await until(lambda: "7 more records rejected" in caplog.text)

@@ -1,0 +1,250 @@
+"""The state from which a partition continues, found in files that a real pipeline wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from memory_worker import (
+    FIRST,
+    SECOND,
+    MemoryBroker,
+    MemoryWorker,
+    clean_scores,
+    in_loop,
+    records,
+    values,
+)
+from prometheus_client import CollectorRegistry
+
+from faust_oslrau.app.kafka.positions import PartitionLog
+from faust_oslrau.app.metrics import Metrics
+from faust_oslrau.app.partitions.opening import Opener
+from faust_oslrau.app.partitions.resume import LostHistoryError, Resume
+from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.snapshots import FolderStore
+from faust_oslrau.learner.state import MAGIC
+
+_LOG = values(300)
+_CONTINUE = Settings(lost_history="continue")
+
+
+def _log(**offsets):
+    """What a broker says of a partition that was scored up to offset 150."""
+    known = {"first": 0, "end": 300, "configured": 0, "committed": 150, "recorded": 0}
+    return PartitionLog(FIRST, **{**known, "topic_id": "id-1", "recorded_topic": "id-1", **offsets})
+
+
+def _snapshot(next_offset, start=0, tp=FIRST, topic_id="id-1", settings=None):
+    """Return the bytes of a state that has learned a log from `start` up to an offset."""
+    pipeline = PartitionPipeline(*tp, settings or Settings())
+    pipeline.process(records(tp, _LOG[start:next_offset], start))
+    return pipeline.snapshot(start, next_offset, topic_id).to_bytes()
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = FolderStore(tmp_path, "app")
+    asyncio.run(store.open(FIRST))
+    return store
+
+
+@pytest.fixture
+def save(store):
+    """A function that puts bytes into the store as the snapshot at an offset."""
+    return lambda offset, data: asyncio.run(store.save(FIRST, offset, data))
+
+
+@pytest.fixture
+def metrics():
+    return Metrics(CollectorRegistry())
+
+
+@pytest.fixture
+def find(store, metrics):
+    """A function that returns where the partition continues."""
+    with ThreadPoolExecutor(1) as compute:
+        yield lambda log, settings=None: asyncio.run(
+            Opener(settings or Settings(), store, compute, metrics).find(log, None)
+        )
+
+
+def _offsets(store):
+    async def load():
+        return [stored.next_offset async for stored in store.load(FIRST)]
+
+    return asyncio.run(load())
+
+
+# From the store
+
+
+def test_without_a_snapshot_the_log_is_learned_again_from_its_recorded_start(find):
+    found = find(_log(recorded=20, configured=250))
+    assert found.resume == Resume(20, 150, committed=150, topic_id="id-1")
+    assert (found.pipeline.next_offset, found.snapshot) == (None, None)
+
+
+def test_the_newest_snapshot_goes_on_to_the_same_scores(find, save, metrics):
+    save(100, _snapshot(100))
+    save(200, _snapshot(200))
+    found = find(_log())
+    assert found.resume == Resume(0, 200, committed=150, topic_id="id-1")
+    assert found.snapshot == (200, len(_snapshot(200)))
+    rest = found.pipeline.process(records(FIRST, _LOG[200:], 200)).scores
+    assert [score.value for score in rest] == clean_scores(FIRST, _LOG)[200:]
+    restores = {"topic": "features", "partition": "0", "stage": "restore"}
+    assert metrics.registry.get_sample_value("oslrau_stage_seconds_count", restores) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:400] + b"?" + data[401:],
+        lambda data: b"",
+        lambda data: _snapshot(200, tp=SECOND),
+    ],
+    ids=["cut off", "changed", "empty", "of another partition"],
+)
+def test_a_damaged_snapshot_gives_way_to_the_older_one_and_is_counted(
+    damage, find, save, store, metrics, caplog
+):
+    save(100, _snapshot(100))
+    save(200, damage(_snapshot(200)))
+    assert find(_log()).snapshot == (100, len(_snapshot(100)))
+    assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 1
+    assert "is left out: " in caplog.text
+    assert _offsets(store) == [100]  # so that the next one does not replace the whole one
+
+
+def test_where_all_snapshots_are_damaged_the_log_is_learned_again(find, save, store, metrics):
+    for offset in (100, 200):
+        save(offset, b"broken")
+    found = find(_log())
+    assert (found.resume.start, found.resume.emit_from, found.snapshot) == (0, 150, None)
+    assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 2
+    assert _offsets(store) == []
+
+
+def test_a_snapshot_of_a_deleted_topic_of_the_same_name_is_lost_history(find, save):
+    save(200, _snapshot(200, topic_id="id-0"))
+    with pytest.raises(LostHistoryError, match="is of a topic that was deleted"):
+        find(_log(committed=None, recorded=None))
+
+
+def test_told_to_continue_a_new_topic_begins_a_new_model_without_the_old_snapshots(
+    find, save, store
+):
+    save(200, _snapshot(200, topic_id="id-0"))
+    found = find(_log(committed=None, recorded=None), _CONTINUE)
+    assert found.resume == Resume(0, 0, topic_id="id-1")
+    assert found.pipeline.scorer is None
+    assert _offsets(store) == []
+
+
+def test_a_snapshot_of_another_start_gives_way_to_one_that_fits(find, save, metrics, store):
+    save(100, _snapshot(100))
+    save(200, _snapshot(200, start=50))
+    assert find(_log()).snapshot == (100, len(_snapshot(100)))
+    assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 0
+
+
+def test_a_snapshot_whose_next_records_are_gone_is_lost_history(find, save):
+    save(100, _snapshot(100))
+    with pytest.raises(LostHistoryError, match="state is at offset 100, the log begins at 120"):
+        find(_log(first=120))
+
+
+def test_a_snapshot_of_other_settings_is_refused_and_stays(find, save, store):
+    save(200, _snapshot(200, settings=Settings(batch_size=64)))
+    with pytest.raises(IncompatibleSnapshotError, match="batch_size = 64, now 256"):
+        find(_log())
+    assert _offsets(store) == [200]
+
+
+def test_a_snapshot_of_another_format_is_refused_and_stays(find, save, store, metrics):
+    whole = _snapshot(200)
+    save(200, MAGIC[:-1] + bytes([MAGIC[-1] + 1]) + whole[len(MAGIC) :])
+    with pytest.raises(IncompatibleSnapshotError, match="go back to that version"):
+        find(_log())
+    assert _offsets(store) == [200]
+    assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 0
+
+
+# Parked states
+
+
+class _Parked:
+    """A worker that parked its first partition at offset 100."""
+
+    def __init__(self, folder):
+        self.worker = MemoryWorker(folder, MemoryBroker(_LOG))
+
+    async def __aenter__(self):
+        (self.partition,) = await self.worker.assign(FIRST)
+        await self.worker.read(FIRST, 100)
+        await self.worker.assignment.revoked(60)
+        await self.worker.store.discard(FIRST)
+        return self
+
+    async def __aexit__(self, *_):
+        await self.worker.assignment.stop(0)
+
+    async def find(self, log, **changes):
+        settings = replace(self.worker.settings, **changes)
+        with ThreadPoolExecutor(1) as compute:
+            opener = Opener(settings, self.worker.store, compute, self.worker.metrics)
+            return await opener.find(log, self.partition)
+
+
+@in_loop
+async def test_a_parked_state_goes_on_as_it_is(tmp_path):
+    async with _Parked(tmp_path) as parked:
+        await parked.worker.store.save(FIRST, 50, _snapshot(50))
+        assert await parked.find(_log(committed=100)) is parked.partition
+        assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 100)
+
+
+@in_loop
+async def test_a_parked_state_learns_in_silence_what_others_emitted_meanwhile(tmp_path):
+    async with _Parked(tmp_path) as parked:
+        assert await parked.find(_log(committed=150)) is parked.partition
+        assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 150)
+
+
+@in_loop
+async def test_the_newer_snapshot_of_another_worker_beats_a_parked_state(tmp_path):
+    async with _Parked(tmp_path) as parked:
+        await parked.worker.store.save(FIRST, 140, _snapshot(140))
+        found = await parked.find(_log(committed=150))
+        assert found.resume == Resume(0, 150, committed=150, topic_id="id-1")
+        assert found.pipeline.next_offset == 140
+
+
+@in_loop
+async def test_a_parked_state_beats_an_older_snapshot_though_others_went_on(tmp_path):
+    async with _Parked(tmp_path) as parked:
+        await parked.worker.store.save(FIRST, 50, _snapshot(50))
+        assert await parked.find(_log(committed=150)) is parked.partition
+
+
+@in_loop
+async def test_a_parked_state_of_a_deleted_topic_is_lost_history(tmp_path):
+    async with _Parked(tmp_path) as parked:
+        log = _log(topic_id="id-2", committed=None, recorded=None)
+        with pytest.raises(LostHistoryError, match="is of a topic that was deleted"):
+            await parked.find(log)
+        found = await parked.find(log, lost_history="continue")
+        assert (found.resume, found.pipeline.scorer) == (Resume(0, 0, topic_id="id-2"), None)
+
+
+@in_loop
+async def test_a_parked_state_passes_over_what_retention_deleted_if_told_to(tmp_path):
+    async with _Parked(tmp_path) as parked:
+        log = _log(first=130, committed=100)
+        assert await parked.find(log, lost_history="continue") is parked.partition
+        assert (parked.partition.next_offset, parked.partition.missing) == (130, 30)
