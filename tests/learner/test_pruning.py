@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
-from streams import clusters
+from streams import changing, clusters
 
 from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner._prune import FADED, prune
 
 D, N, BUDGET = 4, 4096, 160
-
-
-def changing(n_changes):
-    """Draw clusters somewhere else after every ``N`` records."""
-    return [clusters(80 + i, N, D) + 20.0 * i for i in range(n_changes)]
 
 
 def share_faded(model):
@@ -28,7 +23,7 @@ def learned(memory, stretches, batch_size=256):
 
 
 def test_a_full_model_goes_on_growing_where_the_stream_has_gone():
-    stretches = changing(8)
+    stretches = changing(80, 8, N, D)
     model = learned(1000, stretches[:-1])
     before = model.structure_changes_["mixture"]
     model.partial_fit(stretches[-1], batch_size=256)
@@ -41,7 +36,7 @@ def test_a_full_model_goes_on_growing_where_the_stream_has_gone():
 
 def test_without_a_memory_nothing_is_removed():
     model, components = OSLRAU(max_nodes=BUDGET), []
-    for rows in changing(3):
+    for rows in changing(80, 3, N, D):
         for start in range(0, N, 256):
             network = model.partial_fit(rows[start : start + 256]).network_
             components.append(len([*network.children(network.root)]))
@@ -56,7 +51,7 @@ def test_what_is_left_is_a_density(background, max_leaf_vars):
         memory=300, max_nodes=10**6, min_count=16, background=background,
         max_leaf_vars=max_leaf_vars, n_init_components=2,
     )  # fmt: skip
-    for rows in changing(3):
+    for rows in changing(80, 3, N, D):
         model.partial_fit(rows, batch_size=64)
     network, before = model.network_, model.n_nodes_
     prune(network.header, network.nodes, network.edges, 0)
@@ -64,7 +59,7 @@ def test_what_is_left_is_a_density(background, max_leaf_vars):
     assert len(network.live) == model.n_nodes_
     assert share_faded(model) == 0
     again = OSLRAU.from_bytes(model.to_bytes())  # checks that the network is complete
-    rows = changing(3)[-1]
+    rows = changing(80, 3, N, D)[-1]
     np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))
     # one field integrates to one given the others, whichever components were removed
     grid = np.tile(rows[:1], (4001, 1))
