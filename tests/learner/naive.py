@@ -398,7 +398,7 @@ class NaiveOSLRAU:
         return len(nodes_below(self.root))
 
     def affords(self, pair):
-        """Whether the budget allows a mixture of two children; a merge that it denies is counted."""
+        """Whether the budget allows a mixture of two children; counts what it denies."""
         allowed = self.n_nodes() + len(variables(pair)) + 3 <= self.max_nodes
         self.events["denied"] += not allowed
         return allowed

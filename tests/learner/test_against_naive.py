@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import examples
 from naive import NaiveOSLRAU
 from streams import changing, clusters
 
@@ -88,6 +89,11 @@ def assert_learns_the_same(fast, slow, X, batch_size, X_test):
     )
 
 
+def lower_budget(fast, slow, max_nodes):
+    fast.set_params(max_nodes=max_nodes)
+    slow.max_nodes = max_nodes
+
+
 @pytest.mark.parametrize(("batch_size", "n"), [(1, 80), (7, 200), (64, 200)])
 @pytest.mark.parametrize("max_leaf_vars", [0, 2, 3])
 @pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.2, False), (0.0, True)])
@@ -121,20 +127,31 @@ def test_what_a_budget_denies_equals_the_oracle_after_every_batch(
 def test_what_a_memory_removes_equals_the_oracle_after_every_batch(
     batch_size, max_leaf_vars, missing, background
 ):
-    X = np.concatenate(changing(7, 4, 40, 5, missing, step=8.0))
+    X = np.concatenate(changing(0, 4, 40, 6, missing, step=8.0))
     fast, slow = models(
-        5, 4, max_leaf_vars, variance_floor=1e-3, background=background, memory=40, max_nodes=10**6
+        6, 4, max_leaf_vars, variance_floor=1e-3, background=background, memory=40, max_nodes=10**6
     )
     assert_learns_the_same(fast, slow, X[:120], batch_size, X[120:])
     assert slow.events["removed"] == 0
-    # a budget far below what there is takes components from sums at every depth
-    fast.set_params(max_nodes=40)
-    slow.max_nodes = 40
+    # a budget far below the nodes that there are takes components from sums at every depth
+    lower_budget(fast, slow, 6 * slow.n_nodes() // 10)
     assert_learns_the_same(fast, slow, X[120:], batch_size, X)
     assert slow.events["removed"] > 0 and slow.events["dissolved"] > 0
 
 
-@settings(max_examples=40)
+@pytest.mark.parametrize("background", [False, True])
+def test_the_last_component_stays_however_faded(background):
+    fast, slow = models(
+        2, n_components=6, variance_floor=1e-3, background=background, memory=1, max_nodes=21
+    )
+    X = clusters(7, 40, 2)
+    assert_learns_the_same(fast, slow, X, 4, X)
+    lower_budget(fast, slow, 3)
+    assert_learns_the_same(fast, slow, X, 4, X)
+    assert len(slow.root.children) == 1 + background
+
+
+@settings(max_examples=examples(40))
 @given(
     seed=st.integers(0, 10**6),
     d=st.integers(1, 6),

@@ -15,7 +15,7 @@ def correlated(n, seed):
     return rng.normal(size=(n, 2)) @ loadings + 0.3 * rng.normal(size=(n, D))
 
 
-TRAINED = correlated(12_000, 1)
+TRAINED = correlated(4000, 1)
 ROWS = correlated(300, 2)
 SCALE = TRAINED.std(axis=0)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 
 from faust_oslrau.learner import StateError
 from faust_oslrau.learner.drift import REFERENCE, Drift
@@ -33,6 +34,7 @@ STATIONARY = {
 }
 
 
+@needs_compiler("a million scores")
 @pytest.mark.parametrize("name", STATIONARY)
 def test_a_stationary_stream_of_a_million_records_has_no_drift(name):
     assert changes(STATIONARY[name](np.random.default_rng(1), 1_000_000)) == []

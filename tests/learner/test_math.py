@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from interpreter import needs_compiler
 
 from faust_oslrau.learner._jit import kernel
 from faust_oslrau.learner._lanes import (
@@ -106,6 +107,7 @@ def on_its_stack(result):
     result[0] = 1.0
 
 
+@needs_compiler("looks at compiled code")
 def test_the_stack_of_the_kernel_that_asks_for_it_is_aligned():
     result = np.zeros(1)
     on_its_stack(result)

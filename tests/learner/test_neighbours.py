@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from interpreter import needs_compiler
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
@@ -161,6 +162,7 @@ def test_records_in_a_gap_between_usual_ones_are_found():
     assert np.median(p_value[late & odd]) < 0.03
 
 
+@needs_compiler("180,000 records")
 def test_a_rare_group_is_flagged_no_more_often_than_asked_for():
     # In a gap, so that only the distance sees it, whose level depends on how many of the group
     # are among the others.

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from interpreter import examples, needs_compiler
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from streams import clusters
@@ -64,6 +65,7 @@ def test_a_multivariate_leaf_is_the_gaussian_of_its_records():
     assert model.node_counts_ == {"sum": 0, "product": 0, "leaf": 0, "multivariate_leaf": 1}
 
 
+@needs_compiler("a grid of two million points")
 @pytest.mark.parametrize("max_leaf_vars", [0, 2])
 def test_the_density_of_a_grown_network_integrates_to_one(max_leaf_vars):
     model, X = grown(d=2, max_leaf_vars=max_leaf_vars)
@@ -74,6 +76,7 @@ def test_the_density_of_a_grown_network_integrates_to_one(max_leaf_vars):
     assert np.exp(model.score_samples(grid)).sum() * cell == pytest.approx(1, abs=1e-3)
 
 
+@needs_compiler("a grid of 343,000 points")
 @pytest.mark.parametrize(("d", "points"), [(1, 10_000), (3, 70)])
 def test_the_density_integrates_to_one_in_one_and_three_dimensions(d, points):
     # a floor that leaves nothing between the points of a coarse grid
@@ -108,7 +111,7 @@ def test_a_record_without_any_field_has_density_one():
     assert model.score_samples([[np.nan] * 3]) == pytest.approx([0.0])
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(cuts=st.lists(st.integers(1, 300), max_size=8), order=st.sampled_from("CF"))
 def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(cuts, order):
     model, X = grown(d=5, n=600)  # more rows than are evaluated at a time
@@ -155,7 +158,7 @@ def test_units_change_the_log_density_by_their_logarithm():
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     X=hnp.arrays(
         np.float64,
@@ -172,7 +175,7 @@ def test_any_finite_stream_gives_finite_densities(X, batch_size):
     assert np.isfinite(model.score_samples(X)).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 1000), max_nodes=st.integers(8, 300), batch_size=st.integers(1, 50))
 def test_the_node_budget_is_never_exceeded(seed, max_nodes, batch_size):
     model = OSLRAU(max_nodes=max_nodes, min_count=5, max_leaf_vars=2)
@@ -207,6 +210,7 @@ def test_rounding_does_not_decide_over_the_structure(seed):
     np.testing.assert_allclose(shaken.score_samples(X), plain.score_samples(X), rtol=1e-6)
 
 
+@needs_compiler("100,000 records")
 def test_with_a_memory_the_model_follows_a_stream_that_changes():
     old, new = clusters(61, 20_000, 3), clusters(62, 20_000, 3) + 4.0
     rows, test = np.concatenate([old, new]), clusters(62, 2000, 3) + 4.0

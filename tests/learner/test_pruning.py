@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from streams import changing, clusters
 
 from faust_oslrau.learner import OSLRAU
@@ -22,6 +23,7 @@ def learned(memory, stretches, batch_size=256):
     return model
 
 
+@needs_compiler("37,000 records")
 def test_a_full_model_goes_on_growing_where_the_stream_has_gone():
     stretches = changing(80, 8, N, D)
     model = learned(1000, stretches[:-1])
@@ -34,6 +36,7 @@ def test_a_full_model_goes_on_growing_where_the_stream_has_gone():
     assert model.score_samples(test).mean() > fresh.score_samples(test).mean() - 1.0
 
 
+@needs_compiler("12,000 records")
 def test_without_a_memory_nothing_is_removed():
     model, components = OSLRAU(max_nodes=BUDGET), []
     for rows in changing(80, 3, N, D):
@@ -44,6 +47,7 @@ def test_without_a_memory_nothing_is_removed():
     assert components == sorted(components)
 
 
+@needs_compiler("12,000 records")
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize("max_leaf_vars", [0, None])
 def test_what_is_left_is_a_density(background, max_leaf_vars):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from scipy.stats import multivariate_normal
 from streams import clusters
 
@@ -115,6 +116,7 @@ def test_conditional_log_density_is_joint_less_condition(model):
     np.testing.assert_array_equal(model.conditional_log_density(X[:20], given=[1]), expected)
 
 
+@needs_compiler("a grid of 810,000 points")
 def test_conditional_moments_equal_those_of_a_fine_grid(model):
     row = np.array([np.nan, np.nan, X[0, 2]])
     axes = [np.linspace(axis_of(v)[0], axis_of(v)[-1], 900) for v in (0, 1)]

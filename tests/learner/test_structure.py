@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import examples
 from pytest import approx
 from streams import clusters
 
@@ -61,7 +62,7 @@ def assert_sound_numbers(network, forgetting):
             assert (np.linalg.eigvalsh(network.gaussian(i)[1]) > 0.0).all()
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     seed=st.integers(0, 10_000),
     d=st.integers(1, 5),
