@@ -62,7 +62,7 @@ def assert_sound_numbers(network, forgetting):
             assert (np.linalg.eigvalsh(network.gaussian(i)[1]) > 0.0).all()
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(
     seed=st.integers(0, 10_000),
     d=st.integers(1, 5),
