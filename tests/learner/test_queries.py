@@ -83,6 +83,7 @@ def test_contributions_are_the_same_with_moments_and_without(model):
     np.testing.assert_allclose(model.contributions(X[:50]), model.given_others(X[:50])[0])
 
 
+@needs_compiler("grids of 72,000 points")
 def test_expected_values_are_the_moments_of_the_conditional_density(model):
     rows = X[:3].copy()
     rows[2, 2] = np.nan
