@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
 
-.PHONY: help demo test chaos soak bench bench-pipeline screenshots lint audit clean
+.PHONY: help demo test test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -17,6 +17,9 @@ demo: $(READY) ## score a stream of made-up machine sensors; make demo ARGS="--s
 test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
 	@$(BIN)/python -m faust_oslrau.app.brokers || true
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-interpreted: $(READY) ## run the learner's tests without the compiler; make test-interpreted ARGS="-k structure"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 3 tests/learner $(ARGS)
 
 chaos: $(READY) ## kill workers and brokers at random, then account for every record; make chaos ARGS="--seed 7"
 	@$(BIN)/python tests/chaos/chaos.py --out benchmarks/results $(ARGS)

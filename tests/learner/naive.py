@@ -2,9 +2,24 @@
 
 Shares no code with the package. A data row is a dict from variable to value; a missing value has
 no entry. Slow and simple on purpose.
+
+The node budget and pruning are not in the paper. Their rules are:
+
+- Before a product merges two children into a mixture, it counts the nodes of the whole network.
+  If they and the new nodes (a sum, two products and a leaf for each variable) exceed the budget,
+  the product denies the merge. So the order in which nodes learn decides who gets the last of the
+  budget: a sum's children from the first to the last, a product's from the last to the first.
+- With a memory, all counts fade before each mini-batch. If the network then takes more than seven
+  eighths of the budget, sums remove components with a count below 1, the oldest first, until it
+  fits. The root goes first, then the sums below each product, from the root downward. A sum below
+  a product that is left with one component is dissolved into the product. What comes out of it gets
+  its turn as well, unless the sum was the product's last child: then it waits for the next
+  mini-batch.
 """
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 from scipy.stats import multivariate_normal
@@ -130,6 +145,7 @@ def smallest_pivot(matrix):
 
 class Sum:
     kind = "sum"
+    fewest = 1  # children that stay, however faded
 
     def __init__(self, scope, n):
         self.scope, self.n, self.children, self.counts = scope, n, [], []
@@ -146,7 +162,8 @@ class Sum:
         return count
 
     def log_density(self, row):
-        weights = [(n + 1) / (self.n + len(self.children)) for n in self.counts]
+        total = sum(self.counts) + len(self.children)  # less than n says once components are gone
+        weights = [(n + 1) / total for n in self.counts]
         logs = [child.log_density(row) for child in self.children]
         top = max(logs)
         return top + math.log(
@@ -164,6 +181,19 @@ class Sum:
             if share:
                 child.update(share, self, grow)
 
+    def remove_faded(self, model, most):
+        """Remove components with a count below 1, the oldest first, until the network fits."""
+        for child in self.removable():
+            if len(self.children) == self.fewest or model.n_nodes() <= most:
+                return
+            position = self.children.index(child)
+            if self.counts[position] < 1:
+                del self.children[position], self.counts[position]
+                model.events["removed"] += 1
+
+    def removable(self):
+        return list(self.children)
+
 
 def winner(logs):
     """The first of the best, up to rounding."""
@@ -176,6 +206,11 @@ def winner(logs):
 
 class RootWithBackground(Sum):
     """A root whose first child takes every row, and weight where it is the best of all."""
+
+    fewest = 2
+
+    def removable(self):
+        return self.children[1:]
 
     def __init__(self, scope, model):
         super().__init__(scope, 0)
@@ -212,27 +247,28 @@ class Product:
 
     def update(self, rows, parent, grow):
         self.moments.update(rows)
-        groups, pair = [], None
+        groups, pair = [], []
         if grow and self.n >= self.model.min_count:
             groups, pair = self.choose_merges()
-        if pair is not None:
-            scope = sorted(pair[0].scope + pair[1].scope)
-            if self.model.n_nodes() + len(scope) + 3 > self.model.max_nodes:
-                pair = None
-        if pair is not None:
-            heirs = [self.mixture(pair, scope, rows)]
-            self.finish(rows, pair, grow)
-        else:
-            self.finish(rows, [child for group in groups for child in group], grow)
-            heirs = [self.leaf(group) for group in groups]
-        self.settle(heirs, parent)
+        if pair and not self.model.affords(pair):
+            pair = []
+        heirs = [self.mixture(pair, rows)] if pair else []
+        self.moments.count(rows)
+        self.n += len(rows)
+        heirs += [self.leaf(group) for group in groups]
+        gone = pair + [child for group in groups for child in group]
+        others = [child for child in self.children if child not in gone]
+        self.settle(others, heirs, parent)
+        for child in reversed(others):
+            child.update(rows, self, grow)
 
     def leaf(self, group):
-        scope = sorted(v for child in group for v in child.scope)
+        self.model.events["multivariate_leaf"] += 1
+        scope = sorted(variables(group))
         return MultivariateLeaf(scope, self.moments.restrict(scope), self.model)
 
     def choose_merges(self):
-        """Groups of children for leaves, or the pair of a mixture."""
+        """Groups of children for leaves, and the pair of a mixture: one of the two is empty."""
         groups = [[child] for child in self.children]
         for joined in range(self.model.merges_per_batch):
             found = self.strongest_pair(groups)
@@ -241,16 +277,9 @@ class Product:
             both = found[0] + found[1]
             size = sum(len(child.scope) for child in both)
             if size > self.model.max_leaf_vars:
-                return ([], both) if joined == 0 else (merged(groups), None)
+                return ([], both) if joined == 0 else (merged(groups), [])
             groups = [group for group in groups if group not in found] + [both]
-        return merged(groups), None
-
-    def finish(self, rows, merged, grow):
-        self.moments.count(rows)
-        self.n += len(rows)
-        self.children = [child for child in self.children if child not in merged]
-        for child in list(self.children):
-            child.update(rows, self, grow)
+        return merged(groups), []
 
     def strongest_pair(self, groups):
         best, pair = self.model.corr_threshold, None
@@ -265,7 +294,9 @@ class Product:
                             best, pair = r, (first, second) if v < w else (second, first)
         return pair
 
-    def mixture(self, pair, scope, rows):
+    def mixture(self, pair, rows):
+        self.model.events["mixture"] += 1
+        scope = sorted(variables(pair))
         first = Product(scope, self.moments.restrict(scope), self.n, self.model)
         first.children = list(pair)
         second = Product(scope, Moments(scope), 0, self.model)
@@ -280,9 +311,9 @@ class Product:
         mixture.update(rows, None, False)
         return mixture
 
-    def settle(self, heirs, parent):
-        """Take the new children, and make way for one that is alone."""
-        self.children += sorted(heirs, key=lambda heir: heir.scope)
+    def settle(self, others, heirs, parent):
+        """Take the heirs in place of what was merged, and make way for one that is alone."""
+        self.children = others + sorted(heirs, key=lambda heir: heir.scope)
         if len(self.children) > 1 or not heirs:
             return
         (heir,) = heirs
@@ -294,6 +325,21 @@ class Product:
             parent.add(second, count * heir.counts[1] / heir.n)
         else:
             parent.replace(self, heir, 1)
+
+    def dissolve(self, mixture):
+        """Put the only component of a sum into the sum's place; return the children that are new.
+
+        A leaf takes the place itself. Of a product the children come behind all others.
+        """
+        self.model.events["dissolved"] += 1
+        (heir,) = mixture.children
+        position = self.children.index(mixture)
+        if heir.kind != "product":
+            self.children[position] = heir
+            return []
+        del self.children[position]
+        self.children += heir.children
+        return heir.children
 
 
 def variables(group):
@@ -325,14 +371,16 @@ class NaiveOSLRAU:
         self.corr_threshold, self.min_count = corr_threshold, min_count
         self.max_leaf_vars, self.max_nodes = max_leaf_vars, max_nodes
         self.variance_floor = variance_floor
+        self.events = Counter()
         scope = list(range(d))
         products = []
-        for _ in range(n_components):
+        affordable = (max_nodes - 2) // (d + 1)
+        for _ in range(max(1, min(n_components, affordable))):
             product = Product(scope, Moments(scope), 0, self)
             product.children = [Leaf(v, 0.0, 1.0, self) for v in scope]
             products.append(product)
         self.root = products[0]
-        if background or n_components > 1:
+        if background or len(products) > 1:
             self.root = RootWithBackground(scope, self) if background else Sum(scope, 0)
             for product in products:
                 self.root.add(product, 0)
@@ -340,13 +388,36 @@ class NaiveOSLRAU:
     def partial_fit(self, X, grow=True):
         if self.memory < math.inf:
             forget(self.root, math.exp(-len(X) / self.memory))
+            self.prune(self.max_nodes - self.max_nodes // 8)
         self.root.update([as_row(x) for x in X], None, grow)
 
     def score_samples(self, X):
         return np.array([self.root.log_density(as_row(x)) for x in X])
 
     def n_nodes(self):
-        return count(self.root)
+        return len(nodes_below(self.root))
+
+    def affords(self, pair):
+        """Whether the budget allows a mixture of two children; counts what it denies."""
+        allowed = self.n_nodes() + len(variables(pair)) + 3 <= self.max_nodes
+        self.events["denied"] += not allowed
+        return allowed
+
+    def prune(self, most):
+        """Remove faded components until there are at most so many nodes."""
+        if self.root.kind == "sum":
+            self.root.remove_faded(self, most)
+        for product in nodes_below(self.root):
+            if product.kind != "product" or product not in nodes_below(self.root):
+                continue
+            waiting = list(product.children)
+            while waiting:
+                child = waiting.pop(0)
+                if child.kind == "sum":
+                    child.remove_faded(self, most)
+                    if len(child.children) == 1:
+                        new = product.dissolve(child)
+                        waiting += new if waiting else []
 
 
 def forget(node, keep):
@@ -361,8 +432,10 @@ def forget(node, keep):
         forget(child, keep)
 
 
-def count(node):
-    return 1 + sum(count(child) for child in getattr(node, "children", []))
+def nodes_below(node):
+    """A node and all below it: parents before children, the last child first."""
+    below = [nodes_below(child) for child in reversed(getattr(node, "children", []))]
+    return [node, *itertools.chain(*below)]
 
 
 def as_row(x):

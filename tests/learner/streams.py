@@ -12,3 +12,8 @@ def clusters(seed, n, d, missing=0.0):
     X = centres[cluster] + np.einsum("nij,nj->ni", mixing[cluster], rng.normal(size=(n, d)))
     X[rng.random(X.shape) < missing] = np.nan
     return X
+
+
+def changing(seed, n_stretches, n, d, missing=0.0, step=20.0):
+    """Clusters somewhere else after every ``n`` rows: a list of stretches."""
+    return [clusters(seed + i, n, d, missing) + step * i for i in range(n_stretches)]

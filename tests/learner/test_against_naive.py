@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import examples
 from naive import NaiveOSLRAU
-from streams import clusters
+from streams import changing, clusters
 
 from faust_oslrau.learner import OSLRAU
+
+CHANGES = ("mixture", "multivariate_leaf", "denied")
 
 
 def models(
@@ -21,24 +24,17 @@ def models(
     merges_per_batch=1,
     background=False,
     memory=None,
+    max_nodes=None,
 ):
     fast = OSLRAU(
         min_count=min_count, max_leaf_vars=max_leaf_vars, n_init_components=n_components,
-        variance_floor=variance_floor, max_nodes=None, standardize=False,
+        variance_floor=variance_floor, max_nodes=max_nodes, standardize=False,
         merges_per_batch=merges_per_batch, background=background, memory=memory,
     )  # fmt: skip
     slow = NaiveOSLRAU(
-        d,
-        0.1,
-        min_count,
-        max_leaf_vars,
-        n_components,
-        10**9,
-        variance_floor,
-        merges_per_batch,
-        background,
-        memory or math.inf,
-    )
+        d, 0.1, min_count, max_leaf_vars, n_components, max_nodes or 10**9, variance_floor,
+        merges_per_batch, background, memory or math.inf,
+    )  # fmt: skip
     return fast, slow
 
 
@@ -86,25 +82,76 @@ def assert_learns_the_same(fast, slow, X, batch_size, X_test):
         fast.partial_fit(X[start : start + batch_size])
         slow.partial_fit(X[start : start + batch_size])
         assert_same_network(fast.network_, fast.network_.root, slow.root)
+        assert fast.structure_changes_ == {kind: slow.events[kind] for kind in CHANGES}
+        assert fast.n_nodes_ == slow.n_nodes()
     np.testing.assert_allclose(
         fast.score_samples(X_test), slow.score_samples(X_test), rtol=1e-7, atol=1e-7
     )
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 64])
+def lower_budget(fast, slow, max_nodes):
+    fast.set_params(max_nodes=max_nodes)
+    slow.max_nodes = max_nodes
+
+
+@pytest.mark.parametrize(("batch_size", "n"), [(1, 80), (7, 200), (64, 200)])
 @pytest.mark.parametrize("max_leaf_vars", [0, 2, 3])
 @pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.2, False), (0.0, True)])
 def test_structure_and_parameters_equal_the_oracle_after_every_batch(
-    batch_size, max_leaf_vars, missing, background
+    batch_size, n, max_leaf_vars, missing, background
 ):
-    X = clusters(1, 200, 5, missing)
+    X = clusters(1, n, 5, missing)
     floor = 1e-4 if missing else 0.0
     fast, slow = models(5, max_leaf_vars=max_leaf_vars, variance_floor=floor, background=background)
     assert_learns_the_same(fast, slow, X, batch_size, clusters(2, 50, 5, missing))
     assert sum(fast.structure_changes_.values()) > 0
 
 
-@settings(max_examples=40)
+@pytest.mark.parametrize("batch_size", [4, 16])
+@pytest.mark.parametrize("max_leaf_vars", [0, 2])
+@pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.2, True)])
+def test_what_a_budget_denies_equals_the_oracle_after_every_batch(
+    batch_size, max_leaf_vars, missing, background
+):
+    fast, slow = models(
+        5, 5, max_leaf_vars, variance_floor=1e-3, background=background, max_nodes=25
+    )
+    X = clusters(5, 160, 5, missing)
+    assert_learns_the_same(fast, slow, X, batch_size, clusters(6, 20, 5, missing))
+    assert slow.events["mixture"] > 0 and slow.events["denied"] > 0
+
+
+@pytest.mark.parametrize("batch_size", [4, 8])
+@pytest.mark.parametrize("max_leaf_vars", [0, 2])
+@pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.1, True)])
+def test_what_a_memory_removes_equals_the_oracle_after_every_batch(
+    batch_size, max_leaf_vars, missing, background
+):
+    X = np.concatenate(changing(0, 4, 40, 6, missing, step=8.0))
+    fast, slow = models(
+        6, 4, max_leaf_vars, variance_floor=1e-3, background=background, memory=40, max_nodes=10**6
+    )
+    assert_learns_the_same(fast, slow, X[:120], batch_size, X[120:])
+    assert slow.events["removed"] == 0
+    # a budget far below the nodes that there are takes components from sums at every depth
+    lower_budget(fast, slow, 6 * slow.n_nodes() // 10)
+    assert_learns_the_same(fast, slow, X[120:], batch_size, X)
+    assert slow.events["removed"] > 0 and slow.events["dissolved"] > 0
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_the_last_component_stays_however_faded(background):
+    fast, slow = models(
+        2, n_components=6, variance_floor=1e-3, background=background, memory=1, max_nodes=21
+    )
+    X = clusters(7, 40, 2)
+    assert_learns_the_same(fast, slow, X, 4, X)
+    lower_budget(fast, slow, 3)
+    assert_learns_the_same(fast, slow, X, 4, X)
+    assert len(slow.root.children) == 1 + background
+
+
+@settings(max_examples=examples(40))
 @given(
     seed=st.integers(0, 10**6),
     d=st.integers(1, 6),
@@ -115,7 +162,8 @@ def test_structure_and_parameters_equal_the_oracle_after_every_batch(
     missing=st.sampled_from([0.0, 0.0, 0.1, 0.6]),
     merges_per_batch=st.sampled_from([1, 2, 6]),
     background=st.booleans(),
-    memory=st.sampled_from([None, 30, 500]),
+    memory=st.sampled_from([None, 10, 30, 500]),
+    max_nodes=st.sampled_from([None, 9, 40, 100]),
 )
 def test_any_stream_and_settings_equal_the_oracle(
     seed,
@@ -128,11 +176,13 @@ def test_any_stream_and_settings_equal_the_oracle(
     merges_per_batch,
     background,
     memory,
+    max_nodes,
 ):
-    X = clusters(seed, 80, d, missing)
+    X = np.concatenate(changing(seed, 3, 40, d, missing, step=8.0))
     fast, slow = models(
-        d, min_count, max_leaf_vars, n_components, 1e-3, merges_per_batch, background, memory
-    )
+        d, min_count, max_leaf_vars, n_components, 1e-3, merges_per_batch, background, memory,
+        max_nodes,
+    )  # fmt: skip
     assert_learns_the_same(fast, slow, X, batch_size, clusters(seed + 1, 20, d, missing))
 
 

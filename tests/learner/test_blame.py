@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 
 from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.scoring.blame import blame
@@ -41,6 +42,7 @@ def shifted(fields, size):
     return rows
 
 
+@needs_compiler("many rounds of blame")
 def test_a_shift_of_one_field_is_blamed_on_it(model):
     fields = np.random.default_rng(4).integers(D, size=(len(ROWS), 1))
     clear, found = blamed(model, shifted(fields, 4.0))
@@ -52,6 +54,7 @@ def test_a_shift_of_one_field_is_blamed_on_it(model):
     assert (found.excess[row, column] > 3).all()
 
 
+@needs_compiler("many rounds of blame")
 def test_shifts_of_two_fields_are_blamed_on_both_before_the_others(model):
     rng = np.random.default_rng(5)
     fields = np.array([rng.choice(D, 2, replace=False) for _ in ROWS])
@@ -60,6 +63,7 @@ def test_shifts_of_two_fields_are_blamed_on_both_before_the_others(model):
     assert both.all(axis=1).mean() >= 0.85
 
 
+@needs_compiler("many rounds of blame")
 def test_a_field_that_no_longer_follows_the_others_is_blamed_though_its_value_is_usual(model):
     rows = ROWS.copy()
     rows[:, 2] = correlated(300, 6)[:, 2]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis.strategies import floats, lists, sampled_from
+from interpreter import needs_compiler
 from scipy.stats import genpareto
 
 from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, RecentScores, fit_tail
@@ -32,6 +33,7 @@ STREAMS = {
 }
 
 
+@needs_compiler("400,000 scores")
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("rate", [0.01, 0.001])
 def test_the_realised_rate_is_the_nominal_one_on_a_stationary_stream(name, rate):
@@ -39,6 +41,7 @@ def test_the_realised_rate_is_the_nominal_one_on_a_stationary_stream(name, rate)
     assert (prequential(scores)[RECENT:] <= rate).mean() == pytest.approx(rate, rel=0.15)
 
 
+@needs_compiler("100,000 scores")
 def test_atoms_alarm_at_most_at_the_nominal_rate():
     scores = np.random.default_rng(2).choice([-1.0, -2.0, -9.0], 100_000, p=[0.7, 0.28, 0.02])
     for rate in (0.05, 0.01, 0.001):

@@ -10,6 +10,8 @@ import pytest
 import faust_oslrau.learner
 from faust_oslrau.learner.vector.compiler import drop_stale_cache
 
+from interpreter import needs_compiler
+
 SCRIPT = """
 import sys
 import numpy as np
@@ -38,6 +40,7 @@ print(sorted(name for name, n in compiled().items() if n > before.get(name, 0)))
 """
 
 
+@needs_compiler("counts compiled kernels")
 def test_nothing_is_left_to_compile_once_records_flow():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
@@ -30,6 +31,7 @@ def test_a_clean_stream_is_learned_whole():
     assert scorer.learner.n_records_ == block.learned == 240 + (len(CLEAN) - 240) // 256 * 256
 
 
+@needs_compiler("32,000 records")
 def test_a_burst_is_flagged_and_does_not_poison_the_model():
     rows, bad = with_burst(0.05)
     _, clean = run(CLEAN)
@@ -49,7 +51,7 @@ def test_a_permanent_change_is_learned_within_three_batches():
     assert block.is_anomaly[6000:6250].all()
     assert (block.log_likelihood[6768:] > -60).mean() > 0.99
     assert block.held_back == pytest.approx(REGIME, abs=256 + 16)
-    assert not block.is_anomaly[9000:].mean() > 0.01
+    assert block.is_anomaly[9000:].mean() <= 0.01
 
 
 RECENT = np.sort(np.random.default_rng(0).normal(size=1000))
@@ -95,6 +97,7 @@ def test_what_has_been_far_for_long_counts_for_usual_and_is_learned_if_it_is_a_c
         assert len(guard.held) <= 5 * 65
 
 
+@needs_compiler("80,000 records")
 def test_a_small_cluster_that_lasts_is_learned_and_scattered_anomalies_are_not():
     rng = np.random.default_rng(3)
     odd = rng.random(40_000) < 0.03

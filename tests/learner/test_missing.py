@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
@@ -24,6 +25,7 @@ def rates(p_value):
     return [(p_value <= rate).mean() / rate for rate in (0.5, 0.1)]
 
 
+@needs_compiler("24,000 records")
 @pytest.mark.parametrize("share", [0.05, 0.2])
 def test_p_values_of_records_with_gaps_are_uniform_too(share):
     rows = COMPLETE.copy()
@@ -34,6 +36,7 @@ def test_p_values_of_records_with_gaps_are_uniform_too(share):
     assert rates(p_value[late & (lacking > 0)]) == pytest.approx([1, 1], abs=0.25)
 
 
+@needs_compiler("96,000 records")
 def test_a_field_that_is_gone_at_once_makes_no_difference_from_its_first_record_on():
     rows = COMPLETE.copy()
     rows[16_000:, 2] = np.nan
@@ -43,6 +46,7 @@ def test_a_field_that_is_gone_at_once_makes_no_difference_from_its_first_record_
         np.testing.assert_allclose(lacking, complete, atol=0.1)
 
 
+@needs_compiler("24,000 records")
 def test_an_anomaly_is_one_without_some_fields_too():
     rows = COMPLETE.copy()
     odd = np.arange(16_000, N, 500)

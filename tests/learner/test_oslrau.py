@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from interpreter import examples, needs_compiler
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from streams import clusters
@@ -17,6 +18,14 @@ from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
 def grown(d=3, n=2000, **parameters):
     X = clusters(5, n, d)
     return OSLRAU(min_count=20, **parameters).partial_fit(X, batch_size=50), X
+
+
+def integral(model, X, points):
+    """Integral of the density over a grid with ``points`` along each axis, wider than ``X``."""
+    axes = [np.linspace(x.min() - 3 * x.std(), x.max() + 3 * x.std(), points) for x in X.T]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, X.shape[1])
+    cell = np.prod([axis[1] - axis[0] for axis in axes])
+    return np.exp(model.score_samples(grid)).sum() * cell
 
 
 def log_density(network, i, Z):
@@ -35,7 +44,7 @@ def log_density(network, i, Z):
 
 @pytest.mark.parametrize(("d", "max_leaf_vars"), [(2, 0), (4, 0), (8, 0), (8, 3)])
 def test_a_score_is_within_a_billionth_of_the_exact_one(d, max_leaf_vars):
-    X = clusters(8, 2500, d)
+    X = clusters(8, 1500, d)
     model = OSLRAU.paper(min_count=10, max_leaf_vars=max_leaf_vars).partial_fit(X, batch_size=10)
     assert model.n_nodes_ > 250 and (d == 2 or model.depth_ > 4)
     rows = np.concatenate([X[:200], 3.0 * X[200:250], 100.0 * X[250:260]])
@@ -64,25 +73,21 @@ def test_a_multivariate_leaf_is_the_gaussian_of_its_records():
     assert model.node_counts_ == {"sum": 0, "product": 0, "leaf": 0, "multivariate_leaf": 1}
 
 
+@needs_compiler("a grid of two million points")
 @pytest.mark.parametrize("max_leaf_vars", [0, 2])
 def test_the_density_of_a_grown_network_integrates_to_one(max_leaf_vars):
     model, X = grown(d=2, max_leaf_vars=max_leaf_vars)
     assert model.n_nodes_ > (20 if max_leaf_vars == 0 else 3)
-    axes = [np.linspace(x.min() - 4 * x.std(), x.max() + 4 * x.std(), 1500) for x in X.T]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    cell = np.prod([axis[1] - axis[0] for axis in axes])
-    assert np.exp(model.score_samples(grid)).sum() * cell == pytest.approx(1, abs=1e-3)
+    assert integral(model, X, 1500) == pytest.approx(1, abs=1e-3)
 
 
+@needs_compiler("a grid of 343,000 points")
 @pytest.mark.parametrize(("d", "points"), [(1, 10_000), (3, 70)])
 def test_the_density_integrates_to_one_in_one_and_three_dimensions(d, points):
     # a floor that leaves nothing between the points of a coarse grid
     model, X = grown(d=d, variance_floor=0.05, max_leaf_vars=2, background=False)
     assert model.n_nodes_ > (3 if d == 1 else 40)
-    axes = [np.linspace(x.min() - 3 * x.std(), x.max() + 3 * x.std(), points) for x in X.T]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
-    cell = np.prod([axis[1] - axis[0] for axis in axes])
-    assert np.exp(model.score_samples(grid)).sum() * cell == pytest.approx(1, abs=1e-3)
+    assert integral(model, X, points) == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("max_leaf_vars", [0, 2])
@@ -108,7 +113,7 @@ def test_a_record_without_any_field_has_density_one():
     assert model.score_samples([[np.nan] * 3]) == pytest.approx([0.0])
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(cuts=st.lists(st.integers(1, 300), max_size=8), order=st.sampled_from("CF"))
 def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(cuts, order):
     model, X = grown(d=5, n=600)  # more rows than are evaluated at a time
@@ -155,7 +160,7 @@ def test_units_change_the_log_density_by_their_logarithm():
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     X=hnp.arrays(
         np.float64,
@@ -172,7 +177,7 @@ def test_any_finite_stream_gives_finite_densities(X, batch_size):
     assert np.isfinite(model.score_samples(X)).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 1000), max_nodes=st.integers(8, 300), batch_size=st.integers(1, 50))
 def test_the_node_budget_is_never_exceeded(seed, max_nodes, batch_size):
     model = OSLRAU(max_nodes=max_nodes, min_count=5, max_leaf_vars=2)
@@ -180,11 +185,6 @@ def test_the_node_budget_is_never_exceeded(seed, max_nodes, batch_size):
     for start in range(0, 500, 100):
         model.partial_fit(X[start : start + 100], batch_size=batch_size)
         assert model.n_nodes_ <= max_nodes
-
-
-def test_mixtures_denied_by_the_budget_are_counted():
-    model = OSLRAU(max_nodes=50, min_count=5).partial_fit(clusters(1, 2000, 5), batch_size=50)
-    assert model.structure_changes_["denied"] > 0
 
 
 def test_mini_batches_in_one_call_equal_one_call_each():
@@ -207,6 +207,7 @@ def test_rounding_does_not_decide_over_the_structure(seed):
     np.testing.assert_allclose(shaken.score_samples(X), plain.score_samples(X), rtol=1e-6)
 
 
+@needs_compiler("100,000 records")
 def test_with_a_memory_the_model_follows_a_stream_that_changes():
     old, new = clusters(61, 20_000, 3), clusters(62, 20_000, 3) + 4.0
     rows, test = np.concatenate([old, new]), clusters(62, 2000, 3) + 4.0

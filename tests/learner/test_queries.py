@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from scipy.stats import multivariate_normal
 from streams import clusters
 
@@ -82,6 +83,7 @@ def test_contributions_are_the_same_with_moments_and_without(model):
     np.testing.assert_allclose(model.contributions(X[:50]), model.given_others(X[:50])[0])
 
 
+@needs_compiler("grids of 72,000 points")
 def test_expected_values_are_the_moments_of_the_conditional_density(model):
     rows = X[:3].copy()
     rows[2, 2] = np.nan
@@ -115,6 +117,7 @@ def test_conditional_log_density_is_joint_less_condition(model):
     np.testing.assert_array_equal(model.conditional_log_density(X[:20], given=[1]), expected)
 
 
+@needs_compiler("a grid of 810,000 points")
 def test_conditional_moments_equal_those_of_a_fine_grid(model):
     row = np.array([np.nan, np.nan, X[0, 2]])
     axes = [np.linspace(axis_of(v)[0], axis_of(v)[-1], 900) for v in (0, 1)]

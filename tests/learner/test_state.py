@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
@@ -40,7 +41,7 @@ def test_a_model_without_data_keeps_its_parameters():
     assert (copy.corr_threshold, copy.max_nodes, copy.n_records_) == (0.3, None, 0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(cut=st.integers(0, 1200))
 def test_a_scorer_goes_on_from_any_record_to_the_same_bits(cut):
     whole, scorer = (StreamScorer(OSLRAU(min_count=32), batch_size=64) for _ in range(2))
@@ -53,7 +54,7 @@ def test_a_scorer_goes_on_from_any_record_to_the_same_bits(cut):
     assert copy.to_bytes() == whole.to_bytes()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_damaged_bytes_give_one_clear_error(data):
     good = STATES[data.draw(st.integers(0, len(STATES) - 1))]
@@ -73,7 +74,7 @@ def test_damaged_bytes_give_one_clear_error(data):
 STATES = [trained(200).to_bytes(), OSLRAU().to_bytes()]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_hostile_arrays_with_a_right_checksum_never_crash(data):
     """Whatever is accepted must still be a model that can score and learn."""

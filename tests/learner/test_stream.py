@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StreamScorer
@@ -24,7 +25,7 @@ def joined(blocks, name):
 ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "warming_up", "contributions"]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(cuts=st.lists(st.integers(0, 400), max_size=30))
 def test_any_cutting_of_the_stream_gives_the_same_bits(cuts):
     _, whole = run([], alarm_rate=0.01)

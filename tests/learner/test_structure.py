@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import examples
 from pytest import approx
 from streams import clusters
 
@@ -33,7 +34,7 @@ def assert_counts_that_add_up(network, forgetting):
             assert (np.linalg.eigvalsh(network.gaussian(i)[1]) > 0.0).all()
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(40))
 @given(
     seed=st.integers(0, 10_000),
     d=st.integers(1, 5),

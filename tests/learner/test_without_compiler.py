@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+from interpreter import needs_compiler
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
@@ -21,6 +22,7 @@ print(json.dumps([model.n_nodes_, model.score_samples(rows[:40]).tolist(),
 """
 
 
+@needs_compiler("compares with compiled kernels")
 def test_the_kernels_are_plain_python_too():
     rows = clusters(81, 300, 3)
     answer = subprocess.run(
