@@ -26,7 +26,7 @@ def delivery(request):
 
 
 @pytest.mark.parametrize("snapshots", ["topic", "folder"])
-def test_a_topic_made_anew_while_the_worker_was_away_is_noticed_however_long_it_is(
+def test_a_recreated_topic_while_the_worker_was_away_is_noticed_however_long_it_is(
     snapshots, client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -42,7 +42,7 @@ def test_a_topic_made_anew_while_the_worker_was_away_is_noticed_however_long_it_
     assert scores_of(client, settings)[0][500:] == clean_run(client, settings)[0][0]
 
 
-def test_a_topic_made_anew_under_a_running_worker_ends_it_with_the_reason(
+def test_a_recreated_topic_under_a_running_worker_ends_it_with_the_reason(
     delivery, client, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -55,7 +55,7 @@ def test_a_topic_made_anew_under_a_running_worker_ends_it_with_the_reason(
     assert again.wait() == 4
 
 
-def test_a_worker_that_is_to_go_on_learns_a_topic_made_anew_from_its_start(
+def test_a_worker_that_is_to_go_on_learns_a_recreated_topic_from_its_start(
     delivery, client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
