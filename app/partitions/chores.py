@@ -78,8 +78,9 @@ class Chores:
         held = self._assignment.held
         offsets = {tp: partition.next_offset for tp, partition in held.items()}
         try:
-            asked = self._consumer.lags(offsets or {TP(self._settings.source_topics[0], 0): 0})
-            lags = await asyncio.wait_for(asked, _ANSWER_SECONDS)
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                asked = offsets or {TP(self._settings.source_topics[0], 0): 0}
+                lags = await self._consumer.lags(asked)
         except (TimeoutError, KafkaError) as error:
             logger.debug("no lag this time: %r", error)
             return
