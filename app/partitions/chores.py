@@ -78,8 +78,10 @@ class Chores:
         held = self._assignment.held
         offsets = {tp: partition.next_offset for tp, partition in held.items()}
         try:
-            request = self._consumer.lags(offsets or {TP(self._settings.source_topics[0], 0): 0})
-            lags = await asyncio.wait_for(request, _ANSWER_SECONDS)
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                lags = await self._consumer.lags(
+                    offsets or {TP(self._settings.source_topics[0], 0): 0}
+                )
         except (TimeoutError, KafkaError) as error:
             logger.debug("could not measure the lag: %r", error)
             return

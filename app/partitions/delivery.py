@@ -67,14 +67,16 @@ class AtLeastOnce:
 
     async def record(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
         """Commit where learning begins."""
-        await self.commit(offsets)
+        if not await self.commit(offsets):
+            raise KafkaError("where learning begins could not be committed")
 
     async def commit(self, offsets: Mapping[TP, OffsetAndMetadata]) -> bool:
         """Commit by the consumer."""
         if not offsets:  # aiokafka rejects an empty mapping
             return True
         try:
-            await asyncio.wait_for(self._consumer.commit_offsets(offsets), _COMMIT_SECONDS)
+            async with asyncio.timeout(_COMMIT_SECONDS):
+                await self._consumer.commit_offsets(offsets)
             return True
         except (TimeoutError, KafkaError) as error:
             logger.warning("could not commit, will retry: %r", error)

@@ -133,11 +133,11 @@ async def test_anomalies_and_events_come_once_and_oldest_first(worker, look, clo
         first, second = await worker.assign(FIRST, SECOND)
         begin = int(clock.now)
         first.metrics.history.anomalies.extend([_noted(begin + 0.2, 1), _noted(begin + 1.5, 3)])
-        second.metrics.history.anomalies.append(_noted(begin + 0.9, 2))
+        second.metrics.history.anomalies.append(_noted(begin + 0.1, 2))
         second.metrics.history.events.append(_noted(begin + 0.1, 9))
         clock.now += 1.7  # the second in which the last one came is not over
         state = look()
-        assert [found["offset"] for found in state["anomalies"]] == [1, 2]
+        assert [found["offset"] for found in state["anomalies"]] == [2, 1]
         assert [found["offset"] for found in state["events"]] == [9]
         assert [found["offset"] for found in look(SECOND)["anomalies"]] == [2]
         clock.now += 1

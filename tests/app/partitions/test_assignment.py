@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from aiokafka import OffsetAndMetadata
+from aiokafka.errors import KafkaConnectionError
 from memory_worker import (
     FIRST,
     SECOND,
@@ -401,6 +402,25 @@ async def test_a_parked_state_survives_an_opening_that_fails(tmp_path, broker):
         await until(lambda: worker.metric("failed_openings_total") > 1)
         broker.is_away = False
         assert await worker.assign(FIRST) == [partition]
+
+
+@in_loop
+async def test_where_the_beginning_cannot_be_recorded_the_opening_is_tried_again(tmp_path, broker):
+    async with MemoryWorker(tmp_path, broker) as worker:
+        (partition,) = await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        await worker.assignment.revoked(60)
+        commit, failures = worker.consumer.commit_offsets, [KafkaConnectionError()]
+
+        async def commit_offsets(offsets):
+            if failures:
+                raise failures.pop()
+            await commit(offsets)
+
+        worker.consumer.commit_offsets = commit_offsets
+        first, second = await worker.assign(FIRST, SECOND)
+        assert worker.metric("failed_openings_total") == 1
+        assert (first, second.committed, broker.committed(SECOND)) == (partition, 0, 0)
 
 
 @in_loop

@@ -207,6 +207,8 @@ async def test_a_parked_state_goes_on_as_it_is(tmp_path):
         await parked.worker.store.save(FIRST, 50, _snapshot(50))
         assert await parked.find(_log(committed=100)) is parked.partition
         assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 100)
+        place = {"topic": "features", "partition": "0"}
+        assert parked.worker.metric("stage_seconds_count", stage="restore", **place) is None
 
 
 @in_loop
