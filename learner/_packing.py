@@ -103,7 +103,7 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
     """
     _check_shapes(arrays)
     _check_numbers(arrays)
-    scopes = _scopes(n_variables, arrays)
+    scopes = _scopes(n_variables, arrays)  # which bounds what is allocated below
     distinct = list(dict.fromkeys(scope for scope in scopes if len(scope) > 1))
     n = len(scopes)
     n_stats = sum(
@@ -116,7 +116,6 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
     network.header[CHANGES] = arrays["changes"]
     network.header[ROOT] = n - 1
     network.header[BACKGROUND] = _background(network, arrays)
-    _require(network.depth <= deepest(n_variables), "no more levels than variables allow")
     return network
 
 
@@ -169,15 +168,24 @@ def _check_numbers(arrays: Arrays) -> None:
 
 
 def _scopes(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
-    """Scope of each node, in order; refuses what is not complete and decomposable."""
+    """Scope of each node, in order.
+
+    Refuses what is not complete and decomposable, what is deeper than variables allow, and nodes
+    whose statistics are not all there: these grow with the square of a scope.
+    """
     ends = np.cumsum(arrays["leaf_size"])
     leaf_scopes = iter(np.split(arrays["leaf_scope"], ends[:-1]))
     scopes: list[tuple[int, ...]] = []
     open_scopes: list[tuple[int, ...]] = []
+    open_levels: list[int] = []
+    statistics = len(arrays["statistics"])
     for kind, n_children in zip(arrays["kind"], arrays["n_children"], strict=True):
         _require(len(open_scopes) >= n_children, "children before their parents")
         children = open_scopes[len(open_scopes) - n_children :]
         del open_scopes[len(open_scopes) - n_children :]
+        level = 1 + max(open_levels[len(open_levels) - n_children :], default=0)
+        del open_levels[len(open_levels) - n_children :]
+        _require(level <= deepest(d), "no more levels than variables allow")
         if kind in (LEAF, MULTIVARIATE_LEAF):
             scope = tuple(next(leaf_scopes).tolist())
             _require(kind == MULTIVARIATE_LEAF or len(scope) == 1, "one variable a plain leaf")
@@ -188,8 +196,13 @@ def _scopes(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
             scope = tuple(sorted(v for child in children for v in child))
         _require(scope == tuple(sorted(set(scope))), "disjoint scopes in ascending order")
         _require(scope[0] >= 0 and scope[-1] < d, f"variables below {d}")
+        if block_length(int(kind), len(scope)) > 0:
+            statistics -= product_block(len(scope))
+            _require(statistics >= 0, "statistics for each product and leaf")
         scopes.append(scope)
         open_scopes.append(scope)
+        open_levels.append(level)
+    _require(statistics == 0, "no more statistics than the nodes have")
     _require(open_scopes == [tuple(range(d))], f"one root over {d} variables")
     return scopes
 
@@ -236,10 +249,8 @@ def _fill_statistics(network: Network, arrays: Arrays, variance_floor: float) ->
         if length == 0:
             continue
         stored = statistics[done : done + product_block(k)]
-        _require(len(stored) == product_block(k), "statistics for each product and leaf")
         done += len(stored)
         node["stats"] = new_block(network.header, network.stats, length)
         network.stats[node["stats"] : node["stats"] + len(stored)] = stored
         if kind == MULTIVARIATE_LEAF:
             refresh_multivariate(i, network.nodes, network.stats, variance_floor)
-    _require(done == len(statistics), "no more statistics than the nodes have")
