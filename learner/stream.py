@@ -115,6 +115,20 @@ class StreamScorer:
         self._until_boundary = FIRST_BATCH
         self._next_batch = FIRST_BATCH
 
+    @property
+    def n_fields(self) -> int | None:
+        """Columns of the stream, None before the first rows."""
+        return self._n_fields
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What scores depend on beside the learner and the stream."""
+        return {
+            "batch_size": self.batch_size,
+            "alarm_rate": self.alarm_rate,
+            "transforms": self._transforms.names,
+        }
+
     def process(self, X: ArrayLike) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
 
@@ -202,7 +216,7 @@ class StreamScorer:
             scorer._restore(values, arrays)
         except StateError:
             raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"state: expected the state of a scorer, {error}") from error
         return scorer
 
@@ -210,6 +224,8 @@ class StreamScorer:
         pending, measures = arrays["pending"], arrays["pending_measures"]
         if pending.ndim != 2 or measures.ndim != 2 or len(pending) != len(measures):
             raise StateError("state: expected the measures of each pending record")
+        if np.isinf(pending).any() or np.isposinf(measures).any():
+            raise StateError("state: expected finite pending records")
         self.n_records = record_count(values["n_records"])
         self._next_batch = record_count(values["next_batch"])
         self._until_boundary = self._next_batch - len(pending)

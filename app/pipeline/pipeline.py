@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
+from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     DecodedBlock,
@@ -62,8 +63,7 @@ class PartitionPipeline:
         pipeline.next_offset = snapshot.next_offset
         pipeline._decoder = new_decoder(settings, snapshot.fields)
         if snapshot.scorer is not None:
-            pipeline.scorer = StreamScorer.from_bytes(snapshot.scorer)
-            pipeline.scorer.learning = settings.learning
+            pipeline.scorer = _restored_scorer(snapshot, snapshot.scorer, settings)
         return pipeline
 
     def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
@@ -207,6 +207,19 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
     )
+
+
+def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> StreamScorer:
+    """Return the scorer of a snapshot, which must be one of its fields and settings."""
+    scorer, new = StreamScorer.from_bytes(data), new_scorer(settings, snapshot.fields or ())
+    if scorer.n_fields not in (None, len(snapshot.fields or ())):
+        raise StateError(
+            f"state: expected a scorer of the fields {snapshot.fields}, got {scorer.n_fields}"
+        )
+    if scorer.parameters != new.parameters:
+        raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
+    scorer.learning = settings.learning
+    return scorer
 
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:

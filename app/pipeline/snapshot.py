@@ -15,6 +15,16 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import pack, unpack
 
 _KIND = "Snapshot"
+_TYPES = {
+    "topic": str,
+    "partition": int,
+    "start": int,
+    "next_offset": int,
+    "settings": dict,
+    "version": str,
+    "records": int,
+    "nodes": int,
+}
 
 
 class IncompatibleSnapshotError(SettingsError):
@@ -77,14 +87,33 @@ class Snapshot:
             The bytes are damaged, have another format version, or are no snapshot.
         """
         values, arrays = unpack(data, _KIND)
+        _check_values(values)
+        if values["fields"] is not None:
+            values["fields"] = tuple(values["fields"])
         scorer = arrays["scorer"].tobytes() if "scorer" in arrays else None
         try:
-            snapshot = cls(**values, scorer=scorer)
-            fields = None if snapshot.fields is None else tuple(snapshot.fields)
-            values |= {"fields": fields, "settings": dict(snapshot.settings)}
-        except (TypeError, ValueError) as error:
+            return cls(**values, scorer=scorer)
+        except TypeError as error:
             raise StateError(f"state: expected the values of a snapshot, {error}") from error
-        return cls(**values, scorer=scorer)
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    for name, kind in _TYPES.items():
+        if type(values.get(name)) is not kind:
+            raise StateError(f"state: expected {name} of a snapshot, got {values.get(name)!r}")
+    fields, topic_id = values.get("fields", ""), values.get("topic_id")
+    if fields is not None and not (isinstance(fields, list) and _are_texts(fields)):
+        raise StateError(f"state: expected names of fields, got {fields!r}")
+    if topic_id is not None and not isinstance(topic_id, str):
+        raise StateError(f"state: expected the id of a topic, got {topic_id!r}")
+    if not 0 <= values["start"] <= values["next_offset"]:
+        raise StateError(
+            f"state: expected offsets, got {values['start']} to {values['next_offset']}"
+        )
+
+
+def _are_texts(names: list[Any]) -> bool:
+    return all(isinstance(name, str) for name in names)
 
 
 def installed_version() -> str:

@@ -31,6 +31,7 @@ from .layout import (
 )
 from .leaves import refresh_leaf, refresh_multivariate
 from .structure import Network
+from .traversal import deepest
 from .validity import LARGEST_NUMBER, require
 
 Arrays = dict[str, NDArray[Any]]
@@ -109,7 +110,7 @@ def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
     _check_shapes(arrays)
     # a covariance that is not finite is never made regular
     require((np.abs(arrays["statistics"]) <= LARGEST_NUMBER).all(), "finite statistics")
-    scopes = _scopes(n_variables, arrays)
+    scopes = _scopes(n_variables, arrays)  # which bounds what is allocated below
     distinct = list(dict.fromkeys(scope for scope in scopes if len(scope) > 1))
     n = len(scopes)
     n_stats = sum(
@@ -160,16 +161,23 @@ def _check_shapes(arrays: Arrays) -> None:
 
 
 def _scopes(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
-    """Return the scope of each node, in order."""
-    variables = arrays["leaf_scope"]
+    """Return the scope of each node, in order.
+
+    Checks the depth of the network and the length of the statistics, which grow with the square of
+    a scope, before anything of that size is allocated.
+    """
+    variables, deep = arrays["leaf_scope"], deepest(d)
     require(((variables >= 0) & (variables < d)).all(), f"variables below {d}")
     leaf_scopes = iter(np.split(variables, np.cumsum(arrays["leaf_size"])[:-1]))
     scopes: list[tuple[int, ...]] = []
-    waiting: list[tuple[int, ...]] = []
+    waiting: list[tuple[tuple[int, ...], int]] = []
+    left = len(arrays["statistics"])
     for kind, n_children in zip(arrays["kind"], arrays["n_children"], strict=True):
         require(len(waiting) >= n_children, "children before their parents")
-        children = waiting[len(waiting) - n_children :]
+        children = [scope for scope, _ in waiting[len(waiting) - n_children :]]
+        level = 1 + max((lower for _, lower in waiting[len(waiting) - n_children :]), default=0)
         del waiting[len(waiting) - n_children :]
+        require(level <= deep, f"at most {deep} nodes on a path")
         if kind in (LEAF, MULTIVARIATE_LEAF):
             scope = tuple(next(leaf_scopes).tolist())
         elif kind == SUM:
@@ -177,8 +185,12 @@ def _scopes(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
         else:
             scope = tuple(sorted(v for child in children for v in child))
         require(len(scope) <= d, "disjoint scopes below a product")
+        if statistics_length(int(kind), len(scope)) > 0:
+            left -= moments_length(len(scope))
+            require(left >= 0, "statistics for each product and leaf")
         scopes.append(scope)
-        waiting.append(scope)
+        waiting.append((scope, level))
+    require(left == 0, "no more statistics than the nodes have")
     require(len(waiting) == 1, "one root")
     return scopes
 
@@ -225,10 +237,8 @@ def _fill_statistics(network: Network, arrays: Arrays, variance_floor: float) ->
         if length == 0:
             continue
         stored = statistics[done : done + moments_length(k)]
-        require(len(stored) == moments_length(k), "statistics for each product and leaf")
         done += len(stored)
         node["stats"] = take_statistics(network.pools, length)
         network.stats[node["stats"] : node["stats"] + len(stored)] = stored
         if kind == MULTIVARIATE_LEAF:
             refresh_multivariate(i, network.nodes, network.stats, variance_floor)
-    require(done == len(statistics), "no more statistics than the nodes have")

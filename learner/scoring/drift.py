@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import StateError
+from ..state import record_count
 from .ordered import ranks
 
 FloatArray = NDArray[np.float64]
@@ -76,9 +77,15 @@ class Drift:
         """Restore a state; StateError if it cannot be one."""
         if reference.ndim != 1 or len(reference) > REFERENCE_SCORES or numbers.shape != (6,):
             raise StateError("state: expected the reference and six numbers of a drift detector")
+        n, mean, squares, fallen, risen, records = numbers.tolist()
+        sums = 0 <= mean <= 1 and 0 <= squares < math.inf
+        if not (sums and 0 <= fallen < LIMIT and 0 <= risen < LIMIT):
+            raise StateError("state: expected the sums of ranks of a drift detector")
+        if len(reference) == REFERENCE_SCORES and not (reference[:-1] <= reference[1:]).all():
+            raise StateError("state: expected a drift detector's reference in order")
         self._reference = reference
-        _, self._mean, self._squares, self._fallen, self._risen, _ = numbers.tolist()
-        self._n, self._records = int(numbers[0]), int(numbers[5])
+        self._n, self._records = record_count(n), record_count(records)
+        self._mean, self._squares, self._fallen, self._risen = mean, squares, fallen, risen
 
     def update(self, score: FloatArray) -> Change | None:
         """Add the scores of a learning batch, and return the event if they complete one."""

@@ -85,6 +85,8 @@ class Guard:
         """Restore a state; StateError if it cannot be one."""
         if held.ndim != 2 or positions.shape != held.shape[:1] or far.ndim != 1:
             raise StateError("state: expected a position for each record held back")
+        if np.isinf(held).any():
+            raise StateError("state: expected finite records held back")
         self.held, self.positions, self.far, self.accepted = held, positions, far, accepted
 
     def part(

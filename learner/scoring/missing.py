@@ -120,6 +120,12 @@ class Missing:
             raise StateError("state: expected losses for each pattern of missing fields")
         if losses.ndim != 2 or len(worth) not in (0, rows.shape[1]) or worth.ndim != 2:
             raise StateError("state: expected what each field is worth to each measure")
+        if len(losses) > 0 and (len(worth) == 0 or len(rows) == 0):
+            raise StateError("state: expected the records that losses were measured with")
+        if np.isinf(rows).any() or any(
+            np.isinf(each).any() or np.isnan(each[:, :1]).any() for each in (losses, worth)
+        ):
+            raise StateError("state: expected finite losses, of finite records")
         self.rows, self.masks, self.losses, self.born = rows, masks, losses, born
         self.worth, self.left, self.boundary = worth, left, boundary
         self._select(np.ones(len(born), np.bool_))

@@ -60,8 +60,13 @@ class Ranking:
 
     def restore(self, level: FloatArray, spread: FloatArray, n: int) -> None:
         """Restore a state; StateError if it cannot be one."""
-        if level.ndim != 1 or level.shape != spread.shape or not (spread > 0).all():
-            raise StateError("state: expected a level and a positive spread for each measure")
+        if level.ndim != 1 or level.shape != spread.shape or (len(level) == 0) != (n == 0):
+            raise StateError("state: expected a level and a spread for each measure")
+        # A measure that began later has no level yet, but the log-density, the first, has one.
+        if np.isinf(level).any() or np.isnan(level[:1]).any():
+            raise StateError("state: expected finite levels of measures")
+        if not ((spread > 0) & (spread < np.inf)).all():
+            raise StateError("state: expected a positive spread of each measure")
         self.level, self.spread, self.n = level, spread, n
 
     def score(self, measures: FloatArray) -> FloatArray:

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from interpreter import needs_compiler
 
 import faust_oslrau.learner
 from faust_oslrau.learner.vector.compiler import drop_stale_cache
-
-from interpreter import needs_compiler
 
 SCRIPT = """
 import sys

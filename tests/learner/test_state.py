@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from interpreter import examples
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
+from faust_oslrau.learner import OSLRAU, StateError, StreamScorer, _packing
+from faust_oslrau.learner._layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
 from faust_oslrau.learner.state import MAGIC, pack, unpack
 
 X = clusters(21, 1200, 4, missing=0.05)
@@ -151,9 +152,17 @@ def test_a_scorer_of_another_format_is_refused_by_name():
         {"complete": np.zeros((4, 3))},
         {"recent_densities": np.zeros(3)},
         {"drift_numbers": np.full(6, np.inf)},
+        {"drift_numbers": np.array([-1.0, 0.5, 0.0, 0.0, 0.0, 0.0])},
+        {"drift_reference": np.linspace(1.0, 0.0, 1024)},
+        {"pending": np.full((4, 4), np.inf), "pending_measures": np.zeros((4, 4))},
+        {"complete": np.empty((0, 4))},
+        {"worth": np.empty((0, 0))},
         {"neighbours": np.zeros((4, 3)), "variance": np.ones(3)},
         {"variance": np.ones(2)},
         {"level": np.zeros(2), "spread": np.ones(2)},
+        {"level": np.full(4, np.inf)},
+        {"level": np.full(4, np.nan)},
+        {"spread": np.full(4, np.inf)},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -164,6 +173,50 @@ def test_arrays_that_do_not_fit_the_others_of_a_scorer_are_refused(changes):
     assert changes.keys() <= arrays.keys()
     with pytest.raises(StateError):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays | changes))
+
+
+@pytest.mark.parametrize("transforms", [[[1.5, "asinh"]], [["a", "log"]], [[0, "exp"]], 7])
+def test_what_is_no_transform_is_refused(transforms):
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(X)
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values | {"transforms": transforms}, arrays))
+
+
+def crafted(kind, n_children, leaf_scope, d):
+    """Return the state of a model with these nodes, children first, and no statistics."""
+    values, arrays = unpack(STATES[0], "OSLRAU")
+    leaves = np.count_nonzero(np.isin(kind, [LEAF, MULTIVARIATE_LEAF]))
+    arrays = {name: array[:0] for name, array in arrays.items()} | {
+        "location": np.zeros(d),
+        "scale": np.ones(d),
+        "kind": np.array(kind, np.int8),
+        "n_children": np.array(n_children, np.int32),
+        "weight": np.ones(len(kind)),
+        "count": np.ones(len(kind)),
+        "leaf_size": np.full(leaves, len(leaf_scope) // leaves, np.int32),
+        "leaf_scope": np.array(leaf_scope, np.int32),
+        **{name: np.ones(kind.count(LEAF)) for name in ("observed", "mean", "variance")},
+        "changes": np.zeros(3, np.int64),
+        "background": np.array([-1]),
+    }
+    return pack("OSLRAU", values, arrays)
+
+
+def test_what_would_take_more_memory_than_the_state_has_is_refused_first():
+    d = 200_000
+    state = crafted([LEAF] * d + [PRODUCT], [0] * d + [d], range(d), d)
+    with pytest.raises(StateError, match="statistics for each product and leaf"):
+        OSLRAU.from_bytes(state)
+
+
+def test_a_chain_of_sums_is_refused_before_it_is_built(monkeypatch):
+    n = 200_000
+    monkeypatch.setattr(_packing, "Network", None)  # it would take half a minute
+    state = crafted([LEAF] + [SUM] * n, [0] + [1] * n, [0], 1)
+    with pytest.raises(StateError, match="no more levels"):
+        OSLRAU.from_bytes(state)
 
 
 def test_the_state_that_an_older_version_wrote_is_read_and_learned_on():

@@ -1,0 +1,98 @@
+"""Snapshots with a right checksum that no worker wrote give way to an older one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+from clean_run import clean_run, rows, scores_of
+
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner import StateError
+from faust_oslrau.learner.state import pack, unpack
+from faust_oslrau.topics import Record
+
+_SETTINGS = Settings()
+
+
+@pytest.fixture(scope="module")
+def snapshot():
+    pipeline = PartitionPipeline("features", 3, _SETTINGS)
+    values = np.random.default_rng(0).normal(size=(300, 2)).tolist()
+    pipeline.process(
+        [
+            Record("features", 3, offset, 0, None, orjson.dumps({"a": a, "b": b}))
+            for offset, (a, b) in enumerate(values)
+        ]
+    )
+    return pipeline.snapshot(0, 300)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"next_offset": "x"},
+        {"next_offset": None},
+        {"next_offset": -1},
+        {"next_offset": 2.5},
+        {"start": 301},
+        {"partition": "3"},
+        {"topic": 3},
+        {"settings": [["batch_size", 256]]},
+        {"fields": "ab"},
+        {"fields": [1, 2]},
+        {"topic_id": 7},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_values_of_another_kind_are_refused(changes, snapshot):
+    values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
+    with pytest.raises(StateError):
+        Snapshot.from_bytes(pack("Snapshot", values | changes, arrays))
+
+
+def test_a_value_that_is_missing_is_refused(snapshot):
+    values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
+    for name in values.keys() - {"topic_id"}:  # which the first version did not know
+        fewer = {other: value for other, value in values.items() if other != name}
+        with pytest.raises(StateError):
+            Snapshot.from_bytes(pack("Snapshot", fewer, arrays))
+
+
+@pytest.mark.parametrize("fields", [None, ("a",), ("a", "b", "c")])
+def test_a_scorer_of_another_number_of_fields_is_refused(fields, snapshot):
+    with pytest.raises(StateError, match="expected a scorer of the fields"):
+        PartitionPipeline.restored(replace(snapshot, fields=fields), _SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"batch_size": 64}, {"alarm_rate": 0.5}, {"transforms": [[0, "log"]]}]
+)
+def test_a_scorer_with_other_settings_than_its_snapshot_is_refused(changes, snapshot):
+    values, arrays = unpack(snapshot.scorer, "StreamScorer")
+    scorer = pack("StreamScorer", values | changes, arrays)
+    with pytest.raises(StateError):
+        PartitionPipeline.restored(replace(snapshot, scorer=scorer), _SETTINGS)
+
+
+@pytest.mark.real_kafka
+def test_a_crafted_snapshot_gives_way_to_the_older_one(client, settings, start_worker, topic_name):
+    client.create(topic_name)
+    for seed in (0, 1):
+        client.send(topic_name, rows(700, seed=seed))
+        start_worker(snapshots="folder").wait_records(700).terminate()
+    newest = max(Path(settings.snapshot_dir).rglob("*.snapshot"))
+    crafted = Snapshot.from_bytes(newest.read_bytes())
+    newest.write_bytes(replace(crafted, fields=("a", "b", "c")).to_bytes())
+    client.send(topic_name, rows(700, seed=2))
+    worker = start_worker(snapshots="folder").wait_ready()
+    worker.wait_offsets(2100)
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 700
+    assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
+    worker.terminate()
+    assert scores_of(client, settings) == clean_run(client, settings)[0]
