@@ -11,7 +11,6 @@ import pytest
 from memory_worker import (
     FIRST,
     SECOND,
-    MemoryBroker,
     MemoryWorker,
     clean_scores,
     in_loop,
@@ -21,7 +20,7 @@ from memory_worker import (
 )
 
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
-from faust_oslrau.app.partitions import assignment, chores
+from faust_oslrau.app.partitions import chores
 from faust_oslrau.app.partitions.chores import Chores
 from faust_oslrau.app.partitions.resume import LostHistoryError
 
@@ -33,13 +32,6 @@ def busy(monkeypatch):
     """The chores are done all the time, and their retries come at once."""
     for name in ("_SNAPSHOT_SECONDS", "_LAG_SECONDS", "_MEASURE_SECONDS", "_TOPICS_SECONDS"):
         monkeypatch.setattr(chores, name, 0.005)
-    monkeypatch.setattr(assignment, "_RETRY_SECONDS", 0.005)
-
-
-@pytest.fixture
-def broker():
-    """A broker with a topic of two partitions."""
-    return MemoryBroker(_LOG, values(100, seed=1))
 
 
 class _Working(MemoryWorker):
@@ -130,10 +122,12 @@ async def test_the_lag_is_what_waits_in_the_log(tmp_path, broker):
 
 @in_loop
 async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path, broker):
-    async with _Working(tmp_path, broker) as worker:
+    broker.is_away = True
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        await asyncio.sleep(0.03)  # several questions
         assert math.isnan(worker.contact.silent_seconds)
-        async with worker.chores():
-            await until(lambda: worker.contact.silent_seconds >= 0)
+        broker.is_away = False
+        await until(lambda: worker.contact.silent_seconds >= 0)
 
 
 @in_loop

@@ -1,0 +1,16 @@
+"""A topic in memory, and openings that are tried again at once."""
+
+from __future__ import annotations
+
+import pytest
+from memory_worker import MemoryBroker, values
+
+from faust_oslrau.app.partitions import assignment
+
+
+@pytest.fixture
+def broker(monkeypatch):
+    """A broker in memory with a topic of two partitions, for which no retry waits long."""
+    monkeypatch.setattr(assignment, "_RETRY_SECONDS", 0.005)
+    monkeypatch.setattr(assignment, "_TOPICS_SECONDS", 0.005)
+    return MemoryBroker(values(300), values(100, seed=1))
