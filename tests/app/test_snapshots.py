@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import random
+import resource
 from dataclasses import replace
 from pathlib import Path
 
