@@ -105,11 +105,15 @@ def _store_errors(folder: Path) -> Iterator[None]:
 
 def _write(path: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)  # each try would take a little more of a disk that is full
+        raise
     _sync(path.parent)
 
 

@@ -54,5 +54,5 @@ def joined(runtime, worker):
     """The runtime as it is when the group may be joined."""
     runtime.preparing = None
     runtime.assignment = worker.assignment
-    runtime.contact.note()
+    runtime.contact.mark_answer()
     return runtime

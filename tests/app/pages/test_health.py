@@ -37,12 +37,12 @@ async def test_a_worker_is_ready_when_it_reads_its_partitions_and_not_before(joi
 async def test_a_worker_is_not_ready_while_the_broker_is_silent(clock, joined, worker):
     async with worker:
         await worker.assign(FIRST)
-        joined.contact.note()
+        joined.contact.mark_answer()
         clock.now += worker.settings.session_timeout
         assert readiness(joined, rebalancing=False) is None
         clock.now += 1
         assert readiness(joined, rebalancing=True) == "the broker has not answered for 11 s"
-        joined.contact.note()
+        joined.contact.mark_answer()
         assert readiness(joined, rebalancing=False) is None
 
 
@@ -51,8 +51,8 @@ async def test_a_worker_counts_as_dead_when_records_wait_and_none_moves(clock, j
     async with worker:
         first, second = await worker.assign(FIRST, SECOND)
         await worker.read(FIRST, 100)
-        first.note_lag(200)
-        second.note_lag(100)
+        first.set_lag(200)
+        second.set_lag(100)
         clock.now += 119
         assert liveness(joined) is None
         clock.now += 2
@@ -65,7 +65,7 @@ async def test_a_worker_counts_as_dead_when_records_wait_and_none_moves(clock, j
 async def test_a_worker_that_has_nothing_to_do_lives(clock, joined, worker):
     async with worker:
         first, _ = await worker.assign(FIRST, SECOND)  # no lag of the second is known
-        first.note_lag(0)
+        first.set_lag(0)
         clock.now += 10_000
         assert liveness(joined) is None
 
@@ -78,7 +78,7 @@ async def test_models_are_summed_up_by_partition(joined, worker):
         worker.broker.logs[FIRST][50] = b"broken"
         await worker.read(FIRST)
         await first.measure_network()
-        first.note_lag(7)
+        first.set_lag(7)
         await worker.assignment.commit([first])
         done, new = models(joined)["partitions"]
         assert (done["partition"], new["partition"]) == (0, 1)

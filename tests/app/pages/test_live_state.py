@@ -112,9 +112,9 @@ async def test_records_learned_again_count_apart(worker, look, clock):
 async def test_the_lag_is_unknown_until_it_is_known_of_all(worker, look, clock):
     async with worker:
         first, second = await worker.assign(FIRST, SECOND)
-        first.note_lag(5)
+        first.set_lag(5)
         clock.now += 1
-        second.note_lag(7)
+        second.set_lag(7)
         clock.now += 2
         assert [str(lag) for lag in look()["seconds"]["lag"]] == ["nan", "12.0", "12.0"]
         assert look(FIRST)["seconds"]["lag"] == [5, 5, 5]

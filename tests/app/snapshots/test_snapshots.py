@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,6 +133,20 @@ def test_a_worker_that_was_killed_while_it_wrote_leaves_no_snapshot(store, tmp_p
     assert _load(store) == [(10, b"state at 10")]
     _save(store, 20)
     assert not unfinished.exists()
+
+
+def test_a_save_that_fails_half_way_leaves_no_file(store, tmp_path):
+    _save(store, 10)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
+    try:
+        for offset in (20, 30):
+            with pytest.raises(SnapshotError):
+                _save(store, offset)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.rglob("*.*")] == [f"{10:020d}.snapshot"]
+    assert _load(store) == [(10, b"state at 10")]
 
 
 def test_a_rejected_file_makes_room_and_is_kept_aside(store, tmp_path):
