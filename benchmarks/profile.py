@@ -25,8 +25,8 @@ _WARM_UP = 0.2
 
 PARTS = {
     "decoding records": ("(topics/features.py",),
-    "scoring: the network": ("Network.evaluate (learner/network.py",),
-    "scoring: contributions of anomalies": ("blame (learner/blame.py",),
+    "scoring: the network": ("Network.evaluate (learner/network/structure.py",),
+    "scoring: contributions of anomalies": ("blame (learner/scoring/blame.py",),
     "scoring: other measures, p-values": ("StreamScorer._score (learner/stream.py",),
     "learning: the network": ("OSLRAU.partial_fit (learner/oslrau.py",),
     "learning: calibration, guard, drift": ("StreamScorer._learn (learner/stream.py",),

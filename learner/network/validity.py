@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidNetworkError
-from .layout import FIRST, KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM
+from .layout import FIRST, KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, NODE, PRODUCT, SUM
 from .traversal import deepest
 
 if TYPE_CHECKING:
@@ -23,13 +23,17 @@ SMALLEST_WEIGHT = 1e-120
 Children = dict[int, list[tuple[int, float]]]
 """The children of each node with their weights."""
 
+Columns = dict[str, list[Any]]
+"""The fields of the nodes as lists, whose entries are faster to read than those of arrays."""
+
 
 def check_validity(network: Network) -> None:
     """Raise InvalidNetworkError for what `Network.check_validity` does not accept."""
-    children = _walk(network)
-    _check_scopes(network, children)
-    _check_evaluation_order(network, children)
-    _check_numbers(network, children)
+    nodes = {name: network.nodes[name].tolist() for name in NODE.fields or ()}
+    children = _walk(network, nodes)
+    _check_scopes(network, nodes, children)
+    _check_evaluation_order(network, nodes, children)
+    _check_numbers(network, nodes, children)
 
 
 def require(valid: bool | np.bool_, expected: str) -> None:
@@ -38,16 +42,16 @@ def require(valid: bool | np.bool_, expected: str) -> None:
         raise InvalidNetworkError(f"network: expected {expected}")
 
 
-def _walk(network: Network) -> Children:
+def _walk(network: Network, nodes: Columns) -> Children:
     """Return the children of all nodes of what is found to be a tree."""
-    children: Children = {}
+    edges, children = network.edges.tolist(), Children()
     waiting, deep = [(network.root, 1)], deepest(network.n_variables)
     while waiting:
         i, depth = waiting.pop()
         require(i not in children, "one parent for each node but the root")
         require(depth <= deep, f"at most {deep} nodes on a path")
-        children[i] = below = _children(network, i)
-        kind = network.nodes[i]["kind"]
+        children[i] = below = _children(nodes, edges, i)
+        kind = nodes["kind"][i]
         require(kind in KIND_NAMES, "known kinds of nodes")
         require((len(below) > 0) == (kind in (SUM, PRODUCT)), "children of sums and products only")
         waiting += [(child, depth + 1) for child, _ in below]
@@ -55,24 +59,24 @@ def _walk(network: Network) -> Children:
     return children
 
 
-def _children(network: Network, i: int) -> list[tuple[int, float]]:
+def _children(nodes: Columns, edges: list[Any], i: int) -> list[tuple[int, float]]:
     found: list[tuple[int, float]] = []
-    edge = network.nodes[i]["first_edge"]
-    while edge != NIL:
-        require(len(found) < network.nodes[i]["n_children"], "as many children as are counted")
-        child, following, weight = network.edges[edge].item()
+    edge, n = nodes["first_edge"][i], nodes["n_children"][i]
+    while edge != NIL and len(found) <= n:
+        child, following, weight = edges[edge]
         found.append((child, weight))
         edge = following
-    require(len(found) == network.nodes[i]["n_children"], "as many children as are counted")
+    require(len(found) == n, "as many children as are counted")
     return found
 
 
-def _check_scopes(network: Network, children: Children) -> None:
-    d = network.n_variables
-    scopes = {i: network.scope(i).tolist() for i in children}
+def _check_scopes(network: Network, nodes: Columns, children: Children) -> None:
+    d, pool = network.n_variables, network.scopes.tolist()
+    starts, sizes = nodes["scope"], nodes["n_scope"]
+    scopes = {i: pool[starts[i] : starts[i] + sizes[i]] for i in children}
     require(scopes[network.root] == list(range(d)), f"one root over {d} variables")
     for i, scope in scopes.items():
-        kind, below = network.nodes[i]["kind"], [scopes[child] for child, _ in children[i]]
+        kind, below = nodes["kind"][i], [scopes[child] for child, _ in children[i]]
         if kind == SUM:
             require(all(other == scope for other in below), "equal scopes below a sum")
         elif kind == PRODUCT:
@@ -83,29 +87,29 @@ def _check_scopes(network: Network, children: Children) -> None:
             require(kind == MULTIVARIATE_LEAF or len(scope) == 1, "one variable in a plain leaf")
 
 
-def _check_evaluation_order(network: Network, children: Children) -> None:
-    waiting = {i for i in children if network.nodes[i]["kind"] != LEAF}
+def _check_evaluation_order(network: Network, nodes: Columns, children: Children) -> None:
+    waiting = {i for i in children if nodes["kind"][i] != LEAF}
     require(network.root in waiting, "a root that is not a plain leaf")
     i = int(network.header[FIRST])
     while i != NIL:
         require(i in waiting, "each node but plain leaves listed once")
         require(not any(child in waiting for child, _ in children[i]), "children listed first")
         waiting.remove(i)
-        i = int(network.nodes[i]["next"])
+        i = nodes["next"][i]
     require(not waiting, "each node but plain leaves listed once")
 
 
-def _check_numbers(network: Network, children: Children) -> None:
+def _check_numbers(network: Network, nodes: Columns, children: Children) -> None:
+    statistics = [np.empty(0)]
     for i, below in children.items():
-        node = network.nodes[i]
-        require(0.0 <= node["count"] <= LARGEST_NUMBER, "no negative count")
+        require(0.0 <= nodes["count"][i] <= LARGEST_NUMBER, "no negative count")
         for _, weight in below:
             require(SMALLEST_WEIGHT <= weight <= LARGEST_NUMBER, "positive weights")
-        if node["kind"] == LEAF:
-            require(abs(node["mean"]) <= LARGEST_NUMBER, "finite means")
-            require(0.0 <= node["observed"] <= LARGEST_NUMBER, "no negative count")
-            require(0.0 <= node["variance"] <= LARGEST_NUMBER, "no negative variance")
-            require(0.0 < node["precision"] < np.inf, "positive precisions")
-        elif node["kind"] != SUM:
-            statistics = network.statistics(i)
-            require((np.abs(statistics) <= LARGEST_NUMBER).all(), "finite statistics")
+        if nodes["kind"][i] == LEAF:
+            require(abs(nodes["mean"][i]) <= LARGEST_NUMBER, "finite means")
+            require(0.0 <= nodes["observed"][i] <= LARGEST_NUMBER, "no negative count")
+            require(0.0 <= nodes["variance"][i] <= LARGEST_NUMBER, "no negative variance")
+            require(0.0 < nodes["precision"][i] < np.inf, "positive precisions")
+        elif nodes["kind"][i] != SUM:
+            statistics.append(network.statistics(i))
+    require((np.abs(np.concatenate(statistics)) <= LARGEST_NUMBER).all(), "finite statistics")

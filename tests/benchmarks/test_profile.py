@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_a_sample_counts_for_its_innermost_known_frame():
     outer = ["main (app/worker.py:1)", "StreamScorer._score (learner/stream.py:242)"]
     assert part_of(outer) == "scoring: other measures, p-values"
-    assert part_of([*outer, "Network.evaluate (learner/network.py:207)"]) == (
+    assert part_of([*outer, "Network.evaluate (learner/network/structure.py:207)"]) == (
         "scoring: the network"
     )
     assert part_of(["main (worker.py:1)", "_run_once (asyncio/base_events.py:7)"]) == "the rest"
