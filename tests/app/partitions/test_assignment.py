@@ -149,7 +149,7 @@ async def test_a_commit_that_fails_is_made_good_later(tmp_path, broker, caplog):
         await worker.read(FIRST, 50)
         broker.is_away = True
         assert not await worker.assignment.commit([partition])
-        assert "could not commit, next try later" in caplog.text
+        assert "could not commit, will retry" in caplog.text
         broker.is_away = False
         assert await worker.assignment.commit([partition])
         assert broker.committed(FIRST) == 50

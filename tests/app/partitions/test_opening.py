@@ -117,7 +117,7 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one_and_is_counted(
     save(200, damage(_snapshot(200)))
     assert find(_log()).snapshot == (100, len(_snapshot(100)))
     assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 1
-    assert "is left out: " in caplog.text
+    assert "is damaged: " in caplog.text
     assert _offsets(store) == [100]  # so that the next one does not replace the whole one
 
 
@@ -132,7 +132,7 @@ def test_where_all_snapshots_are_damaged_the_log_is_learned_again(find, save, st
 
 def test_a_snapshot_of_a_deleted_topic_of_the_same_name_is_lost_history(find, save):
     save(200, _snapshot(200, topic_id="id-0"))
-    with pytest.raises(LostHistoryError, match="is of a topic that was deleted"):
+    with pytest.raises(LostHistoryError, match="is from a topic that was deleted"):
         find(_log(committed=None, recorded=None))
 
 
@@ -155,7 +155,7 @@ def test_a_snapshot_of_another_start_gives_way_to_one_that_fits(find, save, metr
 
 def test_a_snapshot_whose_next_records_are_gone_is_lost_history(find, save):
     save(100, _snapshot(100))
-    with pytest.raises(LostHistoryError, match="state is at offset 100, the log begins at 120"):
+    with pytest.raises(LostHistoryError, match="state is at offset 100 but the log begins at 120"):
         find(_log(first=120))
 
 
@@ -169,7 +169,7 @@ def test_a_snapshot_of_other_settings_is_refused_and_stays(find, save, store):
 def test_a_snapshot_of_another_format_is_refused_and_stays(find, save, store, metrics):
     whole = _snapshot(200)
     save(200, MAGIC[:-1] + bytes([MAGIC[-1] + 1]) + whole[len(MAGIC) :])
-    with pytest.raises(IncompatibleSnapshotError, match="go back to that version"):
+    with pytest.raises(IncompatibleSnapshotError, match="install that version again"):
         find(_log())
     assert _offsets(store) == [200]
     assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 0
@@ -238,7 +238,7 @@ async def test_a_parked_state_beats_an_older_snapshot_though_others_went_on(tmp_
 async def test_a_parked_state_of_a_deleted_topic_is_lost_history(tmp_path):
     async with _Parked(tmp_path) as parked:
         log = _log(topic_id="id-2", committed=None, recorded=None)
-        with pytest.raises(LostHistoryError, match="is of a topic that was deleted"):
+        with pytest.raises(LostHistoryError, match="is from a topic that was deleted"):
             await parked.find(log)
         found = await parked.find(log, lost_history="continue")
         assert (found.resume, found.pipeline.scorer) == (Resume(0, 0, topic_id="id-2"), None)

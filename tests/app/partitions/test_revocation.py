@@ -128,7 +128,7 @@ async def test_last_snapshots_that_take_too_long_are_left(tmp_path, broker, monk
         await worker.assign(FIRST)
         await worker.read(FIRST, 100)
         assert await worker.assignment.revoked(60)
-        assert "1 last snapshots not saved in time" in caplog.messages
+        assert "1 final snapshots were not saved in time" in caplog.messages
         assert await worker.snapshots(FIRST) == []
 
 
