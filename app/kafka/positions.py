@@ -1,4 +1,4 @@
-"""Reads the offsets of partitions: of their logs, of the consumer group, and of learning's start.
+"""Reads the offsets of logs, the committed offsets, and the offsets where learning began.
 
 The metadata of the group's committed offset record where learning began. Scores are a function of
 the log from there on, so a restart must not choose another offset.
