@@ -49,7 +49,7 @@ def without_largest(message: OutMessage) -> OutMessage:
 
 
 def _cut(value: bytes, member: bytes) -> tuple[bytes, int]:
-    """Return the JSON object without a member and those after it, and the size of these in bytes."""
+    """Return a JSON object without its members from this one on, and the size of these."""
     before, found, after = value.partition(member)
     return (before + b"}", len(after)) if found else (value, 0)
 

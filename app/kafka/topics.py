@@ -66,7 +66,7 @@ class OutputTopics:
         self.partitions = await set_up_topics(self._settings, self._arguments)
 
     async def with_outputs(self, sources: frozenset[TP]) -> frozenset[TP]:
-        """Return the source partitions with output partitions; try to add those that are missing."""
+        """Return the sources that have output partitions; try to add those that are missing."""
         if any(tp.partition >= self.partitions for tp in sources):
             try:
                 await self.set_up()
