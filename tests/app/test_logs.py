@@ -32,7 +32,7 @@ def test_our_own_messages_always_pass():
     assert all(_passes(repeats, "faust_oslrau.app.kafka.emitter", "waiting") for _ in range(3))
 
 
-def test_a_fact_is_one_json_object_with_its_place():
+def test_a_log_line_is_one_json_object_with_its_partition_and_offset():
     line = JsonFormatter().format(_record("%d bytes\nread", 7, **at(("features", 2), 4711)))
     fact = json.loads(line)
     assert "\n" not in line
@@ -47,7 +47,7 @@ def test_a_fact_is_one_json_object_with_its_place():
     }
 
 
-def test_what_comes_from_outside_begins_no_line():
+def test_text_from_outside_cannot_begin_a_log_line():
     line = ReadableFormatter().format(_record("field %s", "a\n2026 INFO all is well\x1b[2J"))
     assert line.endswith(r"WARNING app.place: field a\n2026 INFO all is well\x1b[2J")
 

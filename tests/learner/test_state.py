@@ -220,7 +220,7 @@ def test_a_chain_of_sums_is_refused_before_it_is_built(monkeypatch):
         OSLRAU.from_bytes(state)
 
 
-def test_the_state_that_an_older_version_wrote_is_read_and_learned_on():
+def test_the_state_of_an_older_version_is_read_and_learns_further():
     model = OSLRAU.from_bytes(
         Path(__file__).with_name("golden").joinpath("format-1.bin").read_bytes()
     )

@@ -131,7 +131,7 @@ async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path
 
 
 @in_loop
-async def test_a_lag_that_comes_after_the_partition_went_is_nobodys(tmp_path, broker):
+async def test_a_lag_measured_after_a_partition_was_revoked_is_ignored(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         first, second = await worker.assign(FIRST, SECOND)
         broker.answering.clear()
@@ -145,7 +145,7 @@ async def test_a_lag_that_comes_after_the_partition_went_is_nobodys(tmp_path, br
 
 
 @in_loop
-async def test_chores_go_on_when_the_broker_comes_back(tmp_path, broker, caplog):
+async def test_chores_continue_when_the_broker_comes_back(tmp_path, broker, caplog):
     caplog.set_level(logging.DEBUG)
     async with _Working(tmp_path, broker) as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
@@ -189,7 +189,7 @@ async def test_networks_are_measured_as_they_grow(tmp_path, broker):
 
 
 @in_loop
-async def test_a_topic_made_anew_ends_the_worker(tmp_path, broker):
+async def test_a_recreated_topic_ends_the_worker(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         await worker.assign(FIRST)
         await worker.read(FIRST, 100)
@@ -199,7 +199,9 @@ async def test_a_topic_made_anew_ends_the_worker(tmp_path, broker):
 
 
 @in_loop
-async def test_a_worker_told_to_continue_learns_a_topic_made_anew_from_its_start(tmp_path, broker):
+async def test_with_lost_history_continue_a_recreated_topic_is_learned_from_its_start(
+    tmp_path, broker
+):
     anew = values(100, seed=5)
     async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
@@ -213,7 +215,7 @@ async def test_a_worker_told_to_continue_learns_a_topic_made_anew_from_its_start
 
 
 @in_loop
-async def test_a_topic_made_anew_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):
+async def test_a_recreated_topic_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):
     async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
         worker.delivery.acknowledging.clear()

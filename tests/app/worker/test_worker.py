@@ -82,7 +82,7 @@ def test_live_scores_equal_those_of_the_pipeline_offline(
     assert anomalies
 
 
-def test_without_snapshots_a_restart_learns_again_but_emits_nothing_twice(
+def test_without_snapshots_a_restart_learns_again_and_emits_nothing_twice(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2)
@@ -173,7 +173,7 @@ def test_every_kind_of_bad_input_is_a_dead_letter_byte_for_byte(
         assert (found["oslrau-partition"], found["oslrau-offset"]) == (b"1", b"%d" % offset)
 
 
-def test_ten_thousand_bad_messages_in_a_row_hold_nothing_up(
+def test_ten_thousand_bad_messages_in_a_row_do_not_delay_later_records(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -230,7 +230,7 @@ def test_where_learning_began_outlives_a_restart(client, settings, start_worker,
     assert _outputs(client.read(settings.scores_topic)) == scores
 
 
-def test_without_snapshots_lost_history_is_refused_or_gone_on_without_as_the_settings_say(
+def test_without_snapshots_the_setting_lost_history_decides(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
