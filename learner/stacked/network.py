@@ -1,0 +1,89 @@
+"""The network: a root sum over densities of all variables, its children or experts.
+
+They are, in this order: the product of the variables' marginals; a sum of products over the same
+leaves; a mixture of full-covariance Gaussians; one Gaussian over the whole stream at three
+strengths of shrinkage and three widths. Networks of more than 128 variables have the first two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .gaussians import Background, GaussianMixture, log_sums
+from .products import SharedProducts
+
+FloatArray = NDArray[np.float64]
+
+LOWEST = -1e300
+"""Of a log-density: finite, so that differences are numbers."""
+
+
+class Evaluated(NamedTuple):
+    """What the network says of columns (d, m).
+
+    Attributes
+    ----------
+    log_density
+        Of the root (m,), in the network's units.
+    experts
+        Log-densities of the root's children (m, E).
+    products, gaussians
+        Shares of the products (m, K) and of the mixture's Gaussians (m, K) in their sums.
+    """
+
+    log_density: FloatArray
+    experts: FloatArray
+    products: FloatArray
+    gaussians: FloatArray
+
+
+class StackedNetwork:
+    """Experts of the same variables under one root; ``weight`` (E,) are theirs."""
+
+    def __init__(
+        self,
+        products: SharedProducts,
+        mixture: GaussianMixture | None,
+        background: Background | None,
+        weight: FloatArray,
+    ) -> None:
+        self.products = products
+        self.mixture = mixture
+        self.background = background
+        self.weight = weight
+
+    @property
+    def n_variables(self) -> int:
+        """Number d of variables."""
+        return len(self.products.leaves.first) - 1
+
+    def evaluate(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> Evaluated:
+        """Evaluate the columns of ``Z`` (d, m), missing values (NaN) marginalised.
+
+        ``floor`` is the least variance of the leaves, a number or one for each variable (d,).
+        """
+        own, products = self.products.log_densities(Z, floor)
+        parts, gaussians = [own], np.empty((Z.shape[1], 0))
+        if self.mixture is not None and self.background is not None:
+            mixed, gaussians = self.mixture.log_density(Z, floor)
+            parts += [mixed[None], self.background.log_densities(Z, floor)]
+        experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
+        return Evaluated(log_sums(experts + np.log(self.weight)), experts, products, gaussians)
+
+    @property
+    def kind_counts(self) -> dict[str, int]:
+        """Number of nodes of each kind, shared ones counted once."""
+        d, K = self.n_variables, len(self.products.weight)
+        counts = {
+            "sum": 2 + (K + 1) * d,
+            "product": K + 1,
+            "leaf": len(self.products.leaves.mean),
+            "multivariate_leaf": 0,
+        }
+        if self.mixture is not None:
+            counts["sum"] += 1
+            counts["multivariate_leaf"] = len(self.mixture.weight) + len(self.weight) - 3
+        return counts
