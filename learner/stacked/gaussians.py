@@ -39,6 +39,13 @@ class Gaussians:
         self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
         kernels.factorise(covariance, self.whitening, self.log_norm)
 
+    def part(self, which: slice) -> Gaussians:
+        """Return some of the Gaussians."""
+        part = Gaussians.__new__(Gaussians)
+        part.mean, part.whitening = self.mean[which], self.whitening[which]
+        part.log_norm = self.log_norm[which]
+        return part
+
     def with_floor(self, floor: FloatArray | float) -> Gaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
         d = self.mean.shape[1]

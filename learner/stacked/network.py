@@ -87,3 +87,24 @@ class StackedNetwork:
             counts["sum"] += 1
             counts["multivariate_leaf"] = len(self.mixture.weight) + len(self.weight) - 3
         return counts
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges; a leaf has one from each sum of its variable."""
+        d, K = self.n_variables, len(self.products.weight)
+        edges = len(self.weight) + K + (K + 1) * d + (K + 1) * len(self.products.leaves.mean)
+        return edges + (0 if self.mixture is None else len(self.mixture.weight))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: weights less one a sum, means, and variances or covariances.
+
+        Those of the background are counted once, as all of its Gaussians come of the same ones.
+        """
+        d, K = self.n_variables, len(self.products.weight)
+        n_leaves = len(self.products.leaves.mean)
+        total = len(self.weight) - 1 + K - 1 + (K + 1) * (n_leaves - d) + 2 * n_leaves
+        if self.mixture is not None:
+            gaussian = d + d * (d + 1) // 2
+            total += len(self.mixture.weight) * (gaussian + 1) - 1 + gaussian
+        return total

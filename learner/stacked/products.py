@@ -34,7 +34,6 @@ class SharedProducts:
     """
 
     def __init__(self, leaves: Leaves, n_products: int) -> None:
-        n = len(leaves.mean)
         self.leaves = leaves
         self.W = np.repeat(leaves.prior_weight[:, None], n_products + 1, axis=1)
         self.weight = np.full(n_products, 1.0 / n_products)
@@ -50,7 +49,7 @@ class SharedProducts:
         K = len(self.weight)
         if K > 1:
             rows = rng.choice(Z.shape[1], K, replace=Z.shape[1] < K)
-            shares = self.marginal_shares(Z[:, rows]).T
+            shares = self.marginals(Z[:, rows])[1].T
             observed = self.leaves.sums(shares) > 0
             marginal = self.W[:, :1]
             self.W[:, 1:] = np.where(observed, 0.5 * shares + 0.5 * marginal, marginal)
@@ -70,17 +69,23 @@ class SharedProducts:
         )  # fmt: skip
         return result, shares
 
-    def log_marginals(self, Z: FloatArray) -> FloatArray:
-        """Marginal log-density of each value (d, m), 0 where missing."""
-        result = np.empty_like(Z)
-        kernels.log_marginals(Z, self.leaves.first, self.leaves.coefficients(0.0), self.W, result)
-        return result
+    def marginals(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log-densities (d, m) of single values, and the leaves' shares (m, n) in them.
 
-    def marginal_shares(self, Z: FloatArray) -> FloatArray:
-        """Share (m, n) of each leaf in its variable's value, where all are independent."""
-        result = np.empty((Z.shape[1], len(self.W)))
-        kernels.marginal_shares(Z, self.leaves.first, self.leaves.coefficients(0.0), self.W, result)
-        return result
+        Where all variables are independent; 0 where a value is missing.
+        """
+        log_density, shares = np.empty(Z.shape), np.empty((Z.shape[1], len(self.W)))
+        coefficients = self.leaves.coefficients(0.0)
+        kernels.marginals(Z, self.leaves.first, coefficients, self.W, log_density, shares)
+        return log_density, shares
+
+    def conditional_moments(self) -> FloatArray:
+        """Means and variances (2, d, K + 1) of each variable in each product."""
+        leaves = self.leaves
+        mean = np.add.reduceat(self.W * leaves.mean[:, None], leaves.first[:-1])
+        shift = leaves.mean[:, None] - mean[leaves.variable]
+        spread = self.W * (leaves.variance[:, None] + shift**2)
+        return np.stack([mean, np.add.reduceat(spread, leaves.first[:-1])])
 
     def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
         """Add the statistics of the columns of ``Z``; the earlier ones count ``kept`` times."""

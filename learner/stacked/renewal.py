@@ -30,12 +30,16 @@ SMOOTHING = 1e-3
 
 
 def sample_size(d: int) -> int:
-    """Records of ``d`` variables in the sample."""
+    """Return how many records of ``d`` variables the sample takes."""
     return min(SAMPLE, max(64, SAMPLE_VALUES // d))
 
 
 def add_to_sample(
-    sample: FloatArray, Z: FloatArray, n_before: int, memory: float, rng: np.random.Generator
+    sample: NDArray[np.float32],
+    Z: NDArray[np.float32],
+    n_before: int,
+    memory: float,
+    rng: np.random.Generator,
 ) -> None:
     """Let the columns of ``Z`` (d, m) replace those of a uniform sample (d, n) by chance.
 
@@ -71,10 +75,10 @@ def adopt(
 
     What a product has counted by old leaf goes to the new ones as the sample's records do.
     """
-    better = fresh.log_marginals(Z).mean(axis=1) > products.log_marginals(Z).mean(axis=1)
+    better = fresh.marginals(Z)[0].mean(axis=1) > products.marginals(Z)[0].mean(axis=1)
     if not better.any():
         return False
-    shares = products.marginal_shares(sample), fresh.marginal_shares(sample)
+    shares = products.marginals(sample)[1], fresh.marginals(sample)[1]
     scale = products.count.sum() / sample.shape[1]
     parts = [
         _renewed(products, fresh, v, shares, sample[v], scale) if better[v] else _kept(products, v)

@@ -81,7 +81,7 @@ def _try_product(products: SharedProducts, chosen: FloatArray, Z: FloatArray) ->
     before = products.count.copy(), products.leaf_count.copy()
     old = products.log_densities(Z)[0][1]
     products.count[k] = chosen.shape[1]
-    products.leaf_count[:, k] = products.marginal_shares(chosen).sum(axis=0)
+    products.leaf_count[:, k] = products.marginals(chosen)[1].sum(axis=0)
     products.update()
     if _is_better(products.log_densities(Z)[0][1], old):
         return True

@@ -29,6 +29,9 @@ SHRINKAGE_RECORDS = 4096
 CLIP = 30.0
 """Deviations beyond which a value counts as much as there when Gaussians learn."""
 
+LARGEST_KEPT = 1e30
+"""Standardised value that any larger one is kept as."""
+
 RECORDS_PER_PRODUCT = 14
 RECORDS_PER_LEAF = 8
 FEWEST_LEAVES = 4
@@ -97,13 +100,16 @@ class Training:
         Z, _ = self.scaling.apply(X)
         if self.network is not None:
             evaluated = self._judge(self.network, Z, rule, evaluated)
-        if before < rule.sizes.warm_up:
+        warming_up = before < rule.sizes.warm_up and self.window.shape[1] == before
+        if warming_up:
             self._keep(X, Z)
-        due = before < rule.sizes.warm_up and self.n_records >= 2 * self.built
+        due = warming_up and self.n_records >= 2 * self.built
         if self.network is None or evaluated is None or due:
             self._rebuild(rule)
-        else:
-            self._go_on(self.network, Z, rule, evaluated, before)
+            return
+        self._learn_once(self.network, Z, rule, evaluated)
+        if not warming_up:
+            self._look_ahead(Z, rule, evaluated, before)
 
     def _judge(
         self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated | None
@@ -131,7 +137,7 @@ class Training:
         """Keep a mini-batch of the warm-up."""
         if self.built < SCALE_RECORDS:
             self.raw = np.concatenate([self.raw, X])
-        self.window = np.concatenate([self.window, Z.astype(np.float32)], axis=1)
+        self.window = np.concatenate([self.window, single(Z)], axis=1)
 
     def _rebuild(self, rule: Rule) -> None:
         """Build the network from all records so far."""
@@ -139,7 +145,7 @@ class Training:
         if self.built < SCALE_RECORDS:
             self.scaling = Scaling(len(self.window))
             self.scaling.learn(self.raw)
-            self.window = self.scaling.apply(self.raw)[0].astype(np.float32)
+            self.window = single(self.scaling.apply(self.raw)[0])
         self.built = n
         if n >= SCALE_RECORDS:
             self.raw = self.raw[:0]
@@ -156,22 +162,23 @@ class Training:
         if old is None:
             self.history = np.empty((0, n_experts))
 
-    def _go_on(
-        self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated, before: int
+    def _learn_once(
+        self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated
     ) -> None:
         """Learn each of the new columns once."""
-        m, kept = Z.shape[1], math.exp(-Z.shape[1] / rule.memory)
-        clipped = np.clip(Z, -CLIP, CLIP)
+        kept, clipped = math.exp(-Z.shape[1] / rule.memory), np.clip(Z, -CLIP, CLIP)
         network.products.learn(Z, evaluated.products, kept)
         if network.mixture is not None and network.background is not None:
             network.mixture.learn(clipped, evaluated.gaussians, kept)
             network.background.learn(clipped, kept)
-        if before >= rule.sizes.warm_up:
-            self._end_warm_up()
-            rng = np.random.default_rng([rule.seed, SAMPLE_SEED, before])
-            renewal.add_to_sample(self.sample, Z.astype(np.float32), before, rule.memory, rng)
-            self.renewing = renewal.is_due(self.n_records, m)
-            self.replacement.collect(Z, evaluated.log_density, CLIP)
+
+    def _look_ahead(self, Z: FloatArray, rule: Rule, evaluated: Evaluated, before: int) -> None:
+        """Take in what new leaves and components are proposed from."""
+        self._end_warm_up()
+        rng = np.random.default_rng([rule.seed, SAMPLE_SEED, before])
+        renewal.add_to_sample(self.sample, single(Z), before, rule.memory, rng)
+        self.renewing = renewal.is_due(self.n_records, Z.shape[1])
+        self.replacement.collect(Z, evaluated.log_density, CLIP)
 
     def _end_warm_up(self) -> None:
         """Turn the kept records into a sample of the stream."""
@@ -181,6 +188,11 @@ class Training:
             places = np.linspace(0, n - 1, size).astype(np.int64)
             self.sample, self.window = self.window[:, places].copy(), self.window[:, :0]
             self.raw = self.raw[:0]
+
+
+def single(Z: FloatArray) -> NDArray[np.float32]:
+    """Return values that are kept, in half the room; none becomes infinite by it."""
+    return np.clip(Z, -LARGEST_KEPT, LARGEST_KEPT).astype(np.float32)
 
 
 def _new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:
