@@ -17,6 +17,9 @@ from .products import SharedProducts
 
 FloatArray = NDArray[np.float64]
 
+BLOCK = 4096
+"""Columns evaluated at a time where nothing but their log-densities is wanted."""
+
 LOWEST = -1e300
 """Of a log-density: finite, so that differences are numbers."""
 
@@ -72,6 +75,12 @@ class StackedNetwork:
             parts += [mixed[None], self.background.log_densities(Z, floor)]
         experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
         return Evaluated(log_sums(experts + np.log(self.weight)), experts, products, gaussians)
+
+    def log_density(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
+        """Log-density (m,) of the columns of ``Z`` alone, in the room that some of them take."""
+        starts = range(0, max(Z.shape[1], 1), BLOCK)
+        blocks = (np.ascontiguousarray(Z[:, start : start + BLOCK]) for start in starts)
+        return np.concatenate([self.evaluate(block, floor).log_density for block in blocks])
 
     @property
     def kind_counts(self) -> dict[str, int]:

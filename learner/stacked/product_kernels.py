@@ -96,7 +96,8 @@ def log_sum(logs: Array) -> float:
         total += logs[k]
     for k in range(len(logs)):
         logs[k] /= total
-    return largest + log_positive(total)
+    log_total: float = log_positive(total)
+    return largest + log_total
 
 
 @kernel

@@ -188,7 +188,7 @@ class StackedSPN(Parameters, DerivedQueries):
         """
         network, Z, jacobian = self._query(X)
         floor = 0.0 if variance_floor is None else variance_floor
-        return network.evaluate(Z, floor).log_density - jacobian
+        return network.log_density(Z, floor) - jacobian
 
     def evaluate(self, X: ArrayLike) -> StackedEvaluation:
         """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
@@ -210,7 +210,7 @@ class StackedSPN(Parameters, DerivedQueries):
         network, Z, _ = self._query(X)
         location, scale = self._units()
         others, mean, variance = queries.given_others(network, Z)
-        nats = others - network.evaluate(Z).log_density + np.log(scale)[:, None]
+        nats = others - network.log_density(Z) + np.log(scale)[:, None]
         nats = np.where(np.isnan(Z), np.nan, nats)
         return nats.T, mean.T * scale + location, np.sqrt(variance.T) * scale
 

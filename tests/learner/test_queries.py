@@ -8,14 +8,16 @@ from interpreter import needs_compiler
 from scipy.stats import multivariate_normal
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, InvalidInputError
+from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN
 
 UNITS = np.array([1.0, 100.0, 0.01])
 X = clusters(31, 3000, 3) * UNITS
 
 
-@pytest.fixture(scope="module", params=[0, 2], ids=["univariate", "multivariate"])
+@pytest.fixture(scope="module", params=[0, 2, None], ids=["univariate", "multivariate", "stacked"])
 def model(request):
+    if request.param is None:
+        return StackedSPN().partial_fit(X, batch_size=256)
     model = OSLRAU(min_count=20, max_leaf_vars=request.param).partial_fit(X, batch_size=50)
     assert model.n_nodes_ > 20
     assert (model.node_counts_["multivariate_leaf"] > 1) == (request.param == 2)
