@@ -2,7 +2,8 @@
 
 They are, in this order: the product of the variables' marginals; a sum of products over the same
 leaves; a mixture of full-covariance Gaussians; one Gaussian over the whole stream at three
-strengths of shrinkage and three widths. Networks of more than 128 variables have the first two.
+strengths of shrinkage and three widths; the network that oSLRAU grows. Those of more than 128
+variables have neither the mixture nor the one Gaussian.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from numpy.typing import NDArray
 
 from .gaussians import Background, GaussianMixture, log_sums
 from .products import SharedProducts
+from .tree import Tree
 
 FloatArray = NDArray[np.float64]
 
 BLOCK = 4096
 """Columns evaluated at a time where nothing but their log-densities is wanted."""
+
+N_BACKGROUND = 6
+"""Gaussians of the background: three strengths, and three more widths of the last."""
 
 LOWEST = -1e300
 """Of a log-density: finite, so that differences are numbers."""
@@ -51,12 +56,19 @@ class StackedNetwork:
         products: SharedProducts,
         mixture: GaussianMixture | None,
         background: Background | None,
+        tree: Tree | None,
         weight: FloatArray,
     ) -> None:
         self.products = products
         self.mixture = mixture
         self.background = background
+        self.tree = tree
         self.weight = weight
+
+    @property
+    def background_weights(self) -> FloatArray:
+        """Weights (6,) of the Gaussians of the background, which come after the mixture's."""
+        return self.weight[3 : 3 + N_BACKGROUND]
 
     @property
     def n_variables(self) -> int:
@@ -73,6 +85,8 @@ class StackedNetwork:
         if self.mixture is not None and self.background is not None:
             mixed, gaussians = self.mixture.log_density(Z, floor)
             parts += [mixed[None], self.background.log_densities(Z, floor)]
+        if self.tree is not None:
+            parts.append(self.tree.log_density(Z, floor)[None])
         experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
         return Evaluated(log_sums(experts + np.log(self.weight)), experts, products, gaussians)
 
@@ -94,7 +108,10 @@ class StackedNetwork:
         }
         if self.mixture is not None:
             counts["sum"] += 1
-            counts["multivariate_leaf"] = len(self.mixture.weight) + len(self.weight) - 3
+            counts["multivariate_leaf"] = len(self.mixture.weight) + N_BACKGROUND
+        if self.tree is not None:
+            grown = self.tree.learner.node_counts_
+            counts = {kind: n + grown[kind] for kind, n in counts.items()}
         return counts
 
     @property
@@ -102,7 +119,8 @@ class StackedNetwork:
         """Number of edges; a leaf has one from each sum of its variable."""
         d, K = self.n_variables, len(self.products.weight)
         edges = len(self.weight) + K + (K + 1) * d + (K + 1) * len(self.products.leaves.mean)
-        return edges + (0 if self.mixture is None else len(self.mixture.weight))
+        edges += 0 if self.mixture is None else len(self.mixture.weight)
+        return edges + (0 if self.tree is None else self.tree.learner.n_edges_)
 
     @property
     def n_parameters(self) -> int:
@@ -116,4 +134,4 @@ class StackedNetwork:
         if self.mixture is not None:
             gaussian = d + d * (d + 1) // 2
             total += len(self.mixture.weight) * (gaussian + 1) - 1 + gaussian
-        return total
+        return total + (0 if self.tree is None else self.tree.learner.n_parameters_)

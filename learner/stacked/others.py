@@ -130,6 +130,14 @@ def add_gaussians(
 
 
 @kernel
+def add_tree(log_weight: Array, mean: Array, variance: Array, d: int, mixtures: Array) -> None:
+    """Merge what the tree says of each variable (d, n) into the mixtures of ``n`` columns."""
+    for v in range(d):
+        for i in range(log_weight.shape[1]):
+            merge(v, i, log_weight[v, i], mean[v, i], variance[v, i], d, mixtures)
+
+
+@kernel
 def merge(
     v: int, i: int, log_weight: float, mean: float, variance: float, d: int, mixtures: Array
 ) -> None:

@@ -15,10 +15,11 @@ from ..errors import StateError
 from ..queries.scaling import Scaling
 from .gaussians import Background, GaussianMixture, Gaussians, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
-from .network import StackedNetwork
+from .network import N_BACKGROUND, StackedNetwork
 from .products import SharedProducts
 from .replacement import POOL, RECENT, Replacement
-from .training import N_EXPERTS, SCALE_RECORDS, Training
+from .training import SCALE_RECORDS, Training
+from .tree import Tree
 from .weights import MEMORY
 
 Arrays = dict[str, NDArray[Any]]
@@ -54,6 +55,7 @@ TYPES = {
     "votes": ("<f8", 1),
     "background_sums": ("<f8", 1),
     "background_squares": ("<f8", 2),
+    "tree": ("|u1", 1),
     "numbers": ("<f8", 1),
 }
 """The arrays of a model and their dimensions. Gaussians' are empty where there are none; squares
@@ -65,7 +67,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     d, products = network.n_variables, network.products
     mixture = network.mixture or GaussianMixture(0, d)
     background = network.background or Background(d)
-    leaves, lower = products.leaves, np.tril_indices(d)
+    tree, leaves, lower = network.tree, products.leaves, np.tril_indices(d)
     numbers = [training.built, training.renewing, mixture.shrinkage, background.count]
     arrays = {
         "location": training.scaling.location,
@@ -92,6 +94,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "votes": mixture.votes,
         "background_sums": background.sums,
         "background_squares": background.squares[lower][None],
+        "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }
     return {name: arrays[name].astype(dtype) for name, (dtype, _) in TYPES.items()}
@@ -119,12 +122,14 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     weight = arrays["weight"]
     products, mixture, background = _products(arrays, d), None, None
     _require((weight > 0).all() and abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
-    _require(len(weight) in (2, N_EXPERTS), f"2 or {N_EXPERTS} experts")
-    if len(weight) == N_EXPERTS:
+    tree = Tree.from_bytes(arrays["tree"].tobytes(), d) if len(arrays["tree"]) > 0 else None
+    if len(arrays["gaussian_count"]) > 0:
         mixture = _mixture(arrays, d, shrinkage)
         background = _background(arrays, d, count)
     _require(training.history.shape[1] == len(weight), "a history of each expert")
-    training.network = StackedNetwork(products, mixture, background, weight)
+    n_experts = 2 + (0 if mixture is None else 1 + N_BACKGROUND) + (tree is not None)
+    _require(len(weight) == n_experts, f"{n_experts} experts")
+    training.network = StackedNetwork(products, mixture, background, tree, weight)
     return training
 
 

@@ -14,7 +14,7 @@ from ..vector.lanes import WIDTH
 from . import others as kernels
 from .gaussian_kernels import fill_missing, new_scratch
 from .gaussians import WIDTHS, Gaussians
-from .network import StackedNetwork
+from .network import N_BACKGROUND, StackedNetwork
 from .product_kernels import copy_rows
 
 FloatArray = NDArray[np.float64]
@@ -34,6 +34,7 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     d, m = Z.shape
     result, block = np.empty((3, d, m)), np.zeros((d, WIDTH))
     mixtures = np.empty((4 * d, WIDTH))
+    of_tree = None if network.tree is None else network.tree.given_others(Z)
     products, log_weight = network.products, log_product_weights(network)
     coefficients, moments = products.leaves.coefficients(0.0), products.conditional_moments()
     for start in range(0, m, WIDTH):
@@ -48,6 +49,10 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
                 block, n, gaussians.mean, gaussians.whitening, gaussians.log_norm, widths, weights,
                 mixtures,
             )  # fmt: skip
+        if of_tree is not None:
+            log_density, mean, variance = (part[:, start : start + n] for part in of_tree)
+            log_weights = log_density + np.log(network.weight[-1])
+            kernels.add_tree(log_weights, mean, variance, d, mixtures)
         kernels.finish(mixtures, d, n, start, result)
     return result
 
@@ -67,9 +72,10 @@ def gaussian_parts(
         weight = network.weight[2] * network.mixture.weight
         yield network.mixture.gaussians, one, np.log(weight)[:, None]
         gaussians, n = network.background.gaussians, len(network.background.strengths)
-        yield gaussians.part(slice(n - 1)), one, np.log(network.weight[3 : 2 + n])[:, None]
+        weights = network.background_weights
+        yield gaussians.part(slice(n - 1)), one, np.log(weights[: n - 1])[:, None]
         widths = np.concatenate([one, WIDTHS])
-        yield gaussians.part(slice(n - 1, n)), widths, np.log(network.weight[None, 2 + n :])
+        yield gaussians.part(slice(n - 1, n)), widths, np.log(weights[None, n - 1 :])
 
 
 def deviations(network: StackedNetwork, Z: FloatArray) -> list[FloatArray]:
@@ -91,7 +97,7 @@ def deviations(network: StackedNetwork, Z: FloatArray) -> list[FloatArray]:
 
 
 class Part(NamedTuple):
-    """A part of the network that is Gaussian in the missing variables, given the others.
+    """A part of the network, given what is observed.
 
     Attributes
     ----------
@@ -101,12 +107,15 @@ class Part(NamedTuple):
         Moments of all variables (d,) and (d, d); a product's are diagonal.
     product
         Number of the product in the columns of W, or None.
+    tree
+        Whether it is the tree; its missing variables need not be Gaussian.
     """
 
     share: float
     mean: FloatArray
     covariance: FloatArray
     product: int | None
+    tree: bool = False
 
 
 def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
@@ -120,6 +129,8 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
         mean = np.where(missing, means[:, k], z)
         covariance = np.diag(np.where(missing, variances[:, k], 0.0))
         result.append(Part(float(shares[k]), mean, covariance, k))
+    if network.tree is not None and own[-1] > LEAST_SHARE:
+        result.append(Part(float(own[-1]), *network.tree.moments(z), None, tree=True))
     if network.mixture is None or network.background is None:
         return result
     last = len(network.background.strengths) - 1
@@ -128,7 +139,7 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
     for gaussians, which, scale, weights in (
         (network.mixture.gaussians, np.arange(len(found.gaussians[0])), None,
          own[2] * found.gaussians[0]),
-        (network.background.gaussians, of_background, widths, own[3:]),
+        (network.background.gaussians, of_background, widths, own[3 : 3 + N_BACKGROUND]),
     ):  # fmt: skip
         for i in np.flatnonzero(weights > LEAST_SHARE).tolist():
             mean, covariance = conditional(gaussians, int(which[i]), z)
@@ -172,6 +183,8 @@ def sample(network: StackedNetwork, n: int, rng: np.random.Generator, z: FloatAr
         if part.product is not None:
             for v in missing.tolist():
                 rows[chosen, v] = _draw_leaves(network, part.product, v, len(chosen), rng)
+        elif part.tree and network.tree is not None:
+            rows[chosen] = network.tree.sample(len(chosen), rng, z)
         else:
             draws = rng.multivariate_normal(
                 part.mean[missing], part.covariance[np.ix_(missing, missing)], len(chosen),

@@ -28,10 +28,11 @@ class Sizes(NamedTuple):
     leaves: int
     products: int
     gaussians: int
+    tree: int
     warm_up: int
 
 
-def sizes(d: int, max_nodes: int, memory: float | None) -> Sizes:
+def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Sizes:
     """Share out the nodes: half of them to the leaves, what is left to the sums of the products.
 
     Beyond some 120 variables 6 leaves a variable and 4 products take more than 2,000 nodes.
@@ -40,12 +41,13 @@ def sizes(d: int, max_nodes: int, memory: float | None) -> Sizes:
     parameters = d * (d + 1) // 2 + d + 1
     most = min(60 if d <= 8 else 40, max_nodes // 30)
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
-    left = max_nodes - 20 - d * (leaves + len(WIDE) + 1) - gaussians
+    tree = max(tree_nodes, d + 3) if tree_nodes > 0 else 0
+    left = max_nodes - 20 - tree - d * (leaves + len(WIDE) + 1) - gaussians
     products = _within(left // (d + 1), 4, 48)
     warm_up = next((n for n in WARM_UPS if n * d <= WARM_UP_VALUES), WARM_UPS[-1])
     if memory is not None:
         warm_up = min(warm_up, max(WARM_UPS[-1], int(memory / 2)))
-    return Sizes(leaves, products, gaussians if d <= WIDEST_GAUSSIANS else 0, warm_up)
+    return Sizes(leaves, products, gaussians if d <= WIDEST_GAUSSIANS else 0, tree, warm_up)
 
 
 def _within(value: int, least: int, most: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +13,14 @@ from ..errors import NotFittedError, StateError
 from ..parameters import Parameters, require
 from ..queries.derived import DerivedQueries
 from ..state import MOST_RECORDS, pack, record_count, unpack
-from . import queries
+from . import graph, queries
 from .network import Evaluated, StackedNetwork
 from .packing import pack_training, unpack_training
 from .sizes import sizes
 from .training import Rule, Training
+
+if TYPE_CHECKING:
+    import networkx
 
 FloatArray = NDArray[np.float64]
 
@@ -55,10 +59,11 @@ class StackedSPN(Parameters, DerivedQueries):
     """Density of a stream of records, as a sum over sum-product networks of several kinds.
 
     The root's children are a product of independent variables, a sum of products over the same
-    leaves, a mixture of Gaussians with full covariances, and one Gaussian over the whole stream at
-    several strengths of shrinkage and several widths. Their weights are those under which the last
-    512 records, each before it was learned, are likeliest: stacking (Smyth and Wolpert 1999). All
-    leaves are Gaussian, so that marginals, conditionals and moments are exact.
+    leaves, a mixture of Gaussians with full covariances, one Gaussian over the whole stream at
+    several strengths of shrinkage and several widths, and the network that `OSLRAU` grows. Their
+    weights are those under which the last 512 records, each before it was learned, are likeliest:
+    stacking (Smyth and Wolpert 1999). All leaves are Gaussian, so that marginals, conditionals and
+    moments are exact.
 
     The first records, 1,008 to 4,080 of them by the number of fields, are kept, and the network is
     built anew from all of them each time their number has doubled; after them each record is
@@ -68,8 +73,10 @@ class StackedSPN(Parameters, DerivedQueries):
     ----------
     max_nodes
         Node budget, at least 100, shared out by the number d of fields alone. Beyond some 120
-        fields the network takes up to 16 d + 60 nodes if that is more; beyond 128 it has no
+        fields the network takes up to 17 d + 60 nodes if that is more; beyond 128 it has no
         Gaussians with full covariances.
+    tree_nodes
+        Nodes of these for the network that `OSLRAU` grows, 0 for none, at most half of them.
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
@@ -106,10 +113,12 @@ class StackedSPN(Parameters, DerivedQueries):
         self,
         *,
         max_nodes: int = 2000,
+        tree_nodes: int = 300,
         memory: float | None = None,
         random_state: int = 0,
     ) -> None:
         self.max_nodes = max_nodes
+        self.tree_nodes = tree_nodes
         self.memory = memory
         self.random_state = random_state
         self.n_records_ = 0
@@ -119,6 +128,8 @@ class StackedSPN(Parameters, DerivedQueries):
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
         valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
         require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
+        valid = 0 <= self.tree_nodes <= self.max_nodes / 2
+        require(valid, "tree_nodes", self.tree_nodes, "0 to half of max_nodes")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
         seeds = 0 <= self.random_state < MOST_RECORDS
         require(seeds, "random_state", self.random_state, f"0 to {MOST_RECORDS - 1}")
@@ -151,7 +162,9 @@ class StackedSPN(Parameters, DerivedQueries):
         self.check_parameters()
         training = self._training = self._training or Training(d)
         memory = math.inf if self.memory is None else float(self.memory)
-        rule = Rule(sizes(d, self.max_nodes, self.memory), memory, self.random_state)
+        rule = Rule(
+            sizes(d, self.max_nodes, self.tree_nodes, self.memory), memory, self.random_state
+        )
         size = batch_size or len(rows)
         known = evaluation is not None and self._is_known(rows, evaluation, size)
         for start in range(0, len(rows), size):
@@ -250,6 +263,21 @@ class StackedSPN(Parameters, DerivedQueries):
         rows = queries.sample(network, n, np.random.default_rng(seed), Z[:, 0]) * scale + location
         return np.where(np.isnan(row), rows, row)
 
+    def to_dot(self, names: Sequence[str] | None = None) -> str:
+        """Write the structure in Graphviz's language, with the fields' names if given."""
+        return graph.to_dot(self._nodes(), self._names(names))
+
+    def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
+        """Build a networkx graph of the structure, whose nodes know kind, scope and count."""
+        return graph.to_networkx(self._nodes(), self._names(names))
+
+    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the structure as columns of plain numbers; `graph.outline` explains them."""
+        return graph.outline(self._nodes(), self._names(names))
+
+    def _nodes(self) -> list[graph.Node]:
+        return graph.list_nodes(self._network(), *self._units())
+
     def to_bytes(self) -> bytes:
         """Write the whole model, so that learning can go on from it to the same bits."""
         values = {"parameters": self.plain_params(), "n_records": self.n_records_}
@@ -278,6 +306,11 @@ class StackedSPN(Parameters, DerivedQueries):
         return model
 
     @property
+    def scale_(self) -> FloatArray:
+        """Standard deviation of each variable (d,) among the first records, the unit of leaves."""
+        return self._units()[1]
+
+    @property
     def n_nodes_(self) -> int:
         """Number of sum, product and leaf nodes, each counted once."""
         return sum(self.node_counts_.values())
@@ -300,12 +333,16 @@ class StackedSPN(Parameters, DerivedQueries):
     @property
     def depth_(self) -> int:
         """Nodes on the longest path from the root to a leaf."""
-        return 5  # root, sum of products, product, sum of leaves, leaf
+        shared = 5  # root, sum of products, product, sum of leaves, leaf
+        tree = self._network().tree
+        return shared if tree is None else max(shared, 1 + tree.learner.depth_)
 
     @property
     def structure_changes_(self) -> dict[str, int]:
-        """Structure changes since the start: none are counted, as the network has its full size."""
-        return {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
+        """Structure changes of the grown network, since units last changed: see `OSLRAU`."""
+        tree = self._network().tree
+        none = {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
+        return none if tree is None else tree.learner.structure_changes_
 
     def _units(self) -> tuple[FloatArray, FloatArray]:
         """Location and scale (d,), 0 and 1 where a variable was never observed."""

@@ -12,10 +12,11 @@ from ..queries.scaling import Scaling
 from . import renewal
 from .gaussians import Background, GaussianMixture
 from .leaves import Leaves
-from .network import Evaluated, StackedNetwork
+from .network import N_BACKGROUND, Evaluated, StackedNetwork
 from .products import SharedProducts
 from .replacement import Replacement
 from .sizes import Sizes
+from .tree import Tree
 from .weights import MEMORY, fit_weights
 
 FloatArray = NDArray[np.float64]
@@ -27,7 +28,7 @@ SHRINKAGE_RECORDS = 4096
 """Records after which the shrinkage of the Gaussians stays as it is."""
 
 CLIP = 30.0
-"""Deviations beyond which a value counts as much as there when Gaussians learn."""
+"""Deviations beyond which a value counts as much as there when Gaussians and the tree learn."""
 
 LARGEST_KEPT = 1e30
 """Standardised value that any larger one is kept as."""
@@ -40,9 +41,6 @@ FEWEST_LEAVES = 4
 SWEEPS, LATE_SWEEPS, LATE = 8, 4, 2000
 """Steps of EM over the kept records where the network is rebuilt, and from ``LATE`` records on.
 Stopping early is a part of the regularisation: 20 steps overfit."""
-
-N_EXPERTS = 9
-"""With full-covariance Gaussians; without them there are two."""
 
 PRODUCT_SEED, GAUSSIAN_SEED, SAMPLE_SEED = range(3)
 """What random numbers are drawn for."""
@@ -105,7 +103,7 @@ class Training:
             self._keep(X, Z)
         due = warming_up and self.n_records >= 2 * self.built
         if self.network is None or evaluated is None or due:
-            self._rebuild(rule)
+            self._rebuild(Z, rule)
             return
         self._learn_once(self.network, Z, rule, evaluated)
         if not warming_up:
@@ -139,10 +137,14 @@ class Training:
             self.raw = np.concatenate([self.raw, X])
         self.window = np.concatenate([self.window, single(Z)], axis=1)
 
-    def _rebuild(self, rule: Rule) -> None:
-        """Build the network from all records so far."""
+    def _rebuild(self, new: FloatArray, rule: Rule) -> None:
+        """Build the network from all records so far, the last ones of which are ``new`` (d, m).
+
+        The tree grows on, but where units change.
+        """
         n, old = self.n_records, self.network
-        if self.built < SCALE_RECORDS:
+        rescaled = self.built < SCALE_RECORDS
+        if rescaled:
             self.scaling = Scaling(len(self.window))
             self.scaling.learn(self.raw)
             self.window = single(self.scaling.apply(self.raw)[0])
@@ -156,10 +158,17 @@ class Training:
             mixture = _new_mixture(clipped, n, rule, old.mixture if old else None)
             background = Background(len(Z))
             background.learn(clipped, 0.0)
-        n_experts = 2 if mixture is None else N_EXPERTS
-        weight = old.weight if old else np.full(n_experts, 1.0 / n_experts)
-        self.network = StackedNetwork(products, mixture, background, weight)
-        if old is None:
+        tree = old.tree if old and not rescaled else None
+        if tree is not None:
+            tree.learn(np.clip(new, -CLIP, CLIP))
+        elif rule.sizes.tree > 0:
+            memory = None if math.isinf(rule.memory) else rule.memory
+            tree = Tree.grown(np.clip(Z, -CLIP, CLIP), rule.sizes.tree, memory)
+        n_experts = 2 + (0 if mixture is None else 1 + N_BACKGROUND) + (tree is not None)
+        same = old is not None and len(old.weight) == n_experts
+        weight = old.weight if old and same else np.full(n_experts, 1.0 / n_experts)
+        self.network = StackedNetwork(products, mixture, background, tree, weight)
+        if not same:
             self.history = np.empty((0, n_experts))
 
     def _learn_once(
@@ -168,6 +177,8 @@ class Training:
         """Learn each of the new columns once."""
         kept, clipped = math.exp(-Z.shape[1] / rule.memory), np.clip(Z, -CLIP, CLIP)
         network.products.learn(Z, evaluated.products, kept)
+        if network.tree is not None:
+            network.tree.learn(clipped)
         if network.mixture is not None and network.background is not None:
             network.mixture.learn(clipped, evaluated.gaussians, kept)
             network.background.learn(clipped, kept)

@@ -68,7 +68,7 @@ def test_scores_are_finite_and_the_budget_holds(name, kind):
     assert np.isfinite(block.log_likelihood[16:]).all()
     assert ((block.p_value[16 + 32 :] > 0) & (block.p_value[16 + 32 :] <= 1)).all()
     d = STREAMS[name].shape[1]
-    assert scorer.learner.n_nodes_ <= (2000 if kind is OSLRAU else max(2000, 16 * d + 60))
+    assert scorer.learner.n_nodes_ <= (2000 if kind is OSLRAU else max(2000, 17 * d + 60))
     assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()
 
 

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import naive_stacked as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,7 +47,7 @@ def test_a_missing_field_is_integrated_out(over):
 
 def test_the_density_of_two_fields_integrates_to_one():
     model = learned(ROWS[:2000, :2])
-    assert grid_integral(model, np.zeros(2), [0, 1]) == pytest.approx(1.0, abs=1e-3)
+    assert grid_integral(model, np.zeros(2), [0, 1]) == pytest.approx(1.0, abs=5e-3)
 
 
 def test_a_row_without_any_value_has_density_one():
@@ -69,6 +70,63 @@ def test_gaussians_agree_with_scipy_whatever_is_missing():
                 part = covariance[k][np.ix_(seen, seen)]
                 expected = multivariate_normal(mean[k, seen], part).logpdf(Z[seen, r])
             assert norm[k, r] - 0.5 * distance[k, r] == pytest.approx(expected, abs=1e-9)
+
+
+def test_every_answer_agrees_with_plain_numpy_after_every_batch():
+    model = StackedSPN(max_nodes=500, tree_nodes=60)
+    scale = np.array([1.0, 1e3, 1e-3, 1.0])
+    for start in range(0, 1500, 250):
+        model.partial_fit(INCOMPLETE[start : start + 250] * scale)
+        network, scaling = model._training.network, model._training.scaling
+        rows = INCOMPLETE[start + 3 : start + 12] * scale
+        Z = ((rows - scaling.location) / scaling.scale).T
+        jacobian = np.where(np.isnan(rows), 0.0, np.log(scaling.scale)).sum(axis=1)
+        expected = [naive.log_density(network, z) for z in Z.T] - jacobian
+        np.testing.assert_allclose(model.score_samples(rows), expected, atol=1e-7)
+        units = np.outer(scaling.scale, scaling.scale)
+        mean, deviation = model.expected(rows)
+        for r, z in enumerate(Z.T):
+            centre, covariance = naive.moments(network, z)
+            found = model.conditional_moments(rows[r])
+            centre = np.where(np.isnan(z), centre * scaling.scale + scaling.location, rows[r])
+            np.testing.assert_allclose(found[0], centre, rtol=1e-6)
+            np.testing.assert_allclose(found[1] / units, covariance, rtol=1e-5, atol=1e-9)
+            for v in range(4):
+                rest = z.copy()
+                rest[v] = np.nan
+                centre, covariance = naive.moments(network, rest)
+                expected = centre[v] * scaling.scale[v] + scaling.location[v]
+                assert mean[r, v] == pytest.approx(expected, rel=1e-6)
+                spread = np.sqrt(covariance[v, v]) * scaling.scale[v]
+                assert deviation[r, v] == pytest.approx(spread, rel=1e-6)
+
+
+def test_statistics_of_products_agree_with_plain_numpy():
+    products = deepcopy(MODEL._training.network.products)
+    Z, _ = MODEL._training.scaling.apply(ROWS[2000:2100])
+    shares = products.log_densities(Z)[1]
+    counts, alone = naive.expected_counts(products, Z, shares)
+    products.learn(Z, shares, 0.0)
+    # shares below a thousandth of a record and leaves below 1e-5 of a value are left out
+    np.testing.assert_allclose(products.leaf_count, counts, atol=0.02)
+    np.testing.assert_allclose(products.moments[0], alone, atol=0.01)
+
+
+def test_gaussians_count_missing_values_by_their_conditional_moments():
+    mixture = deepcopy(MODEL._training.network.mixture)
+    Z, _ = MODEL._training.scaling.apply(ROWS[2000:2030])
+    Z[1, ::3] = Z[4, ::5] = np.nan
+    shares = np.zeros((30, len(mixture.weight)))
+    shares[np.arange(30), np.arange(30) % 3] = 0.7
+    covariances, means = mixture.gaussians.covariance(), mixture.gaussians.mean
+    sums, squares = np.zeros_like(mixture.sums), np.zeros_like(mixture.squares)
+    for r in range(30):
+        _, mean, rest = naive.gaussian(means[r % 3], covariances[r % 3], 0.0, Z[:, r])
+        sums[r % 3] += 0.7 * mean
+        squares[r % 3] += 0.7 * np.tril(np.outer(mean, mean) + rest)
+    mixture.learn(Z, shares, 0.0)
+    np.testing.assert_allclose(mixture.sums, sums, atol=1e-9)
+    np.testing.assert_allclose(mixture.squares, squares, atol=1e-9)
 
 
 def test_the_bits_of_a_score_do_not_depend_on_its_neighbours():
@@ -115,8 +173,8 @@ def test_an_evaluation_is_used_only_for_the_rows_and_the_model_that_it_is_of():
     assert state_after(rows, old) == state_after(rows, None)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"memory": 1500.0}, {"max_nodes": 300}])
-@pytest.mark.parametrize("n", [10, 200, 700, 1300])
+@pytest.mark.parametrize("parameters", [{}, {"memory": 1500.0}, {"tree_nodes": 0}])
+@pytest.mark.parametrize("n", [10, 200, 1300])
 def test_learning_after_a_round_trip_equals_learning_without_it(parameters, n):
     rows = clusters(9, 4000, 12, missing=0.02)
     rows[2500:] += 4.0
@@ -161,7 +219,8 @@ def test_hostile_arrays_with_a_right_checksum_never_crash(data):
     if data.draw(st.booleans()) and array.size > 0:
         at = data.draw(st.integers(0, array.size - 1))
         wide = array.dtype.itemsize * 8
-        floats = st.floats(width=wide) if array.dtype.kind == "f" else st.integers(-128, 127)
+        numbers = st.integers(0, 255) if array.dtype.kind == "u" else st.integers(-128, 127)
+        floats = st.floats(width=wide) if array.dtype.kind == "f" else numbers
         array.reshape(-1)[at] = data.draw(floats)
     else:
         shape = list(array.shape)
