@@ -3,6 +3,7 @@
 import networkx
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from pytest import approx
 from streams import clusters
 
@@ -11,7 +12,10 @@ from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN
 NAMES = ["speed", "load", 'odd "name"', "heat"]
 
 
-@pytest.fixture(scope="module", params=["oslrau", "stacked"])
+STACKED = pytest.param("stacked", marks=needs_compiler("a long stream"))
+
+
+@pytest.fixture(scope="module", params=["oslrau", STACKED])
 def model(request):
     stacked = StackedSPN(max_nodes=300, tree_nodes=50)
     model = stacked if request.param == "stacked" else OSLRAU(min_count=20)

@@ -50,7 +50,7 @@ STREAMS = {
 }
 
 
-@pytest.fixture(params=[OSLRAU, StackedSPN], ids=["oslrau", "stacked"])
+@pytest.fixture(params=[OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("long streams"))])
 def kind(request):
     return request.param
 

@@ -27,7 +27,10 @@ def tree(request):
     return grown(request.param)
 
 
-@pytest.fixture(scope="module", params=[0, 2, None], ids=["univariate", "multivariate", "stacked"])
+STACKED = pytest.param(None, marks=needs_compiler("a long stream"), id="stacked")
+
+
+@pytest.fixture(scope="module", params=[0, 2, STACKED])
 def model(request):
     if request.param is None:
         return StackedSPN().partial_fit(X, batch_size=256)

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter import INTERPRETED
 from scipy.stats import multivariate_normal
 from streams import clusters
 
 from faust_oslrau.learner import InvalidParameterError, StackedSPN, StateError, StreamScorer
 from faust_oslrau.learner.stacked.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
+
+if INTERPRETED:
+    pytest.skip("needs the compiler: long streams", allow_module_level=True)
 
 D = 5
 ROWS = clusters(5, 3000, D)
