@@ -90,7 +90,7 @@ class GaussianMixture:
         self.count, self.sums = np.zeros(n_components), np.zeros((n_components, d))
         self.squares = np.zeros((n_components, d, d))
         identity = np.tile(np.eye(d), (n_components, 1, 1))
-        self.weight = np.full(n_components, 1.0 / n_components)
+        self.weight = np.full(n_components, 1.0 / max(n_components, 1))
         self.gaussians = Gaussians(np.zeros((n_components, d)), identity)
 
     @classmethod

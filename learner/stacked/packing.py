@@ -67,6 +67,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     d, products = network.n_variables, network.products
     mixture = network.mixture or GaussianMixture(0, d)
     background = network.background or Background(d)
+    wide = network.background is None
     tree, leaves, lower = network.tree, products.leaves, np.tril_indices(d)
     numbers = [training.built, training.renewing, mixture.shrinkage, background.count]
     arrays = {
@@ -93,7 +94,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "gaussian_squares": mixture.squares[:, lower[0], lower[1]],
         "votes": mixture.votes,
         "background_sums": background.sums,
-        "background_squares": background.squares[lower][None],
+        "background_squares": background.squares[lower][None][: 0 if wide else 1],
         "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }

@@ -75,7 +75,7 @@ class SharedProducts:
         Where all variables are independent; 0 where a value is missing.
         """
         log_density, shares = np.empty(Z.shape), np.empty((Z.shape[1], len(self.W)))
-        coefficients = self.leaves.coefficients(0.0)
+        coefficients, Z = self.leaves.coefficients(0.0), np.ascontiguousarray(Z)
         kernels.marginals(Z, self.leaves.first, coefficients, self.W, log_density, shares)
         return log_density, shares
 

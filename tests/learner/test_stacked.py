@@ -257,6 +257,18 @@ def test_a_seed_gives_the_same_model_and_another_one_another():
     assert learned(rows, random_state=1).to_bytes() != learned(rows).to_bytes()
 
 
+def test_a_stream_too_wide_for_full_covariances_goes_on_through_bytes():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(600, 140)) + rng.normal(size=(600, 1))
+    rows[rng.random(rows.shape) < 0.01] = np.nan
+    model = learned(rows[:400])
+    copy = StackedSPN.from_bytes(model.to_bytes())
+    assert copy.to_bytes() == model.to_bytes()
+    assert copy.partial_fit(rows[400:]).to_bytes() == model.partial_fit(rows[400:]).to_bytes()
+    assert model.evaluate(rows).measures.shape == (600, 2)
+    assert np.isfinite(model.given_others(rows[:5])[1]).all()
+
+
 def test_the_size_does_not_grow_once_the_warm_up_is_over():
     model = learned(clusters(9, 2600, 20))
     nodes, size = model.n_nodes_, len(model.to_bytes())
