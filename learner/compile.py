@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .oslrau import OSLRAU
+from .stacked import StackedSPN
 from .stream import StreamScorer
 
 
@@ -15,11 +16,11 @@ def compile_kernels() -> None:
     rows[5::100, 2] = np.nan
     rows[[700, 900], 1] = [8.0, -8.0]
     rows[900, 2] = np.nan
-    model = OSLRAU(min_count=8, max_leaf_vars=2)
-    scorer = StreamScorer(model, alarm_rate=0.1, transforms={0: "asinh"})
-    for some in np.array_split(rows, [1, 40, 900, 901]):
-        scorer.process(some)
-    StreamScorer.from_bytes(scorer.to_bytes()).process(rows)
-    model.partial_fit(rows, batch_size=16)
-    model.score_samples(rows, variance_floor=1e-3)
-    model.contributions(rows)
+    for model in (OSLRAU(min_count=8, max_leaf_vars=2), StackedSPN()):
+        scorer = StreamScorer(model, alarm_rate=0.1, transforms={0: "asinh"})
+        for some in np.array_split(rows, [1, 40, 900, 901]):
+            scorer.process(some)
+        StreamScorer.from_bytes(scorer.to_bytes(), type(model)).process(rows)
+        model.partial_fit(rows, batch_size=16)
+        model.score_samples(rows, variance_floor=1e-3)
+        model.contributions(rows)

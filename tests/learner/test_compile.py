@@ -14,7 +14,7 @@ from faust_oslrau.learner.vector.compiler import drop_stale_cache
 SCRIPT = """
 import sys
 import numpy as np
-from faust_oslrau.learner import OSLRAU, StreamScorer, compile_kernels
+from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer, compile_kernels
 
 def compiled():
     modules = [module for name, module in sys.modules.items() if name.startswith("faust_oslrau.")]
@@ -29,12 +29,13 @@ rows = rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 6))
 rows[rng.random(rows.shape) < 0.02] = np.nan
 rows[rng.random(4000) < 0.01] *= 5
 rows[3500:] += 200.0
-for transforms in ({}, {1: "asinh"}):
-    scorer = StreamScorer(OSLRAU(memory=2000.0), transforms=transforms)
-    for block in np.split(rows, [1, 3, 100, 2000, 2001]):
-        scorer.process(block)
-    scorer = StreamScorer.from_bytes(scorer.to_bytes())
-    scorer.process(rows[:300])
+for kind in (OSLRAU, StackedSPN):
+    for transforms in ({}, {1: "asinh"}):
+        scorer = StreamScorer(kind(memory=2000.0), transforms=transforms)
+        for block in np.split(rows, [1, 3, 100, 2000, 2001]):
+            scorer.process(block)
+        scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
+        scorer.process(rows[:300])
 print(sorted(name for name, n in compiled().items() if n > before.get(name, 0)))
 """
 
