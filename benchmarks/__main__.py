@@ -12,6 +12,7 @@ from . import (
     baselines,
     blame,
     calibration,
+    density,
     drift,
     floor,
     metrics,
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "speed": speed.run,
     "metrics": metrics.run,
     "floor": floor.run,
+    "density": density.run,
 }
 
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {

@@ -14,6 +14,7 @@ from .protocol import Learner
 from .scoring.blame import Blame
 from .scoring.block import ScoredBlock
 from .scoring.drift import Change
+from .stacked import StackedSPN
 from .stream import StreamScorer
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Network",
     "NotFittedError",
     "ScoredBlock",
+    "StackedSPN",
     "StateError",
     "StreamScorer",
     "compile_kernels",

@@ -1,25 +1,29 @@
-"""Compilation of all kernels before records flow."""
+"""Preparation of the compiled kernels before records flow."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .oslrau import OSLRAU
+from .stacked import StackedSPN
 from .stream import StreamScorer
 
 
-def compile_kernels() -> None:
-    """Compile every kernel, or load it from the cache, by running each on a small stream."""
+def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
+    """Compile the kernels of one kind of learner, or load them from their cache.
+
+    Runs each kernel once on a tiny stream.
+    """
     rows = np.random.default_rng(0).normal(size=(1500, 3))
     rows[:, 1] += rows[:, 0]
     rows[5::100, 2] = np.nan
     rows[[700, 900], 1] = [8.0, -8.0]
     rows[900, 2] = np.nan
-    model = OSLRAU(min_count=8, max_leaf_vars=2)
+    model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind()
     scorer = StreamScorer(model, alarm_rate=0.1, transforms={0: "asinh"})
     for some in np.array_split(rows, [1, 40, 900, 901]):
         scorer.process(some)
-    StreamScorer.from_bytes(scorer.to_bytes()).process(rows)
+    StreamScorer.from_bytes(scorer.to_bytes(), kind).process(rows)
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from .algorithm.start import initial_network
 from .errors import InvalidParameterError, StateError
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
+from .parameters import Parameters, require
 from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import Scaling
 from .state import MOST_RECORDS, pack, record_count, unpack
@@ -28,7 +28,7 @@ MOST_NODES = 2**31 - 1
 """Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
 
 
-class OSLRAU(NetworkDensity):
+class OSLRAU(Parameters, NetworkDensity):
     """Density of a stream of records: a sum-product network that grows in one pass.
 
     Parameters
@@ -172,33 +172,9 @@ class OSLRAU(NetworkDensity):
             standardize=False,
         )
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the hyper-parameters by name, as in scikit-learn; ``deep`` changes nothing."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set hyper-parameters by name; they apply to what is learned from now on.
-
-        Raises
-        ------
-        InvalidParameterError
-            There is no hyper-parameter of that name.
-        """
-        known = inspect.signature(type(self)).parameters
-        for name, value in parameters.items():
-            _require(name in known, name, value, f"one of {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        """Write the hyper-parameters that differ from their defaults."""
-        known = inspect.signature(type(self)).parameters
-        changed = {n: v for n, v in self.get_params().items() if v != known[n].default}
-        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
-
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
-        _require(0 < self.corr_threshold <= 1, "corr_threshold", self.corr_threshold, "in (0, 1]")
+        require(0 < self.corr_threshold <= 1, "corr_threshold", self.corr_threshold, "in (0, 1]")
         for name, least, most, may_be_none in (
             ("max_leaf_vars", 0, MOST_NODES, True),
             ("merges_per_batch", 1, MOST_NODES, True),
@@ -208,13 +184,13 @@ class OSLRAU(NetworkDensity):
             ("structure_until", 0, MOST_RECORDS, True),
         ):
             self._check_count(name, least, most, may_be_none)
-        _require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
-        _require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
+        require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
+        require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
 
     def _check_count(self, name: str, least: int, most: int, may_be_none: bool) -> None:
         value = getattr(self, name)
         valid = may_be_none if value is None else least <= value <= most
-        _require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
+        require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
 
     def partial_fit(
         self,
@@ -237,7 +213,7 @@ class OSLRAU(NetworkDensity):
         InvalidParameterError
             A hyper-parameter or ``batch_size`` is outside its range.
         """
-        _require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
+        require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
         rows = self._check(X)
         if len(rows) == 0:
             return self
@@ -260,8 +236,7 @@ class OSLRAU(NetworkDensity):
 
     def to_bytes(self) -> bytes:
         """Write the whole model, so that learning continues from it to the same bits."""
-        parameters = {name: _plain(value) for name, value in self.get_params().items()}
-        values = {"parameters": parameters, "n_records": self.n_records_}
+        values = {"parameters": self.plain_params(), "n_records": self.n_records_}
         if self._network is None:
             return pack("OSLRAU", values, {})
         arrays = {"location": self._scaling.location, "scale": self._scaling.scale}
@@ -367,13 +342,3 @@ class OSLRAU(NetworkDensity):
             if done < Z.shape[1]:
                 values = None  # nodes move
                 network.reserve(*structure_bound(network.header))
-
-
-def _plain(value: Any) -> Any:
-    """Return a numpy number, as grids of hyper-parameters hold them, as one of Python."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _require(valid: bool, name: str, value: object, expected: str) -> None:
-    if not valid:
-        raise InvalidParameterError(f"{name} = {value!r}: expected {expected}")

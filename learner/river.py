@@ -1,4 +1,4 @@
-"""oSLRAU as a River anomaly detector; needs the extra ``river``."""
+"""oSLRAU and its relatives as a River anomaly detector; needs the extra ``river``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .errors import InvalidInputError, InvalidParameterError
 from .oslrau import OSLRAU
+from .stacked import StackedSPN
 from .stream import FIRST_BATCH
 
 try:
@@ -54,7 +55,7 @@ class OSLRAUAnomaly(AnomalyDetector):
 
     def __init__(
         self,
-        learner: OSLRAU | None = None,
+        learner: OSLRAU | StackedSPN | None = None,
         batch_size: int = 256,
         fields: Sequence[Hashable] | None = None,
     ) -> None:
@@ -63,7 +64,7 @@ class OSLRAUAnomaly(AnomalyDetector):
         self.learner = learner
         self.batch_size = batch_size
         self.fields = fields
-        self._learner = OSLRAU(**({} if learner is None else learner.get_params()))
+        self._learner = OSLRAU() if learner is None else type(learner)(**learner.get_params())
         self._columns = None if fields is None else tuple(fields)
         self._pending: list[dict[Hashable, float]] = []
         self._next_batch = min(FIRST_BATCH, batch_size)

@@ -1,4 +1,4 @@
-"""oSLRAU as a scikit-learn density estimator; needs the extra ``sklearn``."""
+"""oSLRAU and its relatives as a scikit-learn density estimator; needs the extra ``sklearn``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .oslrau import OSLRAU
+from .stacked import StackedSPN
 
 try:
     from sklearn.base import BaseEstimator, DensityMixin, clone
@@ -35,7 +36,7 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Attributes
     ----------
     learner_
-        The fitted `OSLRAU`, for all its other queries.
+        The fitted model, for all its other queries.
     n_features_in_, feature_names_in_
         Number of columns d, and their names where ``X`` had any.
 
@@ -58,7 +59,9 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     600
     """
 
-    def __init__(self, learner: OSLRAU | None = None, *, batch_size: int = 256) -> None:
+    def __init__(
+        self, learner: OSLRAU | StackedSPN | None = None, *, batch_size: int = 256
+    ) -> None:
         self.learner = learner
         self.batch_size = batch_size
 
@@ -92,7 +95,7 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         check_is_fitted(self)
         return self.learner_.sample(n_samples, random_state=random_state)
 
-    def _new_learner(self) -> OSLRAU:
+    def _new_learner(self) -> OSLRAU | StackedSPN:
         return OSLRAU() if self.learner is None else clone(self.learner)
 
     def _check(self, X: ArrayLike, *, reset: bool) -> Any:

@@ -24,7 +24,7 @@ FORMAT_VERSION = 1
 MAGIC = b"oslrau\0" + bytes([FORMAT_VERSION])
 LENGTH = struct.Struct("<I")
 DIGEST_SIZE = 16
-DTYPES = {"<f8", "<i8", "<i4", "|i1", "|u1"}
+DTYPES = {"<f8", "<f4", "<i8", "<i4", "|i1", "|u1"}
 
 Array = NDArray[Any]
 

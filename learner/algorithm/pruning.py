@@ -39,14 +39,17 @@ def prune(pools: Pools, most: int) -> None:
     live = np.empty(header[N_NODES], np.int64)
     list_nodes(header[ROOT], nodes, edges, live)
     for i in live[::-1]:
-        edge = nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
+        previous, edge = NIL, nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
         while edge != NIL:
-            child, following = edges[edge]["child"], edges[edge]["next"]
+            child = edges[edge]["child"]
             if nodes[child]["kind"] == SUM:
                 prune_sum(pools, child, most, stack)
                 if nodes[child]["n_children"] == 1:
                     dissolve_sum(pools, i, edge)
-            edge = following
+                    # another child is in its place, and parts of it may be the last ones now
+                    edge = nodes[i]["first_edge"] if previous == NIL else edges[previous]["next"]
+                    continue
+            previous, edge = edge, edges[edge]["next"]
 
 
 @kernel

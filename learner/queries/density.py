@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InvalidInputError, NotFittedError
+from ..errors import NotFittedError
 from ..network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from ..network.structure import Network
+from .derived import DerivedQueries
 from .drawing import to_dot, to_networkx
 from .inference import contributions, deviations, given_others, moments, sample
 from .outline import outline
@@ -48,7 +49,7 @@ class Evaluation(NamedTuple):
     n_records: int
 
 
-class NetworkDensity:
+class NetworkDensity(DerivedQueries):
     """Queries on a network with units for its variables; learning algorithms derive from it.
 
     Log-densities are in nats and in original units; low = anomalous. Missing values are NaN.
@@ -105,24 +106,6 @@ class NetworkDensity:
     def _in_units(self, nats: FloatArray, Z: FloatArray) -> FloatArray:
         return np.where(np.isnan(Z), np.nan, nats + np.log(self._scaling.scale)[:, None]).T
 
-    def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation (m, d) of each field given the others of its row."""
-        return self.given_others(X)[1:]
-
-    def impute(self, X: ArrayLike) -> FloatArray:
-        """Fill the missing fields of ``X`` (m, d) with their means given the observed ones."""
-        rows = self._check(X).copy()
-        missing = np.isnan(rows)
-        rows[missing] = self.expected(rows)[0][missing]
-        return rows
-
-    def conditional_log_density(self, X: ArrayLike, given: Sequence[int]) -> FloatArray:
-        """Log p(the other fields | the fields of index ``given``) (m,) in nats."""
-        rows = self._check(X)
-        condition = np.full_like(rows, np.nan)
-        condition[:, list(given)] = rows[:, list(given)]
-        return self.score_samples(rows) - self.score_samples(condition)
-
     def conditional_moments(self, row: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d) of a row's missing fields given its observed ones.
 
@@ -170,12 +153,6 @@ class NetworkDensity:
         network = self._fitted()
         return outline(network, self._names(names), self._scaling.location, self._scaling.scale)
 
-    def _names(self, names: Sequence[str] | None) -> Sequence[str]:
-        d = self._fitted().n_variables
-        if names is not None and len(names) != d:
-            raise InvalidInputError(f"names: expected {d} of them, got {len(names)}")
-        return [f"x{v}" for v in range(d)] if names is None else names
-
     @property
     def network_(self) -> Network:
         """The network itself, in standardised units; not to be changed."""
@@ -220,19 +197,8 @@ class NetworkDensity:
             "denied": int(header[MERGES_DENIED]),
         }
 
-    def _check(self, X: ArrayLike) -> FloatArray:
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] == 0:
-            raise InvalidInputError(
-                f"X: expected a matrix (m, d) with d >= 1, got shape {rows.shape}"
-            )
-        if self._network is not None and rows.shape[1] != self._network.n_variables:
-            raise InvalidInputError(
-                f"X: expected {self._network.n_variables} columns, got {rows.shape[1]}"
-            )
-        if np.isinf(rows).any():
-            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
-        return rows
+    def _width(self) -> int | None:
+        return None if self._network is None else self._network.n_variables
 
     def _query(self, X: ArrayLike) -> tuple[Network, FloatArray, FloatArray]:
         network = self._fitted()

@@ -20,7 +20,7 @@ def to_dot(network: Network, names: Sequence[str], units: Units) -> str:
     lines = ["digraph spn {", "  node [fontname=sans fontsize=10];", "  edge [fontsize=8];"]
     for i in reversed(network.live.tolist()):
         shape = "box" if _is_leaf(network, i) else "circle"
-        lines.append(f"  n{i} [shape={shape} label={_quoted(_label(network, i, names, units))}];")
+        lines.append(f"  n{i} [shape={shape} label={quoted(_label(network, i, names, units))}];")
     for i in reversed(network.live.tolist()):
         shares = edge_shares(network, i)
         for child, share in shares:
@@ -77,6 +77,7 @@ def _label(network: Network, i: int, names: Sequence[str], units: Units) -> str:
     )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Write a text as a string of Graphviz's language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -37,19 +37,28 @@ def given_others(network: Network, Z: FloatArray) -> Others:
     ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
     ``variance`` are the variable's moments given them.
     """
-    nats, _, mean, variance = _leave_one_out(network, Z, VARIANCE + 1)
-    return Others(nats, mean, variance)
+    (others, _, mean, variance), joint = _leave_one_out(network, Z, VARIANCE + 1)
+    return Others(others - joint, mean, variance)
+
+
+def density_of_others(network: Network, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Do the same with the log-density of the other variables in place of ``nats``."""
+    (others, _, mean, variance), _ = _leave_one_out(network, Z, VARIANCE + 1)
+    return others, mean, variance
 
 
 def contributions(network: Network, Z: FloatArray) -> FloatArray:
     """Return only the ``nats`` (d, m) of ``given_others``, which is faster."""
-    nats: FloatArray = _leave_one_out(network, Z, TOTAL + 1)[REFERENCE]
-    return nats
+    mixtures, joint = _leave_one_out(network, Z, TOTAL + 1)
+    return np.asarray(mixtures[REFERENCE] - joint, np.float64)
 
 
-def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
-    """Return ``fields`` parts of the mixtures (fields, d, m), with nats instead of references."""
-    result = np.empty((fields, *Z.shape))
+def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> tuple[FloatArray, FloatArray]:
+    """Return ``fields`` parts of the mixtures (fields, d, m), and the columns' log-densities (m,).
+
+    The first part is the log-density of the other variables.
+    """
+    result, joint = np.empty((fields, *Z.shape)), np.empty(Z.shape[1])
     order, live = neighbours_together(Z), network.live
     value_rows = np.empty(len(network.nodes), np.int64)
     Z = np.ascontiguousarray(Z[:, order])
@@ -65,10 +74,10 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> FloatArray:
         evaluate(network.pools, block, max(m, 2), values, value_rows, NIL)
         flat = mixtures.reshape(-1, block.shape[1])
         leave_one_out(network.pools, live, value_rows, block, m, values, downs, flat)
-        mixtures[REFERENCE, :, :m] -= values[value_rows[network.root], :m]
+        joint[start : start + m] = values[value_rows[network.root], :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
-    result[:, :, order] = result.copy()
-    return result
+    result[:, :, order], joint[order] = result.copy(), joint.copy()
+    return result, joint
 
 
 def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:

@@ -54,6 +54,17 @@ def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
         assert len(list(csv.DictReader(file))) == 2 * methods
 
 
+def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, data):
+    arguments = ("--datasets", tmp_path, "--data", data, "--folds", 1)
+    shown = run("density", *arguments, "--out", tmp_path).stdout
+    figures = json.loads(shown.splitlines()[-1])["figures"]
+    assert {fold["method"] for fold in figures["folds"]} == {
+        "paper", "default", "stacked", "stacked, no tree", "Gaussian", "scikit-learn"
+    }  # fmt: skip
+    assert all(np.isfinite([fold["native"], fold["own"]]).all() for fold in figures["folds"])
+    assert [stream["learner"] for stream in figures["streams"]] == ["OSLRAU", "StackedSPN"]
+
+
 def test_the_toy_benchmark_draws_its_networks(tmp_path):
     run("toy", "--out", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {

@@ -13,8 +13,7 @@ The node budget and pruning are not in the paper. Their rules are:
   eighths of the budget, sums remove components with a count below 1, the oldest first, until it
   fits. The root goes first, then the sums below each product, from the root downward. A sum below
   a product that is left with one component is dissolved into the product. What comes out of it gets
-  its turn as well, unless the sum was the product's last child: then it waits for the next
-  mini-batch.
+  its turn as well.
 """
 
 import itertools
@@ -416,8 +415,7 @@ class NaiveOSLRAU:
                 if child.kind == "sum":
                     child.remove_faded(self, most)
                     if len(child.children) == 1:
-                        new = product.dissolve(child)
-                        waiting += new if waiting else []
+                        waiting += product.dissolve(child)
 
 
 def forget(node, keep):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 
 N = 6000
 RNG = np.random.default_rng(71)
@@ -50,6 +50,11 @@ STREAMS = {
 }
 
 
+@pytest.fixture(params=[OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("long streams"))])
+def kind(request):
+    return request.param
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -57,21 +62,22 @@ STREAMS = {
         for name in STREAMS
     ],
 )
-def test_scores_are_finite_and_the_budget_holds(name):
-    scorer = StreamScorer(OSLRAU())
+def test_scores_are_finite_and_the_budget_holds(name, kind):
+    scorer = StreamScorer(kind())
     block = scorer.process(STREAMS[name])
     assert np.isfinite(block.log_likelihood[16:]).all()
     assert ((block.p_value[16 + 32 :] > 0) & (block.p_value[16 + 32 :] <= 1)).all()
-    assert scorer.learner.n_nodes_ <= 2000
+    d = STREAMS[name].shape[1]
+    assert scorer.learner.n_nodes_ <= (2000 if kind is OSLRAU else max(2000, 17 * d + 60))
     assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()
 
 
 @pytest.mark.parametrize(
     "name", ["one field", "exact linear dependence", "half of the values missing"]
 )
-def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name):
+def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name, kind):
     rows = STREAMS[name]
-    block = StreamScorer(OSLRAU()).process(rows)
+    block = StreamScorer(kind()).process(rows)
     mean, spread = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     independent = np.nansum(
         -0.5 * ((rows - mean) / spread) ** 2 - np.log(spread * np.sqrt(2 * np.pi)), axis=1
@@ -80,17 +86,19 @@ def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name):
     assert block.log_likelihood[late].mean() > independent[late].mean() - 0.05
 
 
-def test_a_column_that_starts_to_move_is_an_anomaly_and_then_learned():
-    block = StreamScorer(OSLRAU()).process(STREAMS["a column that starts to move"])
+def test_a_column_that_starts_to_move_is_an_anomaly_and_then_learned(kind):
+    block = StreamScorer(kind()).process(STREAMS["a column that starts to move"])
     start = N // 2
-    assert block.is_anomaly[start : start + 100].mean() > 0.9
+    # wide leaves bound what a value can lose, so that the guard lets the next batch be learned
+    first = 100 if kind is OSLRAU else 50
+    assert block.is_anomaly[start : start + first].mean() > 0.9
     assert np.median(block.log_likelihood[-500:]) > -20
 
 
-def test_units_shift_the_scores_and_nothing_else():
+def test_units_shift_the_scores_and_nothing_else(kind):
     powers = 2.0 ** np.array([-30, 0, 30, -10])
-    plain = StreamScorer(OSLRAU()).process(Z)
-    scaled = StreamScorer(OSLRAU()).process(Z * powers)
+    plain = StreamScorer(kind()).process(Z)
+    scaled = StreamScorer(kind()).process(Z * powers)
     np.testing.assert_allclose(
         scaled.log_likelihood[16:], plain.log_likelihood[16:] - np.log(powers).sum(), rtol=1e-9
     )

@@ -8,18 +8,33 @@ from interpreter import needs_compiler
 from scipy.stats import multivariate_normal
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, InvalidInputError
+from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN
 
 UNITS = np.array([1.0, 100.0, 0.01])
 X = clusters(31, 3000, 3) * UNITS
 
 
-@pytest.fixture(scope="module", params=[0, 2], ids=["univariate", "multivariate"])
-def model(request):
-    model = OSLRAU(min_count=20, max_leaf_vars=request.param).partial_fit(X, batch_size=50)
+def grown(max_leaf_vars):
+    model = OSLRAU(min_count=20, max_leaf_vars=max_leaf_vars).partial_fit(X, batch_size=50)
     assert model.n_nodes_ > 20
-    assert (model.node_counts_["multivariate_leaf"] > 1) == (request.param == 2)
+    assert (model.node_counts_["multivariate_leaf"] > 1) == (max_leaf_vars == 2)
     return model
+
+
+@pytest.fixture(scope="module", params=[0, 2], ids=["univariate", "multivariate"])
+def tree(request):
+    """Without wide leaves, whose moments a grid cannot give; those are in test_stacked.py."""
+    return grown(request.param)
+
+
+STACKED = pytest.param(None, marks=needs_compiler("a long stream"), id="stacked")
+
+
+@pytest.fixture(scope="module", params=[0, 2, STACKED])
+def model(request):
+    if request.param is None:
+        return StackedSPN().partial_fit(X, batch_size=256)
+    return grown(request.param)
 
 
 def axis_of(v, n=8001):
@@ -84,15 +99,15 @@ def test_contributions_are_the_same_with_moments_and_without(model):
 
 
 @needs_compiler("grids of 72,000 points")
-def test_expected_values_are_the_moments_of_the_conditional_density(model):
+def test_expected_values_are_the_moments_of_the_conditional_density(tree):
     rows = X[:3].copy()
     rows[2, 2] = np.nan
-    mean, deviation = model.expected(rows)
+    mean, deviation = tree.expected(rows)
     for r, row in enumerate(rows):
         for v in range(3):
             rest = row.copy()
             rest[v] = np.nan
-            axis, density = slice_density(model, rest, v)
+            axis, density = slice_density(tree, rest, v)
             assert density.sum() == pytest.approx(1, abs=1e-3)
             centre = (axis * density).sum()
             spread = np.sqrt(((axis - centre) ** 2 * density).sum())
@@ -118,24 +133,24 @@ def test_conditional_log_density_is_joint_less_condition(model):
 
 
 @needs_compiler("a grid of 810,000 points")
-def test_conditional_moments_equal_those_of_a_fine_grid(model):
+def test_conditional_moments_equal_those_of_a_fine_grid(tree):
     row = np.array([np.nan, np.nan, X[0, 2]])
     axes = [np.linspace(axis_of(v)[0], axis_of(v)[-1], 900) for v in (0, 1)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     rows = np.column_stack([grid, np.full(len(grid), row[2])])
-    weight = np.exp(model.score_samples(rows) - model.score_samples(row[None]))
+    weight = np.exp(tree.score_samples(rows) - tree.score_samples(row[None]))
     weight /= weight.sum()
     centre = weight @ grid
     spread = (grid - centre).T @ ((grid - centre) * weight[:, None])
-    mean, covariance = model.conditional_moments(row)
+    mean, covariance = tree.conditional_moments(row)
     np.testing.assert_allclose(mean[:2], centre, rtol=0.01, atol=0.01)
     np.testing.assert_allclose(covariance[:2, :2], spread, rtol=0.02, atol=0.02)
     assert mean[2] == row[2] and not covariance[2].any()
 
 
-def test_samples_have_the_moments_of_the_density(model):
-    rows = model.sample(40_000, random_state=1)
-    mean, covariance = model.conditional_moments(np.full(3, np.nan))
+def test_samples_have_the_moments_of_the_density(tree):
+    rows = tree.sample(40_000, random_state=1)
+    mean, covariance = tree.conditional_moments(np.full(3, np.nan))
     error = np.sqrt(np.diag(covariance) / len(rows))
     assert (np.abs(rows.mean(axis=0) - mean) < 5 * error).all()
     np.testing.assert_allclose(np.cov(rows.T), covariance, rtol=0.1, atol=0.1)
@@ -154,11 +169,11 @@ def test_samples_fill_cells_of_the_density(model):
         assert share == pytest.approx(probability, abs=0.02)
 
 
-def test_conditional_samples_keep_the_given_fields_and_follow_the_condition(model):
+def test_conditional_samples_keep_the_given_fields_and_follow_the_condition(tree):
     given = np.array([X[5, 0], np.nan, np.nan])
-    rows = model.sample(40_000, given=given, random_state=3)
+    rows = tree.sample(40_000, given=given, random_state=3)
     assert (rows[:, 0] == X[5, 0]).all()
-    mean, covariance = model.conditional_moments(given)
+    mean, covariance = tree.conditional_moments(given)
     error = np.sqrt(np.diag(covariance)[1:] / len(rows))
     assert (np.abs(rows.mean(axis=0) - mean)[1:] < 5 * error).all()
     np.testing.assert_allclose(np.cov(rows[:, 1:].T), covariance[1:, 1:], rtol=0.1, atol=0.1)

@@ -11,7 +11,7 @@ from river import anomaly, checks, evaluate, metrics, preprocessing
 from streams import clusters
 
 import faust_oslrau.learner.river as adapter
-from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError
+from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StackedSPN
 from faust_oslrau.learner.river import OSLRAUAnomaly
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -34,8 +34,12 @@ def labelled(n):
 )
 @pytest.mark.parametrize(
     "detector",
-    [OSLRAUAnomaly(), OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10)],
-    ids=["default", "small"],
+    [
+        OSLRAUAnomaly(),
+        OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10),
+        OSLRAUAnomaly(StackedSPN(max_nodes=300, tree_nodes=50)),
+    ],
+    ids=["default", "small", "stacked"],
 )
 def test_rivers_own_checks_pass(detector, check):
     if isinstance(check, functools.partial):

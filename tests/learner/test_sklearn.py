@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import clusters
 
 import faust_oslrau.learner.sklearn as adapter
-from faust_oslrau.learner import OSLRAU, InvalidParameterError
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StackedSPN
 from faust_oslrau.learner.sklearn import OSLRAUDensity
 
 X = clusters(0, 600, 3)
@@ -26,7 +26,11 @@ X_test = clusters(0, 900, 3)[600:]
 # None is expected to fail. scikit-learn itself skips its check of the array API, which needs
 # SCIPY_ARRAY_API=1 in the environment.
 @parametrize_with_checks(
-    [OSLRAUDensity(), OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16)]
+    [
+        OSLRAUDensity(),
+        OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16),
+        OSLRAUDensity(StackedSPN(max_nodes=300, tree_nodes=50)),
+    ]
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)

@@ -1,0 +1,51 @@
+"""Hyper-parameters of estimators by name, as scikit-learn asks for them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+
+from .errors import InvalidParameterError
+
+
+class Parameters:
+    """An estimator whose hyper-parameters are the arguments of its constructor."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the hyper-parameters by name, as in scikit-learn; ``deep`` changes nothing."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set hyper-parameters by name; they apply to what is learned from now on.
+
+        Raises
+        ------
+        InvalidParameterError
+            There is no hyper-parameter of that name.
+        """
+        known = inspect.signature(type(self)).parameters
+        for name, value in parameters.items():
+            require(name in known, name, value, f"one of {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def plain_params(self) -> dict[str, Any]:
+        """Hyper-parameters as plain values, numpy's numbers turned into Python's own."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params().items()
+        }
+
+    def __repr__(self) -> str:
+        """Write the hyper-parameters that differ from their defaults."""
+        known = inspect.signature(type(self)).parameters
+        changed = {n: v for n, v in self.get_params().items() if v != known[n].default}
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
+
+
+def require(valid: bool, name: str, value: object, expected: str) -> None:
+    """Raise InvalidParameterError unless ``valid``."""
+    if not valid:
+        raise InvalidParameterError(f"{name} = {value!r}: expected {expected}")

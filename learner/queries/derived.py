@@ -1,0 +1,64 @@
+"""Answers that follow from a density's log-densities and from what fields say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InvalidInputError
+
+FloatArray = NDArray[np.float64]
+
+
+class DerivedQueries:
+    """Queries of a density that has ``score_samples`` and ``given_others``."""
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density (m,) of each row."""
+        raise NotImplementedError
+
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return each field against the others of its row."""
+        raise NotImplementedError
+
+    def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation (m, d) of each field given the others of its row."""
+        return self.given_others(X)[1:]
+
+    def impute(self, X: ArrayLike) -> FloatArray:
+        """Fill the missing fields of ``X`` (m, d) with their means given the observed ones."""
+        rows = self._check(X).copy()
+        missing = np.isnan(rows)
+        rows[missing] = self.expected(rows)[0][missing]
+        return rows
+
+    def conditional_log_density(self, X: ArrayLike, given: Sequence[int]) -> FloatArray:
+        """Log p(the other fields | the fields of index ``given``) (m,) in nats."""
+        rows = self._check(X)
+        condition = np.full_like(rows, np.nan)
+        condition[:, list(given)] = rows[:, list(given)]
+        return self.score_samples(rows) - self.score_samples(condition)
+
+    def _names(self, names: Sequence[str] | None) -> Sequence[str]:
+        d = self._width()
+        if names is not None and len(names) != d:
+            raise InvalidInputError(f"names: expected {d} of them, got {len(names)}")
+        return [f"x{v}" for v in range(d or 0)] if names is None else names
+
+    def _width(self) -> int | None:
+        """Return the number of columns, None before anything was learned."""
+        raise NotImplementedError
+
+    def _check(self, X: ArrayLike) -> FloatArray:
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] == 0:
+            raise InvalidInputError(
+                f"X: expected a matrix (m, d) with d >= 1, got shape {rows.shape}"
+            )
+        if self._width() not in (None, rows.shape[1]):
+            raise InvalidInputError(f"X: expected {self._width()} columns, got {rows.shape[1]}")
+        if np.isinf(rows).any():
+            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+        return rows

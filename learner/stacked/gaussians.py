@@ -1,0 +1,262 @@
+"""Gaussians with full covariances: a mixture of them, and one over the whole stream."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import gaussian_kernels as kernels
+from .leaves import LEAST_VARIANCE
+from .product_kernels import LEAST_SHARE, log_sums_of_rows
+
+FloatArray = NDArray[np.float64]
+
+WEIGHT_PRIOR = 0.5
+"""Records' worth added to each component."""
+
+LEAST_COUNT = 1e-6
+"""Records below which a component keeps its mean."""
+
+FIRST_SHRINKAGE = 4.0
+"""Until new records have voted."""
+
+LOWEST = 50.0
+"""Nats for each variable by which one record at most counts against a shrinkage."""
+
+FADING = 0.5
+"""Share of the votes for shrinkages that is left after a batch."""
+
+WIDTHS = np.array([3.0, 15.0, 150.0])
+"""Deviations of the wider Gaussians of the background, as multiples of its own."""
+
+
+class Gaussians:
+    """Gaussians of the same variables: ``mean`` (K, d), and ``whitening`` (K, d, d)."""
+
+    def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
+        """Take means, and covariances of which the lower triangles are looked at."""
+        self.mean = mean
+        self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
+        kernels.factorise(covariance, self.whitening, self.log_norm)
+
+    def part(self, which: slice) -> Gaussians:
+        """Return some of the Gaussians."""
+        part = Gaussians.__new__(Gaussians)
+        part.mean, part.whitening = self.mean[which], self.whitening[which]
+        part.log_norm = self.log_norm[which]
+        return part
+
+    def with_floor(self, floor: FloatArray | float) -> Gaussians:
+        """Add to the variances what the least one is short of a floor, for each variable (d,)."""
+        d = self.mean.shape[1]
+        return Gaussians(self.mean, self.covariance() + np.eye(d) * _raise(floor))
+
+    def covariance(self) -> FloatArray:
+        """Covariances (K, d, d)."""
+        factor = np.linalg.inv(self.whitening)
+        return np.asarray(factor @ factor.transpose(0, 2, 1), np.float64)
+
+    def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
+        distance, norm = np.empty((2, len(self.mean), Z.shape[1]))
+        kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm)
+        return distance, norm
+
+
+def _raise(floor: FloatArray | float) -> FloatArray:
+    return np.maximum(np.asarray(floor, np.float64) - LEAST_VARIANCE, 0.0)
+
+
+class GaussianMixture:
+    """A mixture of full-covariance Gaussians, drawn to their common shape.
+
+    Attributes
+    ----------
+    weight
+        Weights of the components (K,).
+    gaussians
+        Their parameters.
+    count, sums, squares
+        Statistics: records of each component (K,), sums (K, d), sums of products (K, d, d) in
+        lower triangles.
+    shrinkage
+        Records' worth by which covariances are drawn to the pooled one; ``choose`` sets it.
+    votes
+        Recent log-likelihood of new records under each candidate of the shrinkage.
+    """
+
+    def __init__(self, n_components: int, d: int) -> None:
+        self.shrinkage, self.votes = FIRST_SHRINKAGE, np.zeros(len(shrinkages(d)))
+        self.count, self.sums = np.zeros(n_components), np.zeros((n_components, d))
+        self.squares = np.zeros((n_components, d, d))
+        identity = np.tile(np.eye(d), (n_components, 1, 1))
+        self.weight = np.full(n_components, 1.0 / max(n_components, 1))
+        self.gaussians = Gaussians(np.zeros((n_components, d)), identity)
+
+    @classmethod
+    def of_seeds(
+        cls,
+        Z: FloatArray,
+        n_components: int,
+        rng: np.random.Generator,
+        old: GaussianMixture | None = None,
+    ) -> GaussianMixture:
+        """Begin with clusters around columns of ``Z`` (d, m), by the seeding of k-means++.
+
+        The shrinkage and its votes are those of the ``old`` mixture, if there is one.
+        """
+        mixture = cls(n_components, len(Z))
+        if old is not None:
+            mixture.shrinkage, mixture.votes = old.shrinkage, old.votes
+        X = np.where(np.isnan(Z), _means(Z)[:, None], Z)
+        shares = np.zeros((X.shape[1], n_components))
+        shares[np.arange(len(shares)), _nearest_seeds(X.T, n_components, rng)] = 1.0
+        mixture.learn(X, shares, 0.0)
+        return mixture
+
+    def log_density(
+        self, Z: FloatArray, floor: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the log-density (m,) and the components' shares (m, K)."""
+        raised = _raise(floor).any()
+        gaussians = self.gaussians.with_floor(floor) if raised else self.gaussians
+        distance, norm = gaussians.distances(Z)
+        shares = np.ascontiguousarray((norm - 0.5 * distance + np.log(self.weight)[:, None]).T)
+        return log_sums(shares), shares
+
+    def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
+        """Add the statistics of the columns of ``Z``; the earlier ones count ``kept`` times."""
+        self.count *= kept
+        self.sums *= kept
+        self.squares *= kept
+        self.count += shares.sum(axis=0)
+        gaussians = self.gaussians
+        kernels.add_moments(
+            Z, shares, LEAST_SHARE, gaussians.mean, gaussians.whitening, self.sums, self.squares
+        )
+        self.update()
+
+    def set_component(self, k: int, Z: FloatArray) -> None:
+        """Replace what component ``k`` has counted by the columns of ``Z`` (d, m)."""
+        X = np.where(np.isnan(Z), _means(Z)[:, None], Z)
+        self.count[k], self.sums[k] = X.shape[1], X.sum(axis=1)
+        self.squares[k] = np.tril(X @ X.T)
+        self.update()
+
+    def update(self) -> None:
+        """Set the parameters that the statistics give."""
+        K, d = self.sums.shape
+        n, ridge = self.count.sum(), LEAST_VARIANCE * np.eye(d)
+        self.weight = (self.count + WEIGHT_PRIOR) / (n + WEIGHT_PRIOR * K)
+        mean = self.sums / np.maximum(self.count, LEAST_COUNT)[:, None]
+        mean = np.where(self.count[:, None] > LEAST_COUNT, mean, self.gaussians.mean)
+        scatter = self.squares - self.count[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        pooled = scatter.sum(axis=0)
+        pooled = (pooled + np.diag(np.diag(pooled) / n + LEAST_VARIANCE)) / (n + 1.0)
+        covariance = (scatter + self.shrinkage * pooled) / (self.count + self.shrinkage)[
+            :, None, None
+        ]
+        self.gaussians = Gaussians(mean, covariance + ridge)
+
+    def choose(self, Z: FloatArray) -> bool:
+        """Take the shrinkage under which new columns (d, m) are likeliest; say if it changed."""
+        before = self.shrinkage
+        candidates = shrinkages(len(Z))
+        lowest = -LOWEST * len(Z)
+        log_likelihood = np.empty(len(candidates))
+        for i, self.shrinkage in enumerate(candidates):
+            self.update()
+            log_likelihood[i] = np.maximum(self.log_density(Z)[0], lowest).sum()
+        self.votes = FADING * self.votes + log_likelihood
+        self.shrinkage = candidates[int(self.votes.argmax())]
+        self.update()
+        return self.shrinkage != before
+
+
+def shrinkages(d: int) -> list[float]:
+    """Candidates of a mixture's shrinkage, in records."""
+    return [0.1, 0.4, 1.5, 5.0, 2.0 + d / 2, 2.0 + 2.0 * d]
+
+
+def log_sums(shares: FloatArray) -> FloatArray:
+    """Logarithm of the sum of exponentials of each row, which become shares of it."""
+    result = np.empty(len(shares))
+    log_sums_of_rows(shares, result)
+    return result
+
+
+def _means(Z: FloatArray) -> FloatArray:
+    """Means (d,) of what is observed in the columns of ``Z`` (d, m), 0 where nothing is."""
+    observed = ~np.isnan(Z)
+    total = np.where(observed, Z, 0.0).sum(axis=1)
+    return np.asarray(total / np.maximum(observed.sum(axis=1), 1), np.float64)
+
+
+def _nearest_seeds(X: FloatArray, K: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw ``K`` rows of ``X`` (m, d), each by its squared distance from those before it."""
+    farthest = 25.0 * X.shape[1]
+    seed = X[rng.integers(len(X))]
+    distance = ((X - seed) ** 2).sum(axis=1)
+    nearest, near = np.zeros(len(X), np.int64), np.minimum(distance, farthest)
+    for k in range(1, K):
+        share = near / near.sum() if near.sum() > 0 else None
+        other = ((X - X[rng.choice(len(X), p=share)]) ** 2).sum(axis=1)
+        nearest = np.where(other < distance, k, nearest)
+        distance, near = np.minimum(distance, other), np.minimum(near, other)
+    return nearest
+
+
+class Background:
+    """One Gaussian over the whole stream, at several strengths of shrinkage and several widths.
+
+    Its covariance is drawn to its diagonal; the most strongly drawn one comes at wider scales,
+    too, which have the same Mahalanobis distances and so cost nothing.
+
+    Attributes
+    ----------
+    count, sums, squares
+        Statistics: records, sums (d,), sums of products (d, d) in the lower triangle.
+    gaussians
+        One for each strength.
+    """
+
+    def __init__(self, d: int) -> None:
+        self.strengths = np.array([0.3, 3.0, d + 2.0])
+        self.clear(d)
+
+    def clear(self, d: int) -> None:
+        """Forget all records."""
+        self.count, self.sums, self.squares = 0.0, np.zeros(d), np.zeros((d, d))
+
+    def log_densities(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
+        """Log-densities (6, m): of each strength, then of the widths of the last."""
+        gaussians = self.gaussians.with_floor(floor) if _raise(floor).any() else self.gaussians
+        distance, norm = gaussians.distances(Z)
+        observed = np.count_nonzero(~np.isnan(Z), axis=0)
+        widths = WIDTHS[:, None]
+        wide = norm[-1] - observed * np.log(widths) - 0.5 * distance[-1] / widths**2
+        return np.concatenate([norm - 0.5 * distance, wide])
+
+    def learn(self, Z: FloatArray, kept: float) -> None:
+        """Add the columns of ``Z`` (d, m), of which missing values count as the mean."""
+        self.count *= kept
+        self.sums *= kept
+        self.squares *= kept
+        mean = self.gaussians.mean[0] if self.count > 0 else _means(Z)
+        X = np.where(np.isnan(Z), mean[:, None], Z)
+        d, m = X.shape
+        self.count += m
+        kernels.add_moments(
+            X, np.ones((m, 1)), 0.0, mean[None], np.empty((1, d, d)), self.sums[None],
+            self.squares[None],
+        )  # fmt: skip
+        self.update()
+
+    def update(self) -> None:
+        """Set the parameters that the statistics give."""
+        d, w = len(self.sums), self.strengths[:, None, None]
+        mean = self.sums / self.count
+        scatter = self.squares - self.count * np.outer(mean, mean)
+        variance = np.diag(np.diag(scatter) / self.count + LEAST_VARIANCE)
+        covariance = (scatter + w * variance) / (self.count + w) + LEAST_VARIANCE * np.eye(d)
+        self.gaussians = Gaussians(np.tile(mean, (len(w), 1)), covariance)

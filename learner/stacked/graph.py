@@ -1,0 +1,230 @@
+"""The structure of a stacked network, to look at: every node once, leaves with several parents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network.layout import KIND_NAMES
+from ..queries.drawing import SYMBOLS, edge_shares, quoted
+from ..queries.inference import leaf_moments
+from .gaussians import WIDTHS, Gaussians
+from .network import StackedNetwork
+
+if TYPE_CHECKING:
+    import networkx
+
+FloatArray = NDArray[np.float64]
+
+NO_PARENT = -1
+"""In place of the position of the root's parent."""
+
+
+class Node(NamedTuple):
+    """A node: its first parent, and for leaves mean and covariance in the fields' units.
+
+    Attributes
+    ----------
+    kind, scope
+        sum, product, leaf or multivariate_leaf; numbers of its variables.
+    records
+        Records that it has learned.
+    parent, share
+        Position of its first parent, and its weight there if that is a sum.
+    mean, covariance
+        Of a leaf.
+    leaves, shares
+        Of a sum whose children are shared leaves: their positions and weights.
+    """
+
+    kind: str
+    scope: list[int]
+    records: float
+    parent: int
+    share: float | None = None
+    mean: FloatArray | None = None
+    covariance: FloatArray | None = None
+    leaves: range = range(0)
+    shares: FloatArray | None = None
+
+
+def list_nodes(network: StackedNetwork, location: FloatArray, scale: FloatArray) -> list[Node]:
+    """List all nodes, parents before their children; leaves are in units z * scale + location."""
+    everything, products = list(range(network.n_variables)), network.products
+    n = float(products.count.sum())
+    nodes = [Node("sum", everything, n, NO_PARENT)]
+    weight = [float(w) for w in network.weight]
+    marginal = _add(nodes, Node("product", everything, n, 0, weight[0]))
+    mixed = _add(nodes, Node("sum", everything, n, 0, weight[1]))
+    parents = [marginal]
+    for share, count in zip(products.weight, products.count, strict=True):
+        node = Node("product", everything, float(count), mixed, float(share))
+        parents.append(_add(nodes, node))
+    _add_sums_and_leaves(nodes, network, parents, location, scale)
+    _add_gaussians(nodes, network, location, scale)
+    _add_tree(nodes, network, location, scale)
+    return nodes
+
+
+def _add(nodes: list[Node], node: Node) -> int:
+    nodes.append(node)
+    return len(nodes) - 1
+
+
+def _add_sums_and_leaves(
+    nodes: list[Node],
+    network: StackedNetwork,
+    parents: list[int],
+    location: FloatArray,
+    scale: FloatArray,
+) -> None:
+    products, leaves, d = network.products, network.products.leaves, network.n_variables
+    first_sum = len(nodes)
+    first_leaf = first_sum + len(parents) * d
+    for k, parent in enumerate(parents):
+        for v in range(d):
+            own = slice(*leaves.first[v : v + 2])
+            count = products.leaf_count[own] if k == 0 else products.leaf_count[own, k - 1]
+            below = range(first_leaf + own.start, first_leaf + own.stop)
+            shares = products.W[own, k]
+            nodes.append(Node("sum", [v], float(count.sum()), parent, leaves=below, shares=shares))
+    for j, v in enumerate(leaves.variable.tolist()):
+        nodes.append(
+            Node(
+                "leaf", [v], float(products.moments[0, j]), first_sum + v,
+                float(products.W[j, 0]),
+                leaves.mean[j : j + 1] * scale[v] + location[v],
+                leaves.variance[j : j + 1, None] * scale[v] ** 2,
+            )
+        )  # fmt: skip
+
+
+def _add_gaussians(
+    nodes: list[Node], network: StackedNetwork, location: FloatArray, scale: FloatArray
+) -> None:
+    mixture, background = network.mixture, network.background
+    if mixture is None or background is None:
+        return
+    everything = list(range(network.n_variables))
+
+    def add(
+        gaussians: Gaussians, k: int, width: float, count: float, parent: int, share: float
+    ) -> None:
+        covariance = gaussians.part(slice(k, k + 1)).covariance()[0] * width**2
+        mean = gaussians.mean[k] * scale + location
+        covariance = covariance * np.outer(scale, scale)
+        leaf = "multivariate_leaf"
+        nodes.append(Node(leaf, everything, count, parent, share, mean, covariance))
+
+    n = float(mixture.count.sum())
+    parent = _add(nodes, Node("sum", everything, n, 0, float(network.weight[2])))
+    for k, count in enumerate(mixture.count.tolist()):
+        add(mixture.gaussians, k, 1.0, count, parent, float(mixture.weight[k]))
+    last = len(background.strengths) - 1
+    kinds = [(k, 1.0) for k in range(last + 1)] + [(last, width) for width in WIDTHS.tolist()]
+    for (k, width), share in zip(kinds, network.background_weights.tolist(), strict=True):
+        add(background.gaussians, k, width, float(background.count), 0, share)
+
+
+def _add_tree(
+    nodes: list[Node], network: StackedNetwork, location: FloatArray, scale: FloatArray
+) -> None:
+    if network.tree is None:
+        return
+    grown = network.tree.learner.network_
+    places: dict[int, tuple[int, float | None]] = {grown.root: (0, float(network.weight[-1]))}
+    for i in reversed(grown.live.tolist()):
+        kind, scope = KIND_NAMES[int(grown.nodes[i]["kind"])], grown.scope(i).tolist()
+        node = Node(kind, scope, float(grown.nodes[i]["count"]), *places[i])
+        if kind in ("leaf", "multivariate_leaf"):
+            mean, covariance = leaf_moments(grown, i, np.full(len(scope), np.nan))
+            units = scale[scope]
+            mean, covariance = mean * units + location[scope], covariance * np.outer(units, units)
+            node = node._replace(mean=mean, covariance=covariance)
+        position = _add(nodes, node)
+        places |= {child: (position, share) for child, share in edge_shares(grown, i)}
+
+
+def edges(nodes: Sequence[Node]) -> list[tuple[int, int, float | None]]:
+    """List parent, child and the child's weight below a sum, of each edge."""
+    found: list[tuple[int, int, float | None]] = []
+    shared = {j for node in nodes for j in node.leaves}
+    for i, node in enumerate(nodes):
+        if node.parent != NO_PARENT and i not in shared:
+            found.append((node.parent, i, node.share))
+        if node.shares is not None:
+            found += [(i, j, float(w)) for j, w in zip(node.leaves, node.shares, strict=True)]
+    return found
+
+
+def to_dot(nodes: Sequence[Node], names: Sequence[str]) -> str:
+    """Write the nodes in Graphviz's language, leaves with their means."""
+    lines = ["digraph spn {", "  node [fontname=sans fontsize=10];", "  edge [fontsize=8];"]
+    for i, node in enumerate(nodes):
+        shape = "circle" if node.mean is None else "box"
+        lines.append(f"  n{i} [shape={shape} label={quoted(_label(node, names))}];")
+    for parent, child, share in edges(nodes):
+        label = "" if share is None else f' [label="{share:.2g}"]'
+        lines.append(f"  n{parent} -> n{child}{label};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _label(node: Node, names: Sequence[str]) -> str:
+    if node.mean is None:
+        return SYMBOLS[node.kind]
+    means = zip(node.scope, node.mean.tolist(), strict=True)
+    return "\n".join(f"{names[v]} = {mean:.3g}" for v, mean in means)
+
+
+def to_networkx(nodes: Sequence[Node], names: Sequence[str]) -> networkx.DiGraph:
+    """Build a directed graph with the attributes kind, scope, count (nodes) and weight (edges).
+
+    Raises
+    ------
+    ModuleNotFoundError
+        networkx is not installed.
+    """
+    import networkx
+
+    graph = networkx.DiGraph()
+    for i, node in enumerate(nodes):
+        scope = [names[v] for v in node.scope]
+        graph.add_node(i, kind=node.kind, scope=scope, count=node.records)
+    for parent, child, share in edges(nodes):
+        graph.add_edge(parent, child, weight=1.0 if share is None else share)
+    return graph
+
+
+def outline(nodes: Sequence[Node], names: Sequence[str]) -> dict[str, Any]:
+    """Return the nodes as columns of the same length, as the outline of a tree has them.
+
+    The parent of a shared leaf is the sum of its variable's marginal. Sums over shared leaves
+    have their weights in ``shares``, in the order of the variable's leaves; it is None elsewhere.
+    """
+    deviations = [None if n.covariance is None else np.sqrt(np.diag(n.covariance)) for n in nodes]
+    return {
+        "fields": list(names),
+        "kind": [node.kind for node in nodes],
+        "parent": [node.parent for node in nodes],
+        "weight": [node.share for node in nodes],
+        "count": [node.records for node in nodes],
+        "scope": [node.scope for node in nodes],
+        "mean": [None if node.mean is None else node.mean.tolist() for node in nodes],
+        "deviation": [None if each is None else each.tolist() for each in deviations],
+        "correlation": [
+            _correlation(node, deviation) for node, deviation in zip(nodes, deviations, strict=True)
+        ],
+        "shares": [None if node.shares is None else node.shares.tolist() for node in nodes],
+    }
+
+
+def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:
+    """Upper triangle of a multivariate leaf's matrix without the diagonal, in percent."""
+    if node.kind != "multivariate_leaf" or node.covariance is None or deviation is None:
+        return None
+    correlation = node.covariance / np.outer(deviation, deviation)
+    upper = correlation[np.triu_indices(len(deviation), 1)]
+    return [int(percent) for percent in np.rint(100 * upper)]

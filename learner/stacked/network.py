@@ -1,0 +1,137 @@
+"""The network: a root sum over densities of all variables, its children or experts.
+
+They are, in this order: the product of the variables' marginals; a sum of products over the same
+leaves; a mixture of full-covariance Gaussians; one Gaussian over the whole stream at three
+strengths of shrinkage and three widths; the network that oSLRAU grows. Those of more than 128
+variables have neither the mixture nor the one Gaussian.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .gaussians import Background, GaussianMixture, log_sums
+from .products import SharedProducts
+from .tree import Tree
+
+FloatArray = NDArray[np.float64]
+
+BLOCK = 4096
+"""Columns evaluated at a time where nothing but their log-densities is wanted."""
+
+N_BACKGROUND = 6
+"""Gaussians of the background: three strengths, and three more widths of the last."""
+
+LOWEST = -1e300
+"""Of a log-density: finite, so that differences are numbers."""
+
+
+class Evaluated(NamedTuple):
+    """What the network says of columns (d, m).
+
+    Attributes
+    ----------
+    log_density
+        Of the root (m,), in the network's units.
+    experts
+        Log-densities of the root's children (m, E).
+    products, gaussians
+        Shares of the products (m, K) and of the mixture's Gaussians (m, K) in their sums.
+    """
+
+    log_density: FloatArray
+    experts: FloatArray
+    products: FloatArray
+    gaussians: FloatArray
+
+
+class StackedNetwork:
+    """Experts of the same variables under one root; ``weight`` (E,) are theirs."""
+
+    def __init__(
+        self,
+        products: SharedProducts,
+        mixture: GaussianMixture | None,
+        background: Background | None,
+        tree: Tree | None,
+        weight: FloatArray,
+    ) -> None:
+        self.products = products
+        self.mixture = mixture
+        self.background = background
+        self.tree = tree
+        self.weight = weight
+
+    @property
+    def background_weights(self) -> FloatArray:
+        """Weights (6,) of the Gaussians of the background, which come after the mixture's."""
+        return self.weight[3 : 3 + N_BACKGROUND]
+
+    @property
+    def n_variables(self) -> int:
+        """Number d of variables."""
+        return len(self.products.leaves.first) - 1
+
+    def evaluate(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> Evaluated:
+        """Evaluate the columns of ``Z`` (d, m), missing values (NaN) marginalised.
+
+        ``floor`` is the least variance of the leaves, a number or one for each variable (d,).
+        """
+        own, products = self.products.log_densities(Z, floor)
+        parts, gaussians = [own], np.empty((Z.shape[1], 0))
+        if self.mixture is not None and self.background is not None:
+            mixed, gaussians = self.mixture.log_density(Z, floor)
+            parts += [mixed[None], self.background.log_densities(Z, floor)]
+        if self.tree is not None:
+            parts.append(self.tree.log_density(Z, floor)[None])
+        experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
+        return Evaluated(log_sums(experts + np.log(self.weight)), experts, products, gaussians)
+
+    def log_density(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
+        """Log-density (m,) of the columns of ``Z`` alone, in the room that some of them take."""
+        starts = range(0, max(Z.shape[1], 1), BLOCK)
+        blocks = (np.ascontiguousarray(Z[:, start : start + BLOCK]) for start in starts)
+        return np.concatenate([self.evaluate(block, floor).log_density for block in blocks])
+
+    @property
+    def kind_counts(self) -> dict[str, int]:
+        """Number of nodes of each kind, shared ones counted once."""
+        d, K = self.n_variables, len(self.products.weight)
+        counts = {
+            "sum": 2 + (K + 1) * d,
+            "product": K + 1,
+            "leaf": len(self.products.leaves.mean),
+            "multivariate_leaf": 0,
+        }
+        if self.mixture is not None:
+            counts["sum"] += 1
+            counts["multivariate_leaf"] = len(self.mixture.weight) + N_BACKGROUND
+        if self.tree is not None:
+            grown = self.tree.learner.node_counts_
+            counts = {kind: n + grown[kind] for kind, n in counts.items()}
+        return counts
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges; a leaf has one from each sum of its variable."""
+        d, K = self.n_variables, len(self.products.weight)
+        edges = len(self.weight) + K + (K + 1) * d + (K + 1) * len(self.products.leaves.mean)
+        edges += 0 if self.mixture is None else len(self.mixture.weight)
+        return edges + (0 if self.tree is None else self.tree.learner.n_edges_)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: weights less one a sum, means, and variances or covariances.
+
+        Those of the background are counted once, as all of its Gaussians come of the same ones.
+        """
+        d, K = self.n_variables, len(self.products.weight)
+        n_leaves = len(self.products.leaves.mean)
+        total = len(self.weight) - 1 + K - 1 + (K + 1) * (n_leaves - d) + 2 * n_leaves
+        if self.mixture is not None:
+            gaussian = d + d * (d + 1) // 2
+            total += len(self.mixture.weight) * (gaussian + 1) - 1 + gaussian
+        return total + (0 if self.tree is None else self.tree.learner.n_parameters_)

@@ -1,0 +1,240 @@
+"""A network in training as compact arrays and back.
+
+Statistics are kept, and parameters made of them anew where that gives the same bits. What is read
+is checked: a learner can go on from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import StateError
+from ..queries.scaling import Scaling
+from .gaussians import Background, GaussianMixture, Gaussians, shrinkages
+from .leaves import LEAST_VARIANCE, WIDE, Leaves
+from .network import N_BACKGROUND, StackedNetwork
+from .products import SharedProducts
+from .replacement import POOL, RECENT, Replacement
+from .training import SCALE_RECORDS, Training
+from .tree import Tree
+from .weights import MEMORY
+
+Arrays = dict[str, NDArray[Any]]
+
+LARGEST = 1e120
+"""No number of a healthy model is larger: standardised values are clipped at 1e50."""
+
+STEEPEST = 1e6
+"""No entry of a healthy whitening matrix is larger: variances have a floor."""
+
+TYPES = {
+    "location": ("<f8", 1),
+    "scale": ("<f8", 1),
+    "raw": ("<f8", 2),
+    "window": ("<f4", 2),
+    "sample": ("<f4", 2),
+    "history": ("<f8", 2),
+    "recent": ("<f8", 1),
+    "pool": ("<f8", 2),
+    "centre": ("<f8", 2),
+    "weight": ("<f8", 1),
+    "first_leaf": ("<i8", 1),
+    "leaf_mean": ("<f8", 1),
+    "leaf_variance": ("<f8", 1),
+    "leaf_weight": ("<f8", 1),
+    "product_count": ("<f8", 1),
+    "leaf_count": ("<f8", 2),
+    "leaf_moments": ("<f8", 2),
+    "gaussian_count": ("<f8", 1),
+    "gaussian_mean": ("<f8", 2),
+    "gaussian_sums": ("<f8", 2),
+    "gaussian_squares": ("<f8", 2),
+    "votes": ("<f8", 1),
+    "background_sums": ("<f8", 1),
+    "background_squares": ("<f8", 2),
+    "tree": ("|u1", 1),
+    "numbers": ("<f8", 1),
+}
+"""The arrays of a model and their dimensions. Gaussians' are empty where there are none; squares
+are lower triangles, row by row."""
+
+
+def pack_training(training: Training, network: StackedNetwork) -> Arrays:
+    """Copy what the network and its training are made of into plain arrays."""
+    d, products = network.n_variables, network.products
+    mixture = network.mixture or GaussianMixture(0, d)
+    background = network.background or Background(d)
+    wide = network.background is None
+    tree, leaves, lower = network.tree, products.leaves, np.tril_indices(d)
+    numbers = [training.built, training.renewing, mixture.shrinkage, background.count]
+    arrays = {
+        "location": training.scaling.location,
+        "scale": training.scaling.scale,
+        "raw": training.raw,
+        "window": training.window,
+        "sample": training.sample,
+        "history": training.history,
+        "recent": training.replacement.recent,
+        "pool": training.replacement.pool,
+        "centre": training.replacement.centre,
+        "weight": network.weight,
+        "first_leaf": leaves.first,
+        "leaf_mean": leaves.prior_mean,
+        "leaf_variance": leaves.prior_variance,
+        "leaf_weight": leaves.prior_weight,
+        "product_count": products.count,
+        "leaf_count": products.leaf_count,
+        "leaf_moments": products.moments,
+        "gaussian_count": mixture.count,
+        "gaussian_mean": mixture.gaussians.mean,
+        "gaussian_sums": mixture.sums,
+        "gaussian_squares": mixture.squares[:, lower[0], lower[1]],
+        "votes": mixture.votes,
+        "background_sums": background.sums,
+        "background_squares": background.squares[lower][None][: 0 if wide else 1],
+        "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
+        "numbers": np.array(numbers, np.float64),
+    }
+    return {name: arrays[name].astype(dtype) for name, (dtype, _) in TYPES.items()}
+
+
+def unpack_training(arrays: Arrays, n_records: int) -> Training:
+    """Build the training that ``pack_training`` took apart.
+
+    Raises
+    ------
+    StateError
+        The arrays are not those of a network of sane numbers.
+    """
+    _check_arrays(arrays)
+    d = len(arrays["location"])
+    training = Training(d)
+    training.scaling = Scaling.of(arrays["location"], arrays["scale"])
+    training.n_records = n_records
+    built, renewing, shrinkage, count = arrays["numbers"].tolist()
+    training.built, training.renewing = int(built), bool(renewing)
+    training.raw, training.window = arrays["raw"], arrays["window"]
+    training.sample, training.history = arrays["sample"], arrays["history"]
+    training.replacement = _replacement(arrays, d)
+    _check_records(training, d)
+    weight = arrays["weight"]
+    products, mixture, background = _products(arrays, d), None, None
+    _require((weight > 0).all() and abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
+    tree = Tree.from_bytes(arrays["tree"].tobytes(), d) if len(arrays["tree"]) > 0 else None
+    if len(arrays["gaussian_count"]) > 0:
+        mixture = _mixture(arrays, d, shrinkage)
+        background = _background(arrays, d, count)
+    _require(training.history.shape[1] == len(weight), "a history of each expert")
+    n_experts = 2 + (0 if mixture is None else 1 + N_BACKGROUND) + (tree is not None)
+    _require(len(weight) == n_experts, f"{n_experts} experts")
+    training.network = StackedNetwork(products, mixture, background, tree, weight)
+    return training
+
+
+def _require(valid: bool | np.bool_, expected: str) -> None:
+    if not valid:
+        raise StateError(f"stacked network: expected {expected}")
+
+
+def _check_arrays(arrays: Arrays) -> None:
+    _require(arrays.keys() == TYPES.keys(), f"the arrays {', '.join(TYPES)}")
+    may_lack = {"location", "scale", "raw", "window", "sample", "pool", "centre"}
+    for name, (dtype, dimensions) in TYPES.items():
+        array = arrays[name]
+        _require(array.dtype == dtype and array.ndim == dimensions, f"{name} as {dtype}")
+        if name in may_lack:
+            _require(not np.isinf(array).any(), f"no infinity in {name}")
+        elif name not in {"history", "recent", "votes"}:
+            _require((np.abs(array) <= LARGEST).all(), f"finite numbers in {name}")
+        else:
+            _require(np.isfinite(array).all(), f"finite numbers in {name}")
+    _require(len(arrays["numbers"]) == 4, "four numbers")
+
+
+def _check_records(training: Training, d: int) -> None:
+    window, raw = training.window, training.raw
+    _require(0 < training.built <= training.n_records, "a network built from known records")
+    _require(raw.shape[1] == len(window) == len(training.sample) == d, f"records of {d} fields")
+    scaled = training.built >= SCALE_RECORDS or window.shape[1] == 0
+    _require(len(raw) == (0 if scaled else window.shape[1]), "the records of the warm-up")
+    _require(len(training.history) <= MEMORY, f"a history of at most {MEMORY} records")
+    _require(
+        not training.renewing or training.sample.shape[1] > 0, "a sample to propose leaves from"
+    )
+    ended = window.shape[1] == 0 and training.sample.shape[1] > 0
+    _require(ended or window.shape[1] == training.n_records, "all records of the warm-up")
+
+
+def _replacement(arrays: Arrays, d: int) -> Replacement:
+    replacement = Replacement(d)
+    replacement.recent = arrays["recent"]
+    replacement.pool, replacement.centre = arrays["pool"], arrays["centre"]
+    _require(len(replacement.recent) <= RECENT, f"at most {RECENT} recent log-densities")
+    for records in (replacement.pool, replacement.centre):
+        _require(len(records) == d and records.shape[1] <= POOL, f"at most {POOL} odd records")
+    return replacement
+
+
+def _products(arrays: Arrays, d: int) -> SharedProducts:
+    first, n, count = arrays["first_leaf"], len(arrays["leaf_mean"]), arrays["product_count"]
+    _require(len(first) == d + 1 and first[0] == 0 and first[-1] == n, "leaves of each variable")
+    _require((np.diff(first) >= len(WIDE)).all(), "the wide leaves of each variable")
+    mean, variance, weight = (arrays[f"leaf_{name}"] for name in ("mean", "variance", "weight"))
+    _require(len(variance) == len(weight) == n, "a variance and a weight for each leaf")
+    _require((variance >= LEAST_VARIANCE).all() and (weight > 0).all(), "positive variances")
+    _require(len(count) > 0 and (count >= 0).all(), "records of each product")
+    leaf_count, moments = arrays["leaf_count"], arrays["leaf_moments"]
+    _require(leaf_count.shape == (n, len(count)) and moments.shape == (3, n), "n leaves")
+    _require((leaf_count >= 0).all() and (moments[[0, 2]] >= 0).all(), "no negative counts")
+    leaves = Leaves(first, mean.copy(), variance.copy(), mean, variance, weight)
+    _require((np.abs(leaves.sums(weight) - 1.0) < 1e-6).all(), "weights that add up to 1")
+    products = SharedProducts(leaves, len(count))
+    products.count, products.leaf_count, products.moments = count, leaf_count, moments
+    products.update()
+    parameters = np.concatenate([leaves.mean, leaves.variance, products.weight])
+    _require((np.abs(parameters) < LARGEST).all(), "leaves of sane numbers")
+    _require((products.W > 0).all(), "positive weights of leaves")
+    return products
+
+
+def _mixture(arrays: Arrays, d: int, shrinkage: float) -> GaussianMixture:
+    count, sums, mean = (arrays[f"gaussian_{name}"] for name in ("count", "sums", "mean"))
+    K = len(count)
+    _require(K > 0 and (count >= 0).all() and count.sum() > 0, "records of each Gaussian")
+    _require(sums.shape == mean.shape == (K, d), "sums of each Gaussian")
+    _require(len(arrays["votes"]) == len(shrinkages(d)), "votes for each shrinkage")
+    _require(shrinkage > 0, "a positive shrinkage")
+    mixture = GaussianMixture(K, d)
+    mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
+    mixture.squares = _squares(arrays["gaussian_squares"], K, d)
+    mixture.shrinkage, mixture.votes = shrinkage, arrays["votes"]
+    mixture.update()
+    _check_gaussians(mixture.gaussians)
+    return mixture
+
+
+def _background(arrays: Arrays, d: int, count: float) -> Background:
+    _require(arrays["background_sums"].shape == (d,) and count > 0, "sums of the background")
+    background = Background(d)
+    background.count, background.sums = count, arrays["background_sums"]
+    background.squares = _squares(arrays["background_squares"], 1, d)[0]
+    background.update()
+    _check_gaussians(background.gaussians)
+    return background
+
+
+def _squares(packed: NDArray[np.float64], K: int, d: int) -> NDArray[np.float64]:
+    lower = np.tril_indices(d)
+    _require(packed.shape == (K, len(lower[0])), "squares of each Gaussian")
+    squares = np.zeros((K, d, d))
+    squares[:, lower[0], lower[1]] = packed
+    return squares
+
+
+def _check_gaussians(gaussians: Gaussians) -> None:
+    _require((np.abs(gaussians.mean) <= LARGEST).all(), "means of sane numbers")
+    _require((np.abs(gaussians.whitening) <= STEEPEST).all(), "covariances of sane numbers")
+    _require(np.isfinite(gaussians.log_norm).all(), "covariances of sane numbers")

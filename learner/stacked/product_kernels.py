@@ -1,0 +1,264 @@
+"""Kernels of products over shared univariate leaves.
+
+Product k is the product over the variables v of sum_j W[j, k] N(z_v; mean_j, variance_j), where j
+runs over the leaves of v, ``first[v]`` to ``first[v + 1]``. Column 0 of W holds the marginal
+weights: it is the product in which all variables are independent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..vector.compiler import Array, kernel
+from ..vector.lanes import WIDTH, aligned_stack, choose, fma, load, spread, store
+from ..vector.math import exp_bounded, larger, log_positive
+
+FACTORS = 8
+"""Factors that are multiplied before their logarithm is taken. A factor is at least the weight of
+the most likely leaf, which is far above 1e-38."""
+
+SMALLEST = 1e-300
+"""In place of products that are smaller: the logarithm needs normal numbers."""
+
+LEAST_SHARE = 1e-3
+"""Shares of a record below this are not learned."""
+
+LEAST_LEAF = 1e-5
+"""Nor are leaves whose density times weight is less than this share of a variable's, where all
+variables are independent."""
+
+
+@kernel
+def copy_rows(Z: Array, start: int, n: int, block: Array) -> None:
+    """Fill the first columns of ``block`` (d, WIDTH) with ``n`` columns of ``Z``."""
+    for v in range(len(Z)):
+        for i in range(n):
+            block[v, i] = Z[v, start + i]
+
+
+@kernel
+def leaf_densities(block: Array, v: int, first: Array, leaves: Array, densities: Array) -> None:
+    """Fill the first rows of ``densities`` with those of a variable's leaves, rows side by side.
+
+    They are multiples of the largest, whose logarithm goes to the last row. ``leaves`` (3, n)
+    holds means, precisions and log-densities at the mean.
+    """
+    z, start, n = load(block, v, 0), first[v], first[v + 1] - first[v]
+    largest = spread(-np.inf)
+    for j in range(n):
+        dx = z - leaves[0, start + j]
+        log_density = fma(-0.5 * leaves[1, start + j] * dx, dx, leaves[2, start + j])
+        largest = larger(log_density, largest)
+        store(densities, j, 0, log_density)
+    for j in range(n):
+        store(densities, j, 0, exp_bounded(load(densities, j, 0) - largest))
+    store(densities, len(densities) - 1, 0, choose(z == z, largest, 0.0))
+
+
+@kernel
+def multiply_factors(
+    block: Array, v: int, first: Array, densities: Array, W: Array, products: Array
+) -> None:
+    """Multiply each row of ``products`` (K + 1, WIDTH) by its sum over the variable's leaves."""
+    aligned_stack()
+    z, start, n = load(block, v, 0), first[v], first[v + 1] - first[v]
+    last = W.shape[1] - 1
+    for k in range(0, last + 1, 2):
+        other = min(k + 1, last)  # two sums at a time take each density from memory once
+        one, two = spread(0.0), spread(0.0)
+        for j in range(n):
+            density = load(densities, j, 0)
+            one = fma(W[start + j, k], density, one)
+            two = fma(W[start + j, other], density, two)
+        store(products, k, 0, load(products, k, 0) * choose(z == z, one, 1.0))
+        if other > k:
+            store(products, other, 0, load(products, other, 0) * choose(z == z, two, 1.0))
+
+
+@kernel
+def take_logarithms(products: Array, totals: Array) -> None:
+    """Add the logarithms of ``products`` to ``totals``, and make the products 1."""
+    for k in range(len(products)):
+        log = log_positive(larger(load(products, k, 0), SMALLEST))
+        store(totals, k, 0, load(totals, k, 0) + log)
+        store(products, k, 0, spread(1.0))
+
+
+@kernel
+def log_sum(logs: Array) -> float:
+    """Return the logarithm of the sum of exponentials, and make ``logs`` shares of the sum."""
+    largest: float = logs[0]
+    for k in range(1, len(logs)):
+        largest = max(largest, logs[k])
+    total = 0.0
+    for k in range(len(logs)):
+        logs[k] = exp_bounded(logs[k] - largest)
+        total += logs[k]
+    for k in range(len(logs)):
+        logs[k] /= total
+    log_total: float = log_positive(total)
+    return largest + log_total
+
+
+@kernel
+def log_sums_of_rows(logs: Array, result: Array) -> None:
+    """Do the same for each row of ``logs`` (m, K)."""
+    for r in range(len(logs)):
+        result[r] = log_sum(logs[r])
+
+
+@kernel
+def log_densities(
+    Z: Array, first: Array, leaves: Array, W: Array, log_weight: Array, result: Array, shares: Array
+) -> None:
+    """Fill ``result`` (2, m) for the columns of ``Z`` (d, m), and ``shares`` (m, K).
+
+    The log-density where all variables are independent, and that of the sum of the products; and
+    the products' shares of the latter. NaN is marginalised.
+    """
+    aligned_stack()
+    d, m = Z.shape
+    block, products, totals, densities = new_scratch(d, W.shape[1], first)
+    for start in range(0, m, WIDTH):
+        n = min(WIDTH, m - start)
+        copy_rows(Z, start, n, block)
+        offset = spread(0.0)
+        products[:], totals[:] = 1.0, 0.0
+        for v in range(d):
+            leaf_densities(block, v, first, leaves, densities)
+            multiply_factors(block, v, first, densities, W, products)
+            offset = offset + load(densities, len(densities) - 1, 0)
+            if v % FACTORS == FACTORS - 1 or v == d - 1:
+                take_logarithms(products, totals)
+        for k in range(len(totals)):
+            store(totals, k, 0, load(totals, k, 0) + offset)
+        for i in range(n):
+            result[0, start + i] = totals[0, i]
+            for k in range(len(log_weight)):
+                shares[start + i, k] = log_weight[k] + totals[k + 1, i]
+            result[1, start + i] = log_sum(shares[start + i])
+
+
+@kernel
+def new_scratch(d: int, columns: int, first: Array) -> tuple[Array, Array, Array, Array]:
+    """Room for WIDTH rows: their values, products, totals and the densities of a variable."""
+    most = 0
+    for v in range(len(first) - 1):
+        most = max(most, first[v + 1] - first[v])
+    return (
+        np.zeros((d, WIDTH)),
+        np.empty((columns, WIDTH)),
+        np.empty((columns, WIDTH)),
+        np.empty((most + 1, WIDTH)),
+    )
+
+
+@kernel
+def list_likely(
+    densities: Array, i: int, W: Array, lo: int, hi: int, chosen: Array, density: Array
+) -> int:
+    """List which of the leaves from ``lo`` to ``hi`` learn row ``i`` of a block, with densities.
+
+    Returns how many do.
+    """
+    total, found = 0.0, 0
+    for j in range(hi - lo):
+        total += densities[j, i] * W[lo + j, 0]
+    for j in range(hi - lo):
+        if densities[j, i] * W[lo + j, 0] >= LEAST_LEAF * total:
+            chosen[found], density[found] = j, densities[j, i]
+            found += 1
+    return found
+
+
+@kernel
+def add_statistics(
+    Z: Array,
+    shares: Array,
+    first: Array,
+    leaves: Array,
+    W: Array,
+    count: Array,
+    moments: Array,
+) -> None:
+    """Add what the columns of ``Z`` (d, m) say of the leaves.
+
+    ``count`` (n, K) takes the expected records of each product by leaf, ``moments`` (3, n) the
+    sums of 1, z and z squared by the leaves' shares where all variables are independent.
+    """
+    d, m = Z.shape
+    block, _, _, densities = new_scratch(1, 1, first)
+    chosen, density = np.empty(len(densities), np.int64), np.empty((2, len(densities)))
+    active, n_active = active_products(shares)
+    for v in range(d):  # outside, so that its weights and counts stay in the nearest cache
+        lo, bounds = first[v], first[v : v + 2]
+        for start in range(0, m, WIDTH):
+            n_rows = min(WIDTH, m - start)
+            copy_rows(Z[v : v + 1], start, n_rows, block)
+            leaf_densities(block, 0, bounds, leaves, densities)
+            for i in range(n_rows):
+                z = block[0, i]
+                if z != z:
+                    continue
+                n = list_likely(densities, i, W, lo, bounds[1], chosen, density[0])
+                for a in range(n_active[start + i]):
+                    k = active[start + i, a]
+                    scale = shares[start + i, k] / weigh(density, chosen, n, W, lo, k + 1)
+                    for b in range(n):
+                        count[lo + chosen[b], k] += density[1, b] * scale
+                scale = 1.0 / weigh(density, chosen, n, W, lo, 0)
+                for b in range(n):
+                    share = density[1, b] * scale
+                    moments[0, lo + chosen[b]] += share
+                    moments[1, lo + chosen[b]] += share * z
+                    moments[2, lo + chosen[b]] += share * z * z
+
+
+@kernel
+def active_products(shares: Array) -> tuple[Array, Array]:
+    """List for each row of ``shares`` (m, K) the products that learn it, and count them."""
+    active, n_active = np.empty(shares.shape, np.int64), np.zeros(len(shares), np.int64)
+    for r in range(len(shares)):
+        for k in range(shares.shape[1]):
+            if shares[r, k] >= LEAST_SHARE:
+                active[r, n_active[r]] = k
+                n_active[r] += 1
+    return active, n_active
+
+
+@kernel
+def weigh(density: Array, chosen: Array, n: int, W: Array, lo: int, k: int) -> float:
+    """Fill the second row of ``density`` with the first times the weights; return the sum."""
+    total = 0.0
+    for b in range(n):
+        density[1, b] = density[0, b] * W[lo + chosen[b], k]
+        total += density[1, b]
+    return total
+
+
+@kernel
+def marginals(
+    Z: Array, first: Array, leaves: Array, W: Array, log_density: Array, shares: Array
+) -> None:
+    """Fill ``log_density`` (d, m) with those of single values, ``shares`` (m, n) with the leaves'.
+
+    Where all variables are independent; 0 where a value is missing.
+    """
+    d, m = Z.shape
+    block, _, _, densities = new_scratch(d, 1, first)
+    log_density[:], shares[:] = 0.0, 0.0
+    for start in range(0, m, WIDTH):
+        n_rows = min(WIDTH, m - start)
+        copy_rows(Z, start, n_rows, block)
+        for v in range(d):
+            leaf_densities(block, v, first, leaves, densities)
+            for i in range(n_rows):
+                if block[v, i] == block[v, i]:
+                    total = 0.0
+                    for j in range(first[v + 1] - first[v]):
+                        total += densities[j, i] * W[first[v] + j, 0]
+                    top = densities[len(densities) - 1, i]
+                    log_density[v, start + i] = top + log_positive(total)
+                    for j in range(first[v + 1] - first[v]):
+                        share = densities[j, i] * W[first[v] + j, 0] / total
+                        shares[start + i, first[v] + j] = share

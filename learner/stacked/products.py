@@ -1,0 +1,119 @@
+"""A sum of products over leaves that they share, and the product of the leaves' marginals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import product_kernels as kernels
+from .leaves import LEAST_VARIANCE, Leaves
+
+FloatArray = NDArray[np.float64]
+
+SHRINKAGE = 3.0
+"""Records' worth by which each product's weights are drawn to the marginal ones."""
+
+WEIGHT_PRIOR = 0.5
+"""Records' worth added to each product."""
+
+
+class SharedProducts:
+    """Products over shared leaves; column 0 of the weights is the marginal of each variable.
+
+    Attributes
+    ----------
+    leaves
+        The shared leaves (n of them).
+    W
+        Weights (n, K + 1) of the leaves in each variable's sum; columns add up to 1 by variable.
+    weight
+        Weights of the products (K,).
+    count, leaf_count, moments
+        Statistics: records of each product (K,), of each product by leaf (n, K), and sums of 1, z
+        and z squared by leaf (3, n).
+    """
+
+    def __init__(self, leaves: Leaves, n_products: int) -> None:
+        self.leaves = leaves
+        self.W = np.repeat(leaves.prior_weight[:, None], n_products + 1, axis=1)
+        self.weight = np.full(n_products, 1.0 / n_products)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all statistics."""
+        n, K = len(self.leaves.mean), len(self.weight)
+        self.count, self.leaf_count, self.moments = np.zeros(K), np.zeros((n, K)), np.zeros((3, n))
+
+    def seed(self, Z: FloatArray, rng: np.random.Generator) -> None:
+        """Begin each product at a record of ``Z`` (d, m): half its leaves, half the marginals."""
+        K = len(self.weight)
+        if K > 1:
+            rows = rng.choice(Z.shape[1], K, replace=Z.shape[1] < K)
+            shares = self.marginals(Z[:, rows])[1].T
+            observed = self.leaves.sums(shares) > 0
+            marginal = self.W[:, :1]
+            self.W[:, 1:] = np.where(observed, 0.5 * shares + 0.5 * marginal, marginal)
+
+    def log_densities(
+        self, Z: FloatArray, floor: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the log-densities (2, m), independent and of the sum, and the shares (m, K).
+
+        ``floor`` is the least variance of the leaves, a number or one for each variable (d,).
+        """
+        result, shares = np.empty((2, Z.shape[1])), np.empty((Z.shape[1], len(self.weight)))
+        first, floors = self.leaves.first, np.broadcast_to(floor, len(self.leaves.first) - 1)
+        kernels.log_densities(
+            Z, first, self.leaves.coefficients(floors[self.leaves.variable]), self.W,
+            np.log(self.weight), result, shares,
+        )  # fmt: skip
+        return result, shares
+
+    def marginals(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log-densities (d, m) of single values, and the leaves' shares (m, n) in them.
+
+        Where all variables are independent; 0 where a value is missing.
+        """
+        log_density, shares = np.empty(Z.shape), np.empty((Z.shape[1], len(self.W)))
+        coefficients, Z = self.leaves.coefficients(0.0), np.ascontiguousarray(Z)
+        kernels.marginals(Z, self.leaves.first, coefficients, self.W, log_density, shares)
+        return log_density, shares
+
+    def conditional_moments(self) -> FloatArray:
+        """Means and variances (2, d, K + 1) of each variable in each product."""
+        leaves = self.leaves
+        mean = np.add.reduceat(self.W * leaves.mean[:, None], leaves.first[:-1])
+        shift = leaves.mean[:, None] - mean[leaves.variable]
+        spread = self.W * (leaves.variance[:, None] + shift**2)
+        return np.stack([mean, np.add.reduceat(spread, leaves.first[:-1])])
+
+    def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
+        """Add the statistics of the columns of ``Z``; the earlier ones count ``kept`` times."""
+        self.count *= kept
+        self.leaf_count *= kept
+        self.moments *= kept
+        self.count += shares.sum(axis=0)
+        kernels.add_statistics(
+            Z, shares, self.leaves.first, self.leaves.coefficients(0.0), self.W,
+            self.leaf_count, self.moments,
+        )  # fmt: skip
+        self.update()
+
+    def update(self) -> None:
+        """Set the parameters that the statistics give."""
+        leaves, K = self.leaves, len(self.weight)
+        self.weight = (self.count + WEIGHT_PRIOR) / (self.count.sum() + WEIGHT_PRIOR * K)
+        total = self.leaf_count.sum(axis=1)
+        marginal = (total + leaves.prior_weight) / (leaves.sums(total) + 1.0)
+        self.W[:, 0] = marginal
+        self.W[:, 1:] = (self.leaf_count + SHRINKAGE * marginal[:, None]) / (
+            leaves.sums(self.leaf_count) + SHRINKAGE
+        )
+        n, first, second = self.moments
+        mean = (first + leaves.prior_mean) / (n + 1.0)
+        squares = np.maximum(second - 2.0 * mean * first + n * mean * mean, 0.0)
+        prior = leaves.prior_variance + (mean - leaves.prior_mean) ** 2
+        variance = np.maximum((squares + prior) / (n + 1.0), LEAST_VARIANCE)
+        wide = leaves.is_wide
+        leaves.mean = np.where(wide, leaves.mean, mean)
+        leaves.variance = np.where(wide, leaves.variance, variance)

@@ -1,0 +1,204 @@
+"""Exact queries on a stacked network beyond its density, in the network's own units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..queries.deviations import sum_deviations, sum_residuals
+from ..queries.mixtures import clear
+from ..vector.lanes import WIDTH
+from . import others as kernels
+from .gaussian_kernels import fill_missing, new_scratch
+from .gaussians import WIDTHS, Gaussians
+from .network import N_BACKGROUND, StackedNetwork
+from .product_kernels import copy_rows
+
+FloatArray = NDArray[np.float64]
+
+LEAST_VARIANCE = 1e-4
+"""Added to the variances of fields where deviations are measured, so that none is zero."""
+
+LEAST_SHARE = 1e-12
+"""Parts of the network with less than this share of a row do not count in its moments."""
+
+
+def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
+    """Tell what the other variables of each column of ``Z`` (d, m) say of each one.
+
+    Returns (3, d, m): the log-density of the others, and mean and variance given them.
+    """
+    d, m = Z.shape
+    result, block = np.empty((3, d, m)), np.zeros((d, WIDTH))
+    mixtures = np.empty((4 * d, WIDTH))
+    of_tree = None if network.tree is None else network.tree.given_others(Z)
+    products, log_weight = network.products, log_product_weights(network)
+    coefficients, moments = products.leaves.coefficients(0.0), products.conditional_moments()
+    for start in range(0, m, WIDTH):
+        n = min(WIDTH, m - start)
+        copy_rows(Z, start, n, block)
+        clear(mixtures, d)
+        kernels.add_products(
+            block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
+        )
+        for gaussians, widths, weights in gaussian_parts(network):
+            kernels.add_gaussians(
+                block, n, gaussians.mean, gaussians.whitening, gaussians.log_norm, widths, weights,
+                mixtures,
+            )  # fmt: skip
+        if of_tree is not None:
+            log_density, mean, variance = (part[:, start : start + n] for part in of_tree)
+            log_weights = log_density + np.log(network.weight[-1])
+            kernels.add_tree(log_weights, mean, variance, d, mixtures)
+        kernels.finish(mixtures, d, n, start, result)
+    return result
+
+
+def log_product_weights(network: StackedNetwork) -> FloatArray:
+    """Logarithmic weights (K + 1,) of the product of marginals and of the others in the root."""
+    weight = np.concatenate([[network.weight[0]], network.weight[1] * network.products.weight])
+    return np.asarray(np.log(weight), np.float64)
+
+
+def gaussian_parts(
+    network: StackedNetwork,
+) -> Iterator[tuple[Gaussians, FloatArray, FloatArray]]:
+    """Yield Gaussians, their widths (S,), and the logarithmic weights (K, S) in the root."""
+    if network.mixture is not None and network.background is not None:
+        one = np.ones(1)
+        weight = network.weight[2] * network.mixture.weight
+        yield network.mixture.gaussians, one, np.log(weight)[:, None]
+        gaussians, n = network.background.gaussians, len(network.background.strengths)
+        weights = network.background_weights
+        yield gaussians.part(slice(n - 1)), one, np.log(weights[: n - 1])[:, None]
+        widths = np.concatenate([one, WIDTHS])
+        yield gaussians.part(slice(n - 1, n)), widths, np.log(weights[None, n - 1 :])
+
+
+def deviations(network: StackedNetwork, Z: FloatArray) -> list[FloatArray]:
+    """Sum over each column of ``Z`` (d, m) how far its fields are off, in standard deviations.
+
+    Two arrays (m,): each field alone, and each given the others by the background's Gaussian.
+    Without one the first only, by the fields' marginal moments.
+    """
+    alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
+    if network.background is None:
+        mean, variance = network.products.conditional_moments()[:, :, 0]
+        sum_deviations(Z, mean, np.sqrt(variance + LEAST_VARIANCE), alone)
+        return [alone]
+    gaussians = network.background.gaussians.part(slice(1))
+    variance = np.diagonal(gaussians.covariance()[0])
+    sum_deviations(Z, gaussians.mean[0], np.sqrt(variance + LEAST_VARIANCE), alone)
+    sum_residuals(Z, gaussians.mean[0], gaussians.whitening[0], given)
+    return [alone, given]
+
+
+class Part(NamedTuple):
+    """A part of the network, given what is observed.
+
+    Attributes
+    ----------
+    share
+        Its probability given what is observed.
+    mean, covariance
+        Moments of all variables (d,) and (d, d); a product's are diagonal.
+    product
+        Number of the product in the columns of W, or None.
+    tree
+        Whether it is the tree; its missing variables need not be Gaussian.
+    """
+
+    share: float
+    mean: FloatArray
+    covariance: FloatArray
+    product: int | None
+    tree: bool = False
+
+
+def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
+    """Take the network apart for one row ``z`` (d,), by what each part says of what it lacks."""
+    found, missing = network.evaluate(z[:, None]), np.isnan(z)
+    own = network.weight * np.exp(found.experts[0] - found.log_density[0])
+    shares = np.concatenate([[own[0]], own[1] * found.products[0]])
+    means, variances = network.products.conditional_moments()
+    result = []
+    for k in np.flatnonzero(shares > LEAST_SHARE).tolist():
+        mean = np.where(missing, means[:, k], z)
+        covariance = np.diag(np.where(missing, variances[:, k], 0.0))
+        result.append(Part(float(shares[k]), mean, covariance, k))
+    if network.tree is not None and own[-1] > LEAST_SHARE:
+        result.append(Part(float(own[-1]), *network.tree.moments(z), None, tree=True))
+    if network.mixture is None or network.background is None:
+        return result
+    last = len(network.background.strengths) - 1
+    of_background = np.concatenate([np.arange(last), np.full(1 + len(WIDTHS), last)])
+    widths = np.concatenate([np.ones(last + 1), WIDTHS])
+    for gaussians, which, scale, weights in (
+        (network.mixture.gaussians, np.arange(len(found.gaussians[0])), None,
+         own[2] * found.gaussians[0]),
+        (network.background.gaussians, of_background, widths, own[3 : 3 + N_BACKGROUND]),
+    ):  # fmt: skip
+        for i in np.flatnonzero(weights > LEAST_SHARE).tolist():
+            mean, covariance = conditional(gaussians, int(which[i]), z)
+            if scale is not None:
+                covariance = covariance * scale[i] ** 2
+            result.append(Part(float(weights[i]), mean, covariance, None))
+    return result
+
+
+def conditional(gaussians: Gaussians, k: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of one Gaussian given what is observed of ``z``."""
+    d = len(z)
+    mean, block, covariance = np.empty(d), np.empty((d, d)), np.zeros((d, d))
+    n = fill_missing(z, gaussians.mean[k], gaussians.whitening[k], new_scratch(d), mean, block)
+    missing = np.flatnonzero(np.isnan(z))
+    covariance[np.ix_(missing, missing)] = block[:n, :n]
+    return mean, covariance
+
+
+def moments(network: StackedNetwork, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) given what is observed of ``z`` (d,)."""
+    found = parts(network, z)
+    share = np.array([part.share for part in found])
+    share /= share.sum()
+    means = np.array([part.mean for part in found])
+    mean = share @ means
+    covariance = np.zeros((len(z), len(z)))
+    for p, part in zip(share, found, strict=True):
+        covariance += p * (part.covariance + np.outer(part.mean - mean, part.mean - mean))
+    return mean, covariance
+
+
+def sample(network: StackedNetwork, n: int, rng: np.random.Generator, z: FloatArray) -> FloatArray:
+    """Draw ``n`` rows (n, d) from the density given what is observed of ``z`` (d,)."""
+    found = parts(network, z)
+    share = np.array([part.share for part in found])
+    picks = rng.choice(len(found), size=n, p=share / share.sum())
+    rows, missing = np.tile(z, (n, 1)), np.flatnonzero(np.isnan(z))
+    for i in np.unique(picks).tolist() if len(missing) else []:
+        chosen, part = np.flatnonzero(picks == i), found[i]
+        if part.product is not None:
+            for v in missing.tolist():
+                rows[chosen, v] = _draw_leaves(network, part.product, v, len(chosen), rng)
+        elif part.tree and network.tree is not None:
+            rows[chosen] = network.tree.sample(len(chosen), rng, z)
+        else:
+            draws = rng.multivariate_normal(
+                part.mean[missing], part.covariance[np.ix_(missing, missing)], len(chosen),
+                method="cholesky",
+            )  # fmt: skip
+            rows[np.ix_(chosen, missing)] = draws
+    return rows
+
+
+def _draw_leaves(
+    network: StackedNetwork, product: int, v: int, n: int, rng: np.random.Generator
+) -> FloatArray:
+    leaves = network.products.leaves
+    own = slice(*leaves.first[v : v + 2])
+    share = network.products.W[own, product]
+    picks = rng.choice(len(share), size=n, p=share / share.sum())
+    return rng.normal(leaves.mean[own][picks], np.sqrt(leaves.variance[own][picks]))

@@ -1,0 +1,54 @@
+"""How many leaves, products and Gaussians a network has: by the number of variables alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .leaves import MOST_LEAVES, WIDE
+
+WIDEST_GAUSSIANS = 128
+"""Most variables of full-covariance Gaussians, whose cost grows with their square."""
+
+GAUSSIAN_PARAMETERS = 24_000
+"""Of all Gaussians of the mixture together."""
+
+WARM_UPS = (4080, 2032, 1008)
+"""Records after which the warm-up may end."""
+
+WARM_UP_VALUES = 48_000
+"""Values that are kept in the warm-up at most, unless that is less than the shortest one."""
+
+
+class Sizes(NamedTuple):
+    """The most of each kind, and the length of the warm-up in records.
+
+    ``leaves`` are means over the variables, without the wide ones.
+    """
+
+    leaves: int
+    products: int
+    gaussians: int
+    tree: int
+    warm_up: int
+
+
+def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Sizes:
+    """Share out the nodes: half of them to the leaves, what is left to the sums of the products.
+
+    Beyond some 120 variables 6 leaves a variable and 4 products take more than 2,000 nodes.
+    """
+    leaves = _within(max_nodes // (2 * d) - len(WIDE), 6, MOST_LEAVES)
+    parameters = d * (d + 1) // 2 + d + 1
+    most = min(60 if d <= 8 else 40, max_nodes // 30)
+    gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
+    tree = max(tree_nodes, d + 3) if tree_nodes > 0 else 0
+    left = max_nodes - 20 - tree - d * (leaves + len(WIDE) + 1) - gaussians
+    products = _within(left // (d + 1), 4, 48)
+    warm_up = next((n for n in WARM_UPS if n * d <= WARM_UP_VALUES), WARM_UPS[-1])
+    if memory is not None:
+        warm_up = min(warm_up, max(WARM_UPS[-1], int(memory / 2)))
+    return Sizes(leaves, products, gaussians if d <= WIDEST_GAUSSIANS else 0, tree, warm_up)
+
+
+def _within(value: int, least: int, most: int) -> int:
+    return max(least, min(most, value))

@@ -1,0 +1,79 @@
+"""What a stacked network answers, in plain numpy and scipy, one row and one part at a time."""
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
+
+WIDTHS = [3.0, 15.0, 150.0]
+
+
+def parts(network, z):
+    """Logarithmic weight, mean and covariance of each part of the network given a row (d,)."""
+    tied, weight = network.products, network.weight
+    shares = [weight[0], *(weight[1] * tied.weight)]
+    found = [product(tied, k, np.log(share), z) for k, share in enumerate(shares)]
+    if network.mixture is not None:
+        mixture, background = network.mixture, network.background.gaussians
+        covariances, wide = mixture.gaussians.covariance(), background.covariance()
+        for k, share in enumerate(weight[2] * mixture.weight):
+            found.append(gaussian(mixture.gaussians.mean[k], covariances[k], np.log(share), z))
+        for share, k, width in zip(
+            weight[3:9], [0, 1, 2, 2, 2, 2], [1, 1, 1, *WIDTHS], strict=True
+        ):
+            found.append(gaussian(background.mean[k], wide[k] * width**2, np.log(share), z))
+    if network.tree is not None:
+        log_density = network.tree.learner.score_samples(z[None])[0]
+        mean, covariance = network.tree.learner.conditional_moments(z)
+        found.append((np.log(weight[-1]) + log_density, mean, covariance))
+    return found
+
+
+def product(tied, k, log_weight, z):
+    mean, variance = z.copy(), np.zeros(len(z))
+    for v, x in enumerate(z):
+        own = slice(*tied.leaves.first[v : v + 2])
+        share, centre, spread = tied.W[own, k], tied.leaves.mean[own], tied.leaves.variance[own]
+        if np.isnan(x):
+            mean[v] = share @ centre
+            variance[v] = share @ (spread + (centre - mean[v]) ** 2)
+        else:
+            log_weight += logsumexp(norm(centre, np.sqrt(spread)).logpdf(x), b=share)
+    return log_weight, mean, np.diag(variance)
+
+
+def gaussian(mean, covariance, log_weight, z):
+    seen = ~np.isnan(z)
+    if not seen.any():
+        return log_weight, mean, covariance
+    known = covariance[np.ix_(seen, seen)]
+    log_weight += multivariate_normal(mean[seen], known).logpdf(z[seen])
+    gain = np.linalg.solve(known, covariance[seen]).T
+    rest = covariance - gain @ covariance[seen]
+    rest[seen], rest[:, seen] = 0.0, 0.0
+    return log_weight, np.where(seen, z, mean + gain @ (z[seen] - mean[seen])), rest
+
+
+def log_density(network, z):
+    return logsumexp([log_weight for log_weight, _, _ in parts(network, z)])
+
+
+def moments(network, z):
+    log_weight, means, covariances = zip(*parts(network, z), strict=True)
+    share = np.exp(log_weight - logsumexp(log_weight))
+    mean = share @ np.array(means)
+    shift = np.array(means) - mean
+    return mean, np.einsum("c,cij->ij", share, covariances) + (shift.T * share) @ shift
+
+
+def expected_counts(tied, Z, shares):
+    """Expected records (n, K) of each product by leaf, and of each leaf alone (n,)."""
+    counts, alone = np.zeros_like(tied.leaf_count), np.zeros(len(tied.W))
+    for z, share in zip(Z.T, shares, strict=True):
+        for v in np.flatnonzero(~np.isnan(z)):
+            own = slice(*tied.leaves.first[v : v + 2])
+            leaves = norm(tied.leaves.mean[own], np.sqrt(tied.leaves.variance[own]))
+            weighed = leaves.pdf(z[v])[:, None] * tied.W[own]
+            weighed /= weighed.sum(axis=0)
+            counts[own] += share * weighed[:, 1:]
+            alone[own] += weighed[:, 0]
+    return counts, alone

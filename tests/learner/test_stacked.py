@@ -1,0 +1,284 @@
+"""StackedSPN: its density by brute force, what learning may depend on, its state."""
+
+from copy import deepcopy
+
+import naive_stacked as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import INTERPRETED
+from scipy.stats import multivariate_normal
+from streams import clusters
+
+from faust_oslrau.learner import InvalidParameterError, StackedSPN, StateError, StreamScorer
+from faust_oslrau.learner.stacked.gaussians import Gaussians
+from faust_oslrau.learner.state import pack, unpack
+
+if INTERPRETED:
+    pytest.skip("needs the compiler: long streams", allow_module_level=True)
+
+D = 5
+ROWS = clusters(5, 3000, D)
+INCOMPLETE = clusters(6, 1500, 4, missing=0.1)
+
+
+def learned(rows=ROWS[:2000], **parameters):
+    return StackedSPN(**parameters).partial_fit(rows, batch_size=256)
+
+
+MODEL = learned()
+
+
+def grid_integral(model, rows, over, n=801):
+    """Integral of the density of a row over some of its fields, by sums on a grid."""
+    axes = [np.linspace(ROWS[:, v].min() - 8, ROWS[:, v].max() + 8, n) for v in over]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(over))
+    grid = np.tile(rows, (len(points), 1))
+    grid[:, over] = points
+    cell = np.prod([axis[1] - axis[0] for axis in axes])
+    return np.exp(model.score_samples(grid)).sum() * cell
+
+
+@pytest.mark.parametrize("over", [[0], [3]])
+def test_a_missing_field_is_integrated_out(over):
+    row = ROWS[2100].copy()
+    without = row.copy()
+    without[over] = np.nan
+    marginal = np.exp(MODEL.score_samples(without[None])[0])
+    assert grid_integral(MODEL, row, over, 40_001) == pytest.approx(marginal, rel=1e-6)
+
+
+def test_the_density_of_two_fields_integrates_to_one():
+    model = learned(ROWS[:2000, :2])
+    assert grid_integral(model, np.zeros(2), [0, 1]) == pytest.approx(1.0, abs=5e-3)
+
+
+def test_a_row_without_any_value_has_density_one():
+    assert MODEL.score_samples(np.full((1, D), np.nan))[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_gaussians_agree_with_scipy_whatever_is_missing():
+    rng = np.random.default_rng(3)
+    mean, factors = rng.normal(size=(3, D)), rng.normal(size=(3, D, D))
+    covariance = factors @ factors.transpose(0, 2, 1) + 0.1 * np.eye(D)
+    Z = rng.normal(size=(D, 40))
+    Z[rng.random(Z.shape) < 0.3] = np.nan
+    Z[:, 7] = np.nan
+    distance, norm = Gaussians(mean, covariance).distances(Z)
+    for k in range(3):
+        for r in range(Z.shape[1]):
+            seen = ~np.isnan(Z[:, r])
+            expected = 0.0
+            if seen.any():
+                part = covariance[k][np.ix_(seen, seen)]
+                expected = multivariate_normal(mean[k, seen], part).logpdf(Z[seen, r])
+            assert norm[k, r] - 0.5 * distance[k, r] == pytest.approx(expected, abs=1e-9)
+
+
+def test_every_answer_agrees_with_plain_numpy_after_every_batch():
+    model = StackedSPN(max_nodes=500, tree_nodes=60)
+    scale = np.array([1.0, 1e3, 1e-3, 1.0])
+    for start in range(0, 1500, 250):
+        model.partial_fit(INCOMPLETE[start : start + 250] * scale)
+        network, scaling = model._training.network, model._training.scaling
+        rows = INCOMPLETE[start + 3 : start + 12] * scale
+        Z = ((rows - scaling.location) / scaling.scale).T
+        jacobian = np.where(np.isnan(rows), 0.0, np.log(scaling.scale)).sum(axis=1)
+        expected = [naive.log_density(network, z) for z in Z.T] - jacobian
+        np.testing.assert_allclose(model.score_samples(rows), expected, atol=1e-7)
+        units = np.outer(scaling.scale, scaling.scale)
+        mean, deviation = model.expected(rows)
+        for r, z in enumerate(Z.T):
+            centre, covariance = naive.moments(network, z)
+            found = model.conditional_moments(rows[r])
+            centre = np.where(np.isnan(z), centre * scaling.scale + scaling.location, rows[r])
+            np.testing.assert_allclose(found[0], centre, rtol=1e-6)
+            np.testing.assert_allclose(found[1] / units, covariance, rtol=1e-5, atol=1e-9)
+            for v in range(4):
+                rest = z.copy()
+                rest[v] = np.nan
+                centre, covariance = naive.moments(network, rest)
+                expected = centre[v] * scaling.scale[v] + scaling.location[v]
+                assert mean[r, v] == pytest.approx(expected, rel=1e-6)
+                spread = np.sqrt(covariance[v, v]) * scaling.scale[v]
+                assert deviation[r, v] == pytest.approx(spread, rel=1e-6)
+
+
+def test_statistics_of_products_agree_with_plain_numpy():
+    products = deepcopy(MODEL._training.network.products)
+    Z, _ = MODEL._training.scaling.apply(ROWS[2000:2100])
+    shares = products.log_densities(Z)[1]
+    counts, alone = naive.expected_counts(products, Z, shares)
+    products.learn(Z, shares, 0.0)
+    # shares below a thousandth of a record and leaves below 1e-5 of a value are left out
+    np.testing.assert_allclose(products.leaf_count, counts, atol=0.02)
+    np.testing.assert_allclose(products.moments[0], alone, atol=0.01)
+
+
+def test_gaussians_count_missing_values_by_their_conditional_moments():
+    mixture = deepcopy(MODEL._training.network.mixture)
+    Z, _ = MODEL._training.scaling.apply(ROWS[2000:2030])
+    Z[1, ::3] = Z[4, ::5] = np.nan
+    shares = np.zeros((30, len(mixture.weight)))
+    shares[np.arange(30), np.arange(30) % 3] = 0.7
+    covariances, means = mixture.gaussians.covariance(), mixture.gaussians.mean
+    sums, squares = np.zeros_like(mixture.sums), np.zeros_like(mixture.squares)
+    for r in range(30):
+        _, mean, rest = naive.gaussian(means[r % 3], covariances[r % 3], 0.0, Z[:, r])
+        sums[r % 3] += 0.7 * mean
+        squares[r % 3] += 0.7 * np.tril(np.outer(mean, mean) + rest)
+    mixture.learn(Z, shares, 0.0)
+    np.testing.assert_allclose(mixture.sums, sums, atol=1e-9)
+    np.testing.assert_allclose(mixture.squares, squares, atol=1e-9)
+
+
+def test_the_bits_of_a_score_do_not_depend_on_its_neighbours():
+    rows = ROWS[2000:2100].copy()
+    rows[::7, 2] = rows[::5, 0] = np.nan
+    rows[3] = 1e12
+    rows[50] = np.nan
+    whole = MODEL.evaluate(rows).measures
+    for r in range(len(rows)):
+        assert MODEL.evaluate(rows[r : r + 1]).measures.tobytes() == whole[r : r + 1].tobytes()
+    some = MODEL.evaluate(np.asfortranarray(rows)[13:47]).measures
+    assert some.tobytes() == whole[13:47].tobytes()
+    assert MODEL.score_samples(rows).tobytes() == np.ascontiguousarray(whole[:, 0]).tobytes()
+
+
+@pytest.mark.parametrize("m", [1, 37, 256])
+def test_learning_what_was_evaluated_gives_the_same_bits(m):
+    told, alone = learned(INCOMPLETE[:500]), learned(INCOMPLETE[:500])
+    for start in range(500, 1500 - m, m)[:6]:
+        rows = INCOMPLETE[start : start + m]
+        told.partial_fit(rows, evaluation=told.evaluate(rows))
+        alone.partial_fit(rows)
+        assert told.to_bytes() == alone.to_bytes()
+
+
+def test_an_evaluation_is_used_only_for_the_rows_and_the_model_that_it_is_of():
+    rows, before = ROWS[1500:1600], learned(ROWS[:1500])
+
+    def spoiled(evaluation):
+        shares = np.roll(evaluation.evaluated.products, 1, axis=1)
+        return evaluation._replace(evaluated=evaluation.evaluated._replace(products=shares))
+
+    def state_after(rows, evaluation):
+        model = deepcopy(before)
+        if evaluation is not None:
+            evaluation = evaluation._replace(network=model._training.network)
+        return model.partial_fit(rows, evaluation=evaluation).to_bytes()
+
+    wrong = spoiled(before.evaluate(rows))
+    assert state_after(rows, wrong) != state_after(rows, None)
+    for others in (ROWS[1501:1601], ROWS[1500:1599]):
+        assert state_after(others, wrong) == state_after(others, None)
+    old = wrong._replace(n_records=1499)
+    assert state_after(rows, old) == state_after(rows, None)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"memory": 1500.0}, {"tree_nodes": 0}])
+@pytest.mark.parametrize("n", [10, 200, 1300])
+def test_learning_after_a_round_trip_equals_learning_without_it(parameters, n):
+    rows = clusters(9, 4000, 12, missing=0.02)
+    rows[2500:] += 4.0
+    n *= 2
+    model = learned(rows[:n], **parameters)
+    copy = StackedSPN.from_bytes(model.to_bytes())
+    assert copy.to_bytes() == model.to_bytes()
+    for start in range(n, 4000, 256):
+        model.partial_fit(rows[start : start + 256])
+        copy.partial_fit(rows[start : start + 256])
+    assert copy.to_bytes() == model.to_bytes()
+    assert copy.score_samples(rows).tobytes() == model.score_samples(rows).tobytes()
+    assert model.n_nodes_ <= parameters.get("max_nodes", 2000)
+    assert len(model.to_bytes()) < 1_000_000
+
+
+def test_a_scorer_goes_on_from_any_record_to_the_same_bits():
+    rows = clusters(8, 1500, 3, missing=0.02)
+    whole = StreamScorer(StackedSPN())
+    expected = whole.process(rows)
+    for cut in (0, 5, 16, 300, 1001):
+        scorer = StreamScorer(StackedSPN())
+        scorer.process(rows[:cut])
+        copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)
+        rest = copy.process(rows[cut:])
+        assert rest.log_likelihood.tobytes() == expected.log_likelihood[cut:].tobytes()
+        assert rest.p_value.tobytes() == expected.p_value[cut:].tobytes()
+        assert copy.to_bytes() == whole.to_bytes()
+
+
+STATE = learned(INCOMPLETE[:300]).to_bytes()
+LATE_STATE = learned(clusters(9, 2600, 20, missing=0.01)).to_bytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_hostile_arrays_with_a_right_checksum_never_crash(data):
+    """Whatever is accepted must still be a model that can score and learn."""
+    values, arrays = unpack(STATE, "StackedSPN")
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    array = arrays[name]
+    if data.draw(st.booleans()) and array.size > 0:
+        at = data.draw(st.integers(0, array.size - 1))
+        wide = array.dtype.itemsize * 8
+        numbers = st.integers(0, 255) if array.dtype.kind == "u" else st.integers(-128, 127)
+        floats = st.floats(width=wide) if array.dtype.kind == "f" else numbers
+        array.reshape(-1)[at] = data.draw(floats)
+    else:
+        shape = list(array.shape)
+        shape[data.draw(st.integers(0, array.ndim - 1))] += data.draw(st.sampled_from([-1, 1]))
+        arrays[name] = np.resize(array, [max(n, 0) for n in shape])
+    try:
+        model = StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
+    except StateError:
+        return
+    assert np.isfinite(model.score_samples(INCOMPLETE[:50])).all()
+    model.partial_fit(INCOMPLETE[300:556]).partial_fit(INCOMPLETE[556:900])
+    assert np.isfinite(model.score_samples(INCOMPLETE[:50])).all()
+
+
+def test_damaged_bytes_and_those_of_another_kind_are_refused():
+    for bad in (STATE[:-1], STATE[:100] + b"x" + STATE[101:], StreamScorer(MODEL).to_bytes()):
+        with pytest.raises(StateError):
+            StackedSPN.from_bytes(bad)
+
+
+@pytest.mark.parametrize("bad", [{"max_nodes": 10}, {"memory": 0.0}, {"random_state": -1}])
+def test_parameters_outside_their_range_are_refused(bad):
+    with pytest.raises(InvalidParameterError, match=next(iter(bad))):
+        StackedSPN(**bad).partial_fit(ROWS[:20])
+
+
+def test_a_seed_gives_the_same_model_and_another_one_another():
+    rows = ROWS[:600]
+    assert learned(rows).to_bytes() == learned(rows).to_bytes()
+    assert learned(rows, random_state=1).to_bytes() != learned(rows).to_bytes()
+
+
+def test_a_stream_too_wide_for_full_covariances_goes_on_through_bytes():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(600, 140)) + rng.normal(size=(600, 1))
+    rows[rng.random(rows.shape) < 0.01] = np.nan
+    model = learned(rows[:400])
+    copy = StackedSPN.from_bytes(model.to_bytes())
+    assert copy.to_bytes() == model.to_bytes()
+    assert copy.partial_fit(rows[400:]).to_bytes() == model.partial_fit(rows[400:]).to_bytes()
+    assert model.evaluate(rows).measures.shape == (600, 2)
+    assert np.isfinite(model.given_others(rows[:5])[1]).all()
+
+
+def test_the_size_does_not_grow_once_the_warm_up_is_over():
+    model = learned(clusters(9, 2600, 20))
+    nodes, size = model.n_nodes_, len(model.to_bytes())
+    model.partial_fit(clusters(9, 6000, 20)[2600:], batch_size=256)
+    assert model.n_nodes_ <= 2000 and nodes <= 2000
+    assert len(model.to_bytes()) <= max(size, 1_000_000)
+
+
+def test_it_is_nearer_to_the_truth_than_one_gaussian():
+    train, test = clusters(5, 8000, D)[:6000], clusters(5, 8000, D)[6000:]
+    model = learned(train)
+    gaussian = multivariate_normal(train.mean(axis=0), np.cov(train.T))
+    assert model.score_samples(test).mean() > gaussian.logpdf(test).mean() + 0.5
