@@ -78,7 +78,7 @@ class NetworkDensity(DerivedQueries):
         return network.log_density(Z) - jacobian
 
     def evaluate(self, X: ArrayLike) -> Evaluation:
-        """Measure how usual the rows of ``X`` (m, d) are, with what learning them can reuse."""
+        """Measure how usual the rows of ``X`` (m, d) are; learning can reuse the evaluation."""
         network, rows = self._fitted(), self._check(X)
         Z, jacobian = self._scaling.apply(rows)
         log_density, values = network.evaluate(Z)

@@ -32,7 +32,7 @@ class Others(NamedTuple):
 
 
 def given_others(network: Network, Z: FloatArray) -> Others:
-    """Return what the other variables say about each variable, for each column of ``Z`` (d, m).
+    """Return the distribution of each variable given the others, for each column of ``Z`` (d, m).
 
     ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
     ``variance`` are the variable's moments given them.

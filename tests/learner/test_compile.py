@@ -51,7 +51,7 @@ def test_nothing_is_left_to_compile_once_records_flow(kind):
 
 @pytest.mark.parametrize("edited", ["vector/math.py", "network/layout.py"])
 def test_an_edit_in_one_folder_drops_the_kernels_of_all(tmp_path, edited):
-    cached = [tmp_path / room / "__pycache__" / "kernel.nbc" for room in ("network", "scoring")]
+    cached = [tmp_path / folder / "__pycache__" / "kernel.nbc" for folder in ("network", "scoring")]
     sources = [tmp_path / "vector/math.py", tmp_path / "network/layout.py", tmp_path / "stream.py"]
     for age, files in ((300, sources), (200, cached), (100, [tmp_path / "stream.py"])):
         for file in files:
