@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
+# Once, before several processes need the kernels at the same time.
+COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
 
 .PHONY: help demo test test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
@@ -16,6 +18,7 @@ demo: $(READY) ## score a stream of simulated machine sensors; make demo ARGS="-
 
 test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
 	@$(BIN)/python -m faust_oslrau.app.brokers || true
+	@$(COMPILE)
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-interpreted: $(READY) ## run the learner's tests without the compiler; make test-interpreted ARGS="-k structure"
