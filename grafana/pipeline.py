@@ -1,4 +1,4 @@
-"""The dashboard *Pipeline*: is the pipeline healthy."""
+"""The dashboard *Pipeline*: whether the pipeline is healthy."""
 
 from __future__ import annotations
 
