@@ -26,8 +26,8 @@ from faust_oslrau.topics import (
     encode_drift,
     encode_scores,
     out_messages,
-    shortened,
 )
+from faust_oslrau.topics.shortening import shortened
 
 from .block import STAGES, ProcessedBlock, Skipped
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
