@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .ordered import excess_moments, ranks, replace_ordered
+from .ordered import excess_moments, ranks_between, replace_ordered
 
 FloatArray = NDArray[np.float64]
 
@@ -28,6 +28,10 @@ FEWEST_IN_TAIL = 20
 
 TRUSTED_RANK = 5
 """Ranks below it say less about a score than the tail does."""
+
+
+QUARTER = 4
+"""Where there is no tail, scores below all recent ones are held against the lowest quarter."""
 
 
 LOW_SHARE = 1 / 16
@@ -92,10 +96,11 @@ class Recent:
 class Calibration(Recent):
     """How often the recent stream was at least as unlikely as a record.
 
-    A score's p-value is its rank among the recent ones; below the lowest few it follows a
-    generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
-    ``update`` and ``keep`` alone, which the scorer calls at learning boundaries, so that p-values
-    do not depend on how the stream was cut into blocks.
+    A score's p-value is its rank among the recent ones, and between two of them in proportion: so
+    no two scores share a p-value, and p-values of a stationary stream are uniform. Below the
+    lowest few it follows a generalised Pareto tail fitted to the lowest tenth (peaks over
+    threshold). Changes in ``update`` and ``keep`` alone, which the scorer calls at learning
+    boundaries, so that p-values do not depend on how the stream was cut into blocks.
     """
 
     def __init__(self) -> None:
@@ -120,15 +125,26 @@ class Calibration(Recent):
         n = len(self.ascending)
         if n == 0:
             return np.full(len(score), np.nan)
-        rank = ranks(self.ascending, score, True)
-        p_value = np.asarray((1.0 + rank) / (n + 1.0), np.float64)
-        beyond = rank < TRUSTED_RANK
-        if self._tail is None or not beyond.any():
-            return p_value
-        anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
-        share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
-        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST)
-        return p_value
+        rank = ranks_between(self.ascending, score)
+        beyond = rank < (1 if self._tail is None else TRUSTED_RANK)
+        if beyond.any():
+            rank[beyond] = self._rank_beyond(score[beyond])
+        return np.asarray(np.maximum(rank / (n + 1.0), SMALLEST), np.float64)
+
+    def _rank_beyond(self, score: FloatArray) -> FloatArray:
+        """Go on below the lowest scores, from the rank there towards 0.
+
+        Few scores have no tail: then to one half at the most, which keeps the order and raises
+        no alarm that the number of scores would not.
+        """
+        if self._tail is not None:
+            anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
+            share = self._tail.survival(score) / self._tail.survival(anchor)
+            return np.asarray(TRUSTED_RANK * share, np.float64)
+        lowest, n = self.ascending[0], len(self.ascending)
+        spread = self.ascending[n // QUARTER] - lowest
+        excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
+        return np.asarray(0.5 + 0.5 / (1.0 + excess), np.float64)
 
 
 def fit_tail(ascending: FloatArray) -> Tail | None:

@@ -1,11 +1,11 @@
 """How far records are from recent ones: a measure without a model.
 
-A record among others like it is near one of any few of them, however the usual records are
+A record among others like it is near some of any few of them, however the usual records are
 spread: in clusters, along curves, around gaps. The mean distance to the nearest record of small
-samples is that of Pang, Ting and Albrecht (LeSiNN, 2015), here with a few of the last records
-dealt out to samples by turns, and other ones after each learning batch: a few that stay would tell
-a group that happens to have none among them from the rest for as long as they do, and all that
-while it would be flagged.
+samples is that of Pang, Ting and Albrecht (LeSiNN, 2015). Here it is the fourth nearest that
+counts, so that a small group of anomalies is not its own neighbour. The samples are taken from the
+last records by turns, and changed after each learning batch: with a sample that stays, a rare group
+that it lacks would be flagged all the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import StateError
 from ..vector.lanes import padded
-from .nearest import fill_variances, mean_nearest
+from .nearest import fill_variances, mean_near
 from .ranking import share_of_batch
 
 FloatArray = NDArray[np.float64]
@@ -44,17 +44,13 @@ GOLDEN = 0x9E3779B97F4A7C15
 every third or every hundredth number: so no record that comes by turns is always left out."""
 
 
-SAMPLE = 16
-"""Records of a sample. With fewer, a group of anomalies is less often its own neighbour; with
-more, gaps between usual records are seen better."""
-
-
-FARTHEST = 1e9
-"""Largest distance, so that it stays a number whatever the fields hold."""
+BLOCK = 32
+"""Rows of a sample, whose fourth nearest counts: a group of anomalies is near its own only from an
+eighth of the records on."""
 
 
 class Neighbours:
-    """Some of a stream's last records, and how far others are from the nearest of a few of them.
+    """Some of a stream's last records, and how far others are from near ones of a few of them.
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries. A row's distance
     has the same bits whatever rows it is measured with.
@@ -95,10 +91,10 @@ class Neighbours:
         self._complete = not np.isnan(self._others).any()
 
     def distance(self, rows: FloatArray) -> FloatArray:
-        """Return the mean distance (m,) of the ``rows`` (m, d) to the nearest of each sample.
+        """Return the mean distance (m,) of ``rows`` (m, d) to the fourth nearest of each sample.
 
-        In the fields' standard deviations, summed. A missing value counts as one of them. NaN
-        before there are others.
+        In the fields' standard deviations, of each four at the most, summed. A missing value
+        counts as one of them. NaN before there are others.
         """
         m, d = rows.shape
         if self.n == 0:
@@ -106,8 +102,8 @@ class Neighbours:
         Z, result = np.zeros((d, padded(max(m, 2)))), np.empty((1, padded(max(m, 2))))
         np.multiply(rows.T, self._scale[:, None], out=Z[:, :m])
         complete = self._complete and not np.isnan(rows).any()
-        mean_nearest(Z, self._others, max(1, len(self._others) // SAMPLE), complete, result)
-        return np.minimum(result[0, :m], FARTHEST)
+        mean_near(Z, self._others, max(1, len(self._others) // BLOCK), complete, result)
+        return result[0, :m]
 
     def update(self, rows: FloatArray) -> None:
         """Take in the usual rows (m, d) of a learning batch."""

@@ -1,10 +1,9 @@
 """How unusual records are by several measures, as one score: the lowest of them.
 
 No measure finds every anomaly. The density of a mixture takes a small dense cluster of anomalies
-for usual once there is a component for it, and, of many fields, the noise of all hides what few
-of them show. A field's distance from its mean sees neither relations nor gaps between clusters.
-The distance to recent records sees gaps of any shape, but of many fields only what shows in most.
-What one of them finds is not lost by the others.
+for usual once there is a component for it. The mass further out does not, but it knows only a few
+Gaussians. The distance to recent records sees gaps of any shape, but of many fields only what
+shows in most. What one of them finds is not lost by the others.
 """
 
 from __future__ import annotations
@@ -20,11 +19,6 @@ FloatArray = NDArray[np.float64]
 MEMORY = 4096
 """Records that levels and spreads are averaged over: enough that an incident does not become its
 own yardstick, few enough to follow the stream."""
-
-
-LEAD = 0.5
-"""Spreads by which the last measure, the distance to neighbours, may be less off than another and
-still count instead of it: of all it ranks real anomalies best."""
 
 
 FARTHEST = 50.0
@@ -71,23 +65,15 @@ class Ranking:
     def score(self, measures: FloatArray) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k), NaN before the first update.
 
-        In spreads from their levels; the last with a lead.
+        In spreads from their levels.
         """
         if self.n == 0:
             return np.full(len(measures), np.nan)
-        # column by column: numpy is slow at rows of four
-        last = len(self.level) - 1
-        lowest = self._off(measures[:, last], last) - LEAD
-        for k in range(last):
-            lowest = np.fmin(lowest, self._off(measures[:, k], k))
+        # column by column: numpy is slow at rows of three
+        lowest = np.full(len(measures), np.nan)
+        for k, (level, spread) in enumerate(zip(self.level, self.spread, strict=True)):
+            lowest = np.fmin(lowest, (measures[:, k] - level) / spread)
         return lowest
-
-    def score_of_density(self, log_density: FloatArray) -> FloatArray:
-        """Return the score (m,) of records whose other measures are as usual."""
-        return self._off(log_density, 0)
-
-    def _off(self, measure: FloatArray, k: int) -> FloatArray:
-        return np.asarray((measure - self.level[k]) / self.spread[k], np.float64)
 
     def update(self, measures: FloatArray) -> None:
         """Take in the measures (m, k) of a learning batch's usual records."""
