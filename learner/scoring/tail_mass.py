@@ -157,7 +157,7 @@ class TailMass:
         before, self.n = self.n, n
         if len(rows) == 0 or rows.shape[1] > WIDEST or n == before:
             return
-        if before < YOUNG:
+        if before < YOUNG or len(self.weight) == 0:
             self._start(rows)
         elif n // REFIT > before // REFIT:
             if self._varies_anew(rows):
@@ -170,8 +170,9 @@ class TailMass:
         return bool(((self.scale == 0.0) & (units(rows)[1] > 0.0)).any())
 
     def _standardise(self, rows: FloatArray, farthest: float, Z: FloatArray) -> None:
-        np.subtract(rows.T, self.location[:, None], out=Z)
-        np.multiply(Z, self.scale[:, None], out=Z)
+        with np.errstate(over="ignore", invalid="ignore"):  # 1e308 is as far as ``farthest``
+            np.subtract(rows.T, self.location[:, None], out=Z)
+            np.multiply(Z, self.scale[:, None], out=Z)
         np.clip(Z, -farthest, farthest, out=Z)
 
     def _start(self, rows: FloatArray) -> None:
