@@ -14,12 +14,13 @@ from .oslrau import OSLRAU
 from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
-from .scoring.calibration import Calibration, RecentScores
+from .scoring.calibration import Calibration
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.missing import Missing
 from .scoring.neighbours import Neighbours
 from .scoring.ranking import Ranking
+from .scoring.tail_mass import TailMass
 from .scoring.transforms import Transforms
 from .state import pack, record_count, unpack
 
@@ -31,7 +32,7 @@ FIRST_BATCH = 16
 WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
 
-STATE_FORMAT = 5
+STATE_FORMAT = 6
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
@@ -105,11 +106,12 @@ class StreamScorer:
         self._transforms = Transforms(transforms or {})
         self._ranking = Ranking()
         self._calibration = Calibration()
-        self._densities = RecentScores()
+        self._densities = Calibration()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
         self._neighbours = Neighbours()
+        self._tail_mass = TailMass()
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -184,6 +186,11 @@ class StreamScorer:
             "worth": self._missing.worth,
             "neighbours": self._neighbours.rows,
             "variance": self._neighbours.variance,
+            "mass_location": self._tail_mass.location,
+            "mass_scale": self._tail_mass.scale,
+            "mass_weight": self._tail_mass.weight,
+            "mass_mean": self._tail_mass.mean,
+            "mass_covariance": self._tail_mass.covariance,
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
@@ -250,7 +257,17 @@ class StreamScorer:
         self._neighbours.restore(
             arrays["neighbours"], arrays["variance"], record_count(values["neighbours_taken"])
         )
-        records = (pending, self._guard.held, self._missing.rows, self._neighbours.rows)
+        self._tail_mass.restore(
+            arrays["mass_location"], arrays["mass_scale"], arrays["mass_weight"],
+            arrays["mass_mean"], arrays["mass_covariance"], self._neighbours.n,
+        )  # fmt: skip
+        records = (
+            pending,
+            self._guard.held,
+            self._missing.rows,
+            self._neighbours.rows,
+            self._tail_mass.mean,
+        )
         widths = {rows.shape[1] for rows in records if len(rows) > 0}
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
@@ -308,11 +325,12 @@ class StreamScorer:
         return self._all_measures(rows, self.learner.evaluate(rows))
 
     def _all_measures(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
-        """Return the learner's measures of transformed rows, then minus the distance to neighbours.
+        """Return the learner's measures of transformed rows, then nearness and tail mass.
 
         Log-densities are in the fields' own units.
         """
-        measures = np.column_stack([evaluation.measures, -self._neighbours.distance(rows)])
+        nearness, mass = -self._neighbours.distance(rows), self._tail_mass.log_mass(rows)
+        measures = np.column_stack([evaluation.measures, nearness, mass])
         if self._transforms.names:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
@@ -321,8 +339,7 @@ class StreamScorer:
         return self._transforms.undo_blame(blame(self.learner, rows, log_density, self._is_usual))
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
-        score = self._ranking.score_of_density(log_density)
-        return self._calibration.p_value(score) > self.alarm_rate
+        return self._densities.p_value(log_density) > self.alarm_rate
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""
@@ -351,6 +368,7 @@ class StreamScorer:
             known &= self._learn_usual(rows, measures[:, 0], block, latest)
         else:
             self._neighbours.update(rows)
+        self._tail_mass.update(self._neighbours.rows, self._neighbours.n)
         if not known.all():
             scores, measures = scores[known], measures[known]
         self._calibrate(scores, measures[:, 0])

@@ -142,7 +142,7 @@ def test_another_format_version_is_named():
 def test_a_scorer_of_another_format_is_refused_by_name():
     values, arrays = unpack(StreamScorer(OSLRAU()).to_bytes(), "StreamScorer")
     del values["format"]  # as the first format was written
-    with pytest.raises(StateError, match="expected format 5 of a scorer, got 1"):
+    with pytest.raises(StateError, match="expected format 6 of a scorer, got 1"):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
@@ -164,6 +164,17 @@ def test_a_scorer_of_another_format_is_refused_by_name():
         {"level": np.full(4, np.inf)},
         {"level": np.full(4, np.nan)},
         {"spread": np.full(4, np.inf)},
+        {"mass_mean": np.zeros((1, 4))},
+        {"mass_weight": np.zeros(8)},
+        {"mass_scale": np.full(4, np.inf)},
+        {"mass_covariance": np.zeros((8, 4, 4)) - np.eye(4)},
+        {
+            "mass_location": np.zeros(3),
+            "mass_scale": np.ones(3),
+            "mass_weight": np.ones(1),
+            "mass_mean": np.zeros((1, 3)),
+            "mass_covariance": np.eye(3)[None],
+        },
     ],
     ids=lambda changes: next(iter(changes)),
 )
