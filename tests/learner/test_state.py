@@ -11,8 +11,8 @@ from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
-from faust_oslrau.learner._layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
 from faust_oslrau.learner.network import packing
+from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
 from faust_oslrau.learner.state import MAGIC, pack, unpack
 
 X = clusters(21, 1200, 4, missing=0.05)
@@ -227,7 +227,7 @@ def test_a_chain_of_sums_is_refused_before_it_is_built(monkeypatch):
     n = 200_000
     monkeypatch.setattr(packing, "Network", None)  # it would take half a minute
     state = crafted([LEAF] + [SUM] * n, [0] + [1] * n, [0], 1)
-    with pytest.raises(StateError, match="no more levels"):
+    with pytest.raises(StateError, match="nodes on a path"):
         OSLRAU.from_bytes(state)
 
 
