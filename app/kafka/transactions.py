@@ -22,7 +22,7 @@ from aiokafka.errors import (
 
 from faust_oslrau.topics import OutMessage
 
-from .connection import BATCH_BYTES, Connection, end_within
+from .connection import BATCH_BYTES, Connection, end_within, retrieve_failures
 
 if TYPE_CHECKING:
     from faust.types import TP
@@ -145,7 +145,6 @@ class TransactionalProducer:
                 yield Transaction(connection)
                 await connection.producer.commit_transaction()
             except (ProducerFenced, InvalidProducerEpoch) as error:
-                _retrieve_failure(connection.producer)
                 await connection.close()
                 raise LostPartitionError(f"{self._id} has been opened elsewhere") from error
             except BaseException:
@@ -217,14 +216,8 @@ class Producers:
             await producer.close()
 
 
-def _retrieve_failure(fenced: AIOKafkaProducer) -> None:
-    """Retrieve the exception of aiokafka's future, as asyncio logs exceptions never retrieved."""
-    transaction = fenced._txn_manager.wait_for_transaction_end()
-    if transaction.done():
-        transaction.exception()
-
-
 async def _abort(connection: Connection) -> None:
     """Abort a failed transaction; without a broker the next producer with this id aborts it."""
+    retrieve_failures(connection.producer)  # aborting begins with new futures
     await end_within(_ABORT_SECONDS, connection.producer.abort_transaction())
     await connection.close()
