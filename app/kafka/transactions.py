@@ -1,7 +1,8 @@
 """Transactional producers, one for each partition that a worker holds.
 
-The transactional id names the deployment and the partition. So opening a producer fences that of
-the partition's former owner, and aborts its open transaction.
+The transactional id names the deployment and the partition, as app_id/topic/partition. A slash
+occurs in neither name, so no two partitions share an id. Opening a producer fences that of the
+partition's former owner, and aborts its open transaction.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from aiokafka.errors import (
     KafkaError,
     MessageSizeTooLargeError,
     ProducerFenced,
+    TransactionalIdAuthorizationFailed,
 )
 
 from faust_oslrau.topics import OutMessage
@@ -190,9 +192,22 @@ class Producers:
         Raises as `TransactionalProducer.open`.
         """
         await self._close(tp)
-        producer = TransactionalProducer(f"{self._app_id}-{tp[0]}-{tp[1]}", self._arguments)
+        producer = TransactionalProducer(f"{self._app_id}/{tp[0]}/{tp[1]}", self._arguments)
         await producer.open()
         self._producers[tp] = producer
+
+    async def fence_earlier_version(self, tp: TP) -> None:
+        """Fence the producer that a worker of an earlier version may have opened.
+
+        Its id was app_id-topic-partition. If this worker may not use that id, it is passed over.
+        """
+        producer = TransactionalProducer(f"{self._app_id}-{tp[0]}-{tp[1]}", self._arguments)
+        try:
+            await producer.open()
+        except TransactionalIdAuthorizationFailed as error:
+            logger.info("%s/%d: an earlier version is not fenced, %r", *tp, error)
+        finally:
+            await producer.close()
 
     def of(self, tp: TP) -> TransactionalProducer:
         """Return the producer of an open partition.
