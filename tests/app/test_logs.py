@@ -3,11 +3,21 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from types import SimpleNamespace
 
 import pytest
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
 from aiokafka.protocol.admin import SaslAuthenticateRequest_v1
 
-from faust_oslrau.app.logs import JsonFormatter, ReadableFormatter, RepeatFilter, at, set_up_logging
+from faust_oslrau.app import logs
+from faust_oslrau.app.logs import (
+    CoordinatorFilter,
+    JsonFormatter,
+    ReadableFormatter,
+    RepeatFilter,
+    at,
+    set_up_logging,
+)
 
 
 def _passes(repeats, name, message):
@@ -25,6 +35,25 @@ def test_a_librarys_message_passes_once():
     assert _passes(repeats, "aiokafka.client", "no broker at %s")
     assert not _passes(repeats, "aiokafka.client", "no broker at %s")
     assert _passes(repeats, "aiokafka.client", "something else")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(logs.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def test_a_group_without_a_coordinator_is_an_error_after_ten_seconds(clock):
+    coordinator = CoordinatorFilter()
+    error = GroupCoordinatorNotAvailableError()
+    passed = []
+    for clock.now in (1000.0, 1000.1, 1009.0, 1010.0, 1011.0, 2000.0, 2001.0):
+        record = _record("Group Coordinator Request failed: %s", error)
+        passed.append(coordinator.filter(record))
+    assert passed == [False, False, False, True, True, False, False]
+    assert coordinator.filter(_record("Group Coordinator Request failed: %s", KafkaError()))
 
 
 def test_our_own_messages_always_pass():

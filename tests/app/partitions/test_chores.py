@@ -30,7 +30,8 @@ _LOG = values(300)
 @pytest.fixture(autouse=True)
 def busy(monkeypatch):
     """The chores are done all the time, and their retries come at once."""
-    for name in ("_SNAPSHOT_SECONDS", "_LAG_SECONDS", "_MEASURE_SECONDS", "_TOPICS_SECONDS"):
+    waits = ("SNAPSHOT", "LAG", "MEASURE", "TOPICS", "MEMBERS")
+    for name in (f"_{wait}_SECONDS" for wait in waits):
         monkeypatch.setattr(chores, name, 0.005)
 
 
@@ -235,3 +236,20 @@ async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
         await worker.assign(FIRST)
         await worker.read(FIRST)
         await until(lambda: "7 more records rejected" in caplog.text)
+
+
+@in_loop
+async def test_a_member_of_the_group_that_is_no_worker_is_named_once(tmp_path, broker, caplog):
+    def warnings():
+        return [message for message in caplog.messages if "is no worker" in message]
+
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        broker.foreign_members = {"id-1": "client 'other' at 10.0.0.7"}
+        await until(warnings)
+        await asyncio.sleep(0.03)  # several looks
+        (warning,) = warnings()
+        assert "client 'other' at 10.0.0.7" in warning and worker.settings.app_id in warning
+        broker.foreign_members = {}
+        await asyncio.sleep(0.03)
+        broker.foreign_members = {"id-2": "client 'other' at 10.0.0.7"}  # it is back
+        await until(lambda: len(warnings()) == 2)

@@ -70,7 +70,7 @@ def allowed_to_write(servers, topic_name):
         allow(servers, "topic", f"{topic_name}.{name}", "write", "describe_configs")
     allow(servers, "topic", f"{topic_name}.snapshots", "read")
     allow(servers, "group", topic_name, "read")
-    allow(servers, "transactional_id", f"{topic_name}-", "write", "describe", prefixed=True)
+    allow(servers, "transactional_id", f"{topic_name}/", "write", "describe", prefixed=True)
 
 
 @pytest.fixture

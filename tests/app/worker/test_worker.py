@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections import Counter, defaultdict
@@ -9,6 +10,7 @@ from itertools import count
 
 import orjson
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 
@@ -246,6 +248,37 @@ def test_without_snapshots_the_setting_lost_history_decides(
     worker.terminate()
     scored = _offsets(client.read(settings.scores_topic))
     assert scored == Counter((0, offset) for offset in range(600))
+
+
+def test_another_program_in_the_group_is_named_and_its_offset_is_refused(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, _rows(400))
+
+    async def join_and_commit(worker):
+        async with AIOKafkaConsumer(
+            topic_name,
+            bootstrap_servers=client.servers,
+            group_id=settings.app_id,
+            client_id="other-program",
+            enable_auto_commit=False,
+        ) as other:
+            named = lambda: "no worker, client 'other-program' at" in worker.log()  # noqa: E731
+            await asyncio.to_thread(worker.wait_until, named, "aware of the other program")
+            worker.kill()
+            while not other.assignment():
+                await asyncio.sleep(0.1)
+            await other.commit({TopicPartition(topic_name, 0): 300})
+
+    asyncio.run(join_and_commit(start_worker(snapshots="off").wait_records(400)))
+    refused = start_worker(snapshots="off", log_level="ERROR")
+    assert refused.wait() == 4
+    (line,) = refused.log().splitlines()
+    assert f"committed offset 300 of {topic_name}/0 in the group {settings.app_id}" in line
+    worker = start_worker(snapshots="off", lost_history="continue").wait_records(400)
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 300
+    assert worker.terminate() == 0
 
 
 def test_a_source_topic_may_come_later(client, settings, start_worker, topic_name):
