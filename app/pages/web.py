@@ -1,11 +1,13 @@
 """The worker's pages on Faust's web server, all of them read-only.
 
-`/` is for people and reads `/live` and `/model`; the others are for machines.
+`/` is for people and reads `/live` and `/model`; the others are for machines. Machines ask under
+any name, such as a pod's address. What holds fields, keys or records is for allowed hosts only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -15,11 +17,16 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from faust_oslrau.app.metrics import metrics_page
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings.section import short
 from faust_oslrau.learner import OSLRAU
 
 from . import health
+from .hosts import is_allowed
 from .live_state import live_state
 from .static_files import page_file
+
+_Handler = Callable[..., Awaitable[Any]]
 
 
 def add_pages(app: App, runtime: Runtime) -> None:
@@ -55,10 +62,26 @@ def add_pages(app: App, runtime: Runtime) -> None:
         return view.web.bytes(file.content, headers=file.headers)
 
     # Faust takes plain functions only: of other callables it would make a page without a name.
-    for handler in (metrics, healthz, readyz, model, live):
+    for handler in (metrics, healthz, readyz):
         app.page(f"/{handler.__name__}")(handler)
-    app.page("/", name="index")(page)
-    app.page("/page/{name}")(page)
+    for handler in (model, live):
+        app.page(f"/{handler.__name__}")(_for_allowed_hosts(handler, runtime.settings))
+    app.page("/", name="index")(_for_allowed_hosts(page, runtime.settings))
+    app.page("/page/{name}")(_for_allowed_hosts(page, runtime.settings))
+
+
+def _for_allowed_hosts(handler: _Handler, settings: Settings) -> _Handler:
+    """Return a handler that refuses requests under other names."""
+
+    @functools.wraps(handler)
+    async def checked(view: Any, request: Any, **parts: str) -> Any:
+        header = request.headers.get("Host", "")
+        if is_allowed(header, settings):
+            return await handler(view, request, **parts)
+        reason = f"Host {short(header)} is not allowed: add it to the setting web_allowed_hosts"
+        return _refuse(view, 421, reason)
+
+    return checked
 
 
 async def _structure(view: Any, chosen: list[HeldPartition], query: Mapping[str, str]) -> Any:
