@@ -41,7 +41,7 @@ async def start_watched(self: Runtime, consumer: Consumer) -> None:
     shown = Gauge("benchmark_late_seconds", LoopWatch.__doc__ or "", registry=self.metrics.registry)
     shown.set_function(watch.take)
     await _start(self, consumer)
-    self._housekeeping.append(asyncio.create_task(watch.run()))
+    self._chores.append(asyncio.create_task(watch.run()))
 
 
 if __name__ == "__main__":

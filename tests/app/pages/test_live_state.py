@@ -8,7 +8,8 @@ import orjson
 import pytest
 from memory_worker import FIRST, SECOND, in_loop, values
 
-from faust_oslrau.app.metrics.history import SECONDS, Noted
+from faust_oslrau.app.metrics.history import SECONDS, History, Noted, merged
+from faust_oslrau.app.pages import live_columns
 from faust_oslrau.app.pages.live_state import LiveState
 from faust_oslrau.topics import OutMessage
 
@@ -179,3 +180,57 @@ async def test_a_real_anomaly_is_shown(worker, look, clock):
         last = _parsed(state["anomalies"])[-1]
         assert (last["offset"], last["is_anomaly"]) == (1000, True)
         assert state["seconds"]["anomalies"] == [len(state["anomalies"])]
+
+
+@in_loop
+async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST, SECOND)
+        begin = int(clock.now)
+        for number, partition in enumerate(worker.held.values()):
+            for i in range(50):
+                offset = 2 * i + number
+                partition.metrics.history.anomalies.append(_noted(begin + offset / 200, offset))
+        clock.now += 1
+        assert [a["offset"] for a in _parsed((await look())["anomalies"])] == list(range(50, 100))
+        large = Noted(
+            begin + 0.9, OutMessage(100, b"k" * 10**6, b'{"a":"%s"}' % (b"x" * 100_000), None)
+        )
+        worker.held[FIRST].metrics.history.anomalies.extend([large] * 10)
+        anomalies = (await look())["anomalies"]
+        assert len(_parsed(anomalies)) == 2
+        assert len(orjson.dumps(anomalies)) < 256 * 1024
+
+
+@in_loop
+async def test_seconds_that_are_over_are_computed_once(worker, look, clock, monkeypatch):
+    computed = []
+
+    def counted(parts, since, until):
+        computed.extend(range(since, until))
+        return merged(parts, since, until)
+
+    monkeypatch.setattr(live_columns, "merged", counted)
+    async with worker:
+        await worker.assign(FIRST)
+        begin = int(clock.now)
+        for passed in (3, 3, 4, 6):  # seconds after the begin, of four readers
+            clock.now = begin + passed
+            await look()
+        assert computed == list(range(begin, begin + 6))
+        clock.now += SECONDS
+        await look()
+        assert len(computed) == 6 + SECONDS
+
+
+@in_loop
+async def test_partitions_that_are_opened_again_are_shown_from_their_new_history(
+    worker, look, clock
+):
+    async with worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        clock.now += 1
+        assert (await look(FIRST))["seconds"]["scored"] == [100]
+        worker.held[FIRST].metrics.history = History()
+        assert (await look(FIRST))["seconds"]["scored"] == [0]
