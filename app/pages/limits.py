@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from .answers import Answer, compress
 
 _REFUSE_SECONDS = 1.0
+# Refusals, of the answers each second.
+_REFUSED_SHARE = 0.2
 # Pages that are kept: enough for a few readers, few enough that large networks take little memory.
 _MOST_PAGES = 32
 
@@ -18,7 +20,7 @@ class RequestLimit:
     """Bounds the requests per second and at a time.
 
     Requests beyond `per_second` wait, so that a client that asks again at once is slowed down.
-    Requests beyond `at_once` are refused after a second, for the same reason.
+    Requests beyond `at_once` are refused. The refusals wait as well, for the same reason.
 
     Parameters
     ----------
@@ -29,27 +31,35 @@ class RequestLimit:
     """
 
     def __init__(self, per_second: float, at_once: int) -> None:
-        self._interval = 1 / per_second
         self._at_once = at_once
         self._present = 0
-        self._next = time.monotonic()
+        self._answers = _Turns(per_second)
+        self._refusals = _Turns(_REFUSED_SHARE * per_second)
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[bool]:
         """Wait for a request's turn; the value is whether it may be answered."""
         if self._present >= self._at_once:
-            await asyncio.sleep(_REFUSE_SECONDS)
+            await asyncio.sleep(_REFUSE_SECONDS + self._refusals.take())
             yield False
             return
         self._present += 1
         try:
-            await asyncio.sleep(self._delay())
+            await asyncio.sleep(self._answers.take())
             yield True
         finally:
             self._present -= 1
 
-    def _delay(self) -> float:
-        """Return the seconds until the next turn; a second's unused turns are kept."""
+
+class _Turns:
+    """Turns in steady succession; those that nobody took within a second are kept."""
+
+    def __init__(self, per_second: float) -> None:
+        self._interval = 1 / per_second
+        self._next = time.monotonic()
+
+    def take(self) -> float:
+        """Return the seconds until the next turn, which nobody else gets."""
         now = time.monotonic()
         self._next = max(self._next, now - 1) + self._interval
         return max(0.0, self._next - now)

@@ -117,6 +117,23 @@ async def test_more_clients_than_have_room_are_refused_after_a_while(monkeypatch
 
 
 @in_loop
+async def test_refusals_come_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(limits, "_REFUSE_SECONDS", 0)
+    limit, refused = RequestLimit(per_second=50, at_once=0), 0
+
+    async def client(end):
+        nonlocal refused
+        while time.monotonic() < end:
+            async with limit.turn() as has_turn:
+                assert not has_turn
+                refused += 1
+
+    end = time.monotonic() + 0.5
+    await asyncio.gather(*[client(end) for _ in range(8)])
+    assert 10 <= refused <= 30  # ten that were saved up, those of half a second, the clients' last
+
+
+@in_loop
 async def test_large_pages_are_compressed_for_those_who_take_it():
     page = await compress(Answer(b"metric 1\n" * 10_000, {"Content-Type": "text/plain"}))
     async with _serve(page) as client:
