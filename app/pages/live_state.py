@@ -2,77 +2,124 @@
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
+from itertools import islice, takewhile
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
-from faust_oslrau.app.metrics.history import SECONDS, History, Noted, merged
+from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, Noted
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
 
-from . import health
+from .live_columns import LiveColumns
 
 _STARTED = int(time.time())
-_COUNTS = ("scored", "rejected", "replayed", "anomalies")
+# Of all partitions together. The page shows six anomalies, and events as marks in a chart.
+_ANOMALY_BYTES = 256 * 1024
+_EVENTS = 100
+_KEY_BYTES = 1024
+# Choices of partitions whose seconds are remembered; those of others are computed anew.
+_CHOICES = 64
 
 
-def live_state(
-    runtime: Runtime, waiting_for: str | None, chosen: Sequence[HeldPartition], since: int
-) -> dict[str, Any]:
-    """Return what a worker waits for and has, and what `chosen` partitions did since a moment.
+class LiveState:
+    """What a worker waits for and has, and what its partitions did since a moment.
 
-    `since` are seconds since 1970, as the last answer's `until` gave them, or 0 for all that is
-    known. NaN stands for what is not known.
+    Parameters
+    ----------
+    runtime
+        The worker.
     """
-    until = int(time.time())
-    begin = min(max(since, until - SECONDS, _STARTED), until)
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._columns: dict[tuple[object, ...], LiveColumns] = {}
+
+    async def since(
+        self, moment: int, chosen: Sequence[HeldPartition], waiting_for: str | None
+    ) -> dict[str, Any]:
+        """Return the state, with what `chosen` partitions did since a moment.
+
+        The moment are seconds since 1970, as the last answer's `until` gave them, or 0 for all that
+        is known. NaN stands for what is not known.
+        """
+        until = int(time.time())
+        since = min(max(moment, until - SECONDS, _STARTED), until)
+        settings, parts = self._runtime.settings, [p.metrics.history for p in chosen]
+        seconds = await self._columns_of(chosen).between(since, until)
+        anomalies = _latest([part.anomalies for part in parts], since, until)
+        events = _latest([part.events for part in parts], since, until)
+        return {
+            "app_id": settings.app_id,
+            "version": version("faust-oslrau"),
+            "since": since,
+            "until": until,
+            "waiting_for": waiting_for,
+            "alarm_rate": settings.alarm_rate,
+            "partitions": self._sizes(),
+            "seconds": seconds,
+            "anomalies": _contents(islice(anomalies, ANOMALIES), _ANOMALY_BYTES),
+            "events": _contents(islice(events, _EVENTS), _ANOMALY_BYTES),
+        }
+
+    def _sizes(self) -> list[dict[str, Any]]:
+        """Return how much each partition has learned; `/model` says more."""
+        held = self._runtime.assignment.held if self._runtime.assignment else {}
+        return [_size(held[tp]) for tp in sorted(held)]
+
+    def _columns_of(self, chosen: Sequence[HeldPartition]) -> LiveColumns:
+        choice = tuple(partition.tp for partition in chosen)
+        parts = tuple(partition.metrics.history for partition in chosen)
+        found = self._columns.pop(choice, None)
+        if found is None or found.parts != parts:
+            found = LiveColumns(parts)
+        self._columns[choice] = found  # the last one is the last that will be forgotten
+        if len(self._columns) > _CHOICES:
+            del self._columns[next(iter(self._columns))]
+        return found
+
+
+def _size(partition: HeldPartition) -> dict[str, Any]:
+    network, learner = partition.network, partition.pipeline.learner
     return {
-        "app_id": runtime.settings.app_id,
-        "version": version("faust-oslrau"),
-        "since": begin,
-        "until": until,
-        "waiting_for": waiting_for,
-        "alarm_rate": runtime.settings.alarm_rate,
-        "partitions": health.models(runtime)["partitions"],
-        "seconds": _columns([partition.metrics.history for partition in chosen], begin, until),
-        "anomalies": _between(begin, until, [p.metrics.history.anomalies for p in chosen]),
-        "events": _between(begin, until, [p.metrics.history.events for p in chosen]),
+        "topic": partition.tp.topic,
+        "partition": partition.tp.partition,
+        "learned": learner.n_records_ if learner else 0,
+        "nodes": sum(network.nodes.values()) if network else 0,
     }
 
 
-def _columns(parts: Sequence[History], since: int, until: int) -> dict[str, list[Any]]:
-    """Return one entry a second, by quantity; None where there is no such thing."""
-    seconds = merged(parts, since, until)
-    quantiles = [second.quantiles(0.05, 0.5, 0.95) for second in seconds]
-    return {
-        **{name: [getattr(second, name) for second in seconds] for name in _COUNTS},
-        **{name: [row[i] for row in quantiles] for i, name in enumerate(("low", "median", "high"))},
-        "lowest": [second.lowest for second in seconds],
-        "lag": _lags(parts, np.arange(since, until)),
-    }
+def _latest(parts: Iterable[Sequence[Noted]], since: int, until: int) -> Iterator[Noted]:
+    """Yield what was noted in a stretch of time, the last first."""
+    noted = attrgetter("noted")
+    newest = heapq.merge(*map(reversed, parts), key=noted, reverse=True)
+    return (
+        found
+        for found in takewhile(lambda each: each.noted >= since, newest)
+        if noted(found) < until
+    )
 
 
-def _lags(parts: Sequence[History], moments: NDArray[np.int64]) -> list[float]:
-    """Return how many records waited for all parts together, NaN where it is not known of one."""
-    known = np.array([part.lag_at(moments) for part in parts] or [np.full(len(moments), np.nan)])
-    lags: list[float] = known.sum(axis=0).tolist()
-    return lags
+def _contents(latest: Iterable[Noted], most_bytes: int) -> list[orjson.Fragment]:
+    """Return the messages as they stand, the oldest first, as many as fit."""
+    found: list[bytes] = []
+    for noted in latest:
+        content = _content(noted)
+        most_bytes -= len(content)
+        if most_bytes < 0:
+            break
+        found.append(content)
+    return [orjson.Fragment(content) for content in reversed(found)]
 
 
-def _between(since: int, until: int, parts: Sequence[Iterable[Noted]]) -> list[orjson.Fragment]:
-    """Return what was noted in a stretch of time, oldest first."""
-    noted = [found for part in parts for found in part if since <= found.noted < until]
-    return [_content(found) for found in sorted(noted, key=lambda found: found.noted)]
-
-
-def _content(found: Noted) -> orjson.Fragment:
+def _content(found: Noted) -> bytes:
     """Return the message as it stands: what its record holds may be beyond a parser."""
     key, value = found.message.key, found.message.value
-    text = None if key is None else key.decode(errors="replace")
+    text = None if key is None else key[:_KEY_BYTES].decode(errors="replace")
     noted = orjson.dumps({"noted": found.noted, "key": text})
-    return orjson.Fragment(noted if value is None else noted[:-1] + b"," + value[1:])
+    return noted if value is None else noted[:-1] + b"," + value[1:]

@@ -1,104 +1,69 @@
 """The worker's pages on Faust's web server, all of them read-only.
 
-`/` is for people and reads `/live` and `/model`; the others are for machines.
+`/` is for people and reads `/live` and `/model`; the others are for machines. Machines ask under
+any name, such as a pod's address. What holds fields, keys or records is for allowed hosts only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import orjson
+from aiohttp.web import Request
 from faust import App
-from prometheus_client import CONTENT_TYPE_LATEST
 
-from faust_oslrau.app.metrics import metrics_page
-from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
-from faust_oslrau.learner import OSLRAU
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings.section import short
 
-from . import health
-from .live_state import live_state
-from .static_files import page_file
+from .answers import Answer, refusal, send
+from .content import PageContent
+from .hosts import is_allowed
+from .limits import RequestLimit
+
+_BUSY = refusal(503, "too many requests at once", **{"Retry-After": "1"})
 
 
 def add_pages(app: App, runtime: Runtime) -> None:
     """Add the pages to an app; a page that it already has at `/` stays there."""
-
-    async def metrics(view: Any, request: Any) -> Any:
-        text = await metrics_page(runtime.metrics.registry)
-        return view.web.bytes(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    async def healthz(view: Any, request: Any) -> Any:
-        return _verdict(view, health.liveness(runtime))
-
-    async def readyz(view: Any, request: Any) -> Any:
-        return _verdict(view, health.readiness(runtime, app.rebalancing))
-
-    async def model(view: Any, request: Any) -> Any:
-        if not request.query:
-            return view.web.json(health.models(runtime))
-        return await _structure(view, _chosen(runtime, request.query), request.query)
-
-    async def live(view: Any, request: Any) -> Any:
-        try:
-            since = int(request.query.get("since", 0))
-        except ValueError:
-            return _refuse(view, 400, "since: expected whole seconds since 1970")
-        waiting_for = health.readiness(runtime, app.rebalancing)
-        return _json(view, live_state(runtime, waiting_for, _chosen(runtime, request.query), since))
-
-    async def page(view: Any, request: Any, name: str = "index.html") -> Any:
-        file = page_file(name)
-        if file is None:
-            return _refuse(view, 404, "no such page")
-        return view.web.bytes(file.content, headers=file.headers)
-
-    # Faust takes plain functions only: of other callables it would make a page without a name.
-    for handler in (metrics, healthz, readyz, model, live):
-        app.page(f"/{handler.__name__}")(handler)
-    app.page("/", name="index")(page)
-    app.page("/page/{name}")(page)
+    content, settings = PageContent(app, runtime), runtime.settings
+    # Limits of their own: people who look must not keep probes and Prometheus waiting. A request
+    # takes about half a millisecond of the event loop.
+    health = RequestLimit(per_second=100, at_once=1000)
+    _add(app, "/healthz", "healthz", content.healthz, health)
+    _add(app, "/readyz", "readyz", content.readyz, health)
+    _add(app, "/metrics", "metrics", content.metrics, RequestLimit(per_second=10, at_once=32))
+    people = RequestLimit(per_second=50, at_once=64)
+    _add(app, "/model", "model", content.model, people, settings)
+    _add(app, "/live", "live", content.live, people, settings)
+    _add(app, "/", "index", content.file, people, settings)
+    _add(app, "/page/{name}", "page", content.file, people, settings)
 
 
-async def _structure(view: Any, chosen: list[HeldPartition], query: Mapping[str, str]) -> Any:
-    """Answer with the network of the first partition that has one."""
-    for partition in chosen:
-        place, fields = partition.tp, partition.pipeline.fields
+def _add(
+    app: App,
+    path: str,
+    name: str,
+    answer: Callable[[Request], Awaitable[Answer]],
+    limit: RequestLimit,
+    hosts: Settings | None = None,
+) -> None:
+    """Add a page; with `hosts` it answers under the names that these settings allow only."""
 
-        def draw(learner: OSLRAU, place: Any = place, fields: Any = fields) -> Any:
-            if query.get("format") == "dot":
-                return learner.to_dot(fields)
-            where = {"topic": place.topic, "partition": place.partition}
-            return {**where, "learned": learner.n_records_, **learner.outline(fields)}
+    async def get(view: Any, request: Any, **parts: str) -> Any:
+        async with limit.turn() as has_turn:
+            if not has_turn:
+                found = _BUSY
+            elif hosts is None or is_allowed(request.headers.get("Host", ""), hosts):
+                found = await answer(request)
+            else:
+                found = _foreign_host(request)
+            return await send(request, found)
 
-        drawn = await partition.ask(draw)
-        if drawn is not None:
-            return view.web.text(drawn) if isinstance(drawn, str) else _json(view, drawn)
-    return _refuse(view, 404, "no such partition here, or nothing learned yet")
-
-
-def _chosen(runtime: Runtime, query: Mapping[str, str]) -> list[HeldPartition]:
-    """Return the partitions that a request asks for, all of them where it names none."""
-    held = runtime.assignment.held if runtime.assignment else {}
-    return [
-        held[tp]
-        for tp in sorted(held)
-        if query.get("topic", tp.topic) == tp.topic
-        and query.get("partition", str(tp.partition)) == str(tp.partition)
-    ]
+    get.__name__ = name  # Faust takes plain functions only, and names the page after them
+    app.page(path, name=name)(get)
 
 
-def _verdict(view: Any, reason: str | None) -> Any:
-    if reason is None:
-        return view.web.json({"status": "ok"})
-    return view.web.json({"status": "unavailable", "reason": reason}, status=503)
-
-
-def _json(view: Any, data: Any) -> Any:
-    # Numbers that are not known are NaN, null in JSON.
-    return view.web.bytes(orjson.dumps(data), headers={"Content-Type": "application/json"})
-
-
-def _refuse(view: Any, status: int, reason: str) -> Any:
-    return view.web.json({"status": "refused", "reason": reason}, status=status)
+def _foreign_host(request: Request) -> Answer:
+    host = short(request.headers.get("Host", ""))
+    return refusal(421, f"Host {host} is not allowed: add it to the setting web_allowed_hosts")

@@ -13,6 +13,7 @@ from .section import Section, setting, short
 from .value_types import (
     BOOLEAN,
     FEATURES,
+    HOSTS,
     SERVERS,
     START,
     TEXT,
@@ -121,6 +122,7 @@ class Settings(Section):
     max_message_bytes: int = setting(1_048_588, integer(1024))
     web_host: str = setting("127.0.0.1", TEXT)
     web_port: int = setting(6066, integer(1, 65535))
+    web_allowed_hosts: tuple[str, ...] = setting((), HOSTS)
     session_timeout: float = setting(10.0, number(0, 1800))
     commit_interval: float = setting(1.0, number(0, 3600))
     max_poll_records: int = setting(4096, integer(1, 100_000))

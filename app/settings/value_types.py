@@ -19,6 +19,7 @@ class ValueType:
 
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -133,6 +134,12 @@ def _read_servers(value: Any) -> str:
     return ",".join(servers)
 
 
+def _read_hosts(value: Any) -> tuple[str, ...]:
+    names = _listed(value)
+    _require(all(isinstance(name, str) and _HOST.fullmatch(name) for name in names))
+    return _distinct(name.lower() for name in names) if names else ()
+
+
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [name.strip() for name in value.split(",")]
@@ -167,4 +174,5 @@ TRANSFORMS = ValueType(
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
 )
+HOSTS = ValueType("distinct host names or addresses without port, or *", _read_hosts)
 SERVERS = ValueType("host:port, or several separated by commas", _read_servers)

@@ -149,6 +149,16 @@ def test_the_kubernetes_objects_select_the_pods(manifests, pod):
     assert manifests["Service"]["spec"]["selector"] == labels
 
 
+def test_only_prometheus_reaches_the_web_port(manifests, pod):
+    policy = manifests["NetworkPolicy"]["spec"]
+    assert policy["podSelector"]["matchLabels"] == pod["metadata"]["labels"]
+    assert policy["policyTypes"] == ["Ingress"]
+    (rule,) = policy["ingress"]
+    assert [port["port"] for port in rule["ports"]] == ["web"]
+    (source,) = rule["from"]
+    assert source["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "prometheus"}
+
+
 def test_the_probes_ask_for_pages_that_exist(pod):
     (container,) = pod["spec"]["containers"]
     for name in ("startupProbe", "livenessProbe", "readinessProbe"):

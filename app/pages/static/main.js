@@ -14,6 +14,7 @@ const POLL_MILLISECONDS = 1000;
 const STRUCTURE_SECONDS = 5;
 // Larger networks cost the worker some time: they are read when somebody asks for them.
 const MOST_AT_FIRST = 10_000;
+const MOST_PARTITIONS_AT_FIRST = 16;
 const MOST_AGAIN = 2000;
 const ZOOM_FACTOR = 1.4;
 
@@ -102,9 +103,8 @@ function showNodes(partitions) {
   setText(byId("nodes-note"), partitions.length === 1 ? "nodes" : `nodes, ${partitions.length} partitions`);
 }
 
-const nodes = (partition) => Object.values(partition.nodes).reduce((sum, some) => sum + some, 0);
-const total = (partitions) => partitions.reduce((sum, partition) => sum + nodes(partition), 0);
-const learned = (partitions) => partitions.reduce((sum, partition) => sum + partition.records, 0);
+const total = (partitions) => partitions.reduce((sum, partition) => sum + partition.nodes, 0);
+const learned = (parts) => parts.reduce((sum, part) => sum + part.learned, 0);
 
 function partitionsChosen() {
   const only = onlyPartition();
@@ -112,7 +112,7 @@ function partitionsChosen() {
 }
 
 /** The chosen partitions that have a network. */
-const networksChosen = () => partitionsChosen().filter((partition) => nodes(partition) > 0);
+const networksChosen = () => partitionsChosen().filter((partition) => partition.nodes > 0);
 
 /** Draw the structure at first, and again by itself until somebody explores it. */
 async function lookAtStructure() {
@@ -133,21 +133,25 @@ function showNewer(isNewer) {
 async function drawStructure(mine) {
   const asked = chosen.value;
   const isNewer = network.root !== null && mine.length === drawn.partitions;
-  const few = mine.length === 1 || total(mine) <= MOST_AT_FIRST;
+  const few = mine.length === 1 || (mine.length <= MOST_PARTITIONS_AT_FIRST && total(mine) <= MOST_AT_FIRST);
   const roots = (await Promise.all(mine.map((partition) => (few ? read(partition) : later(partition))))).filter(Boolean);
   if (asked !== chosen.value || !roots.length) return;
   network.show(roots.length === 1 ? roots[0] : forest(roots, "this worker"), isNewer);
-  drawn = { learned: learned(mine), at: now(), partitions: mine.length };
-  setText(byId("network-note"), `${count(total(mine))} nodes after ${count(learned(mine))} records`);
+  // What the drawing shows: the worker's answer may be some seconds old.
+  drawn = { learned: learned(roots), at: now(), partitions: mine.length };
+  setText(byId("network-note"), `${count(total(mine))} nodes after ${count(drawn.learned)} records`);
 }
 
 async function read({ topic, partition }) {
   const found = await ask("model", { topic, partition }).catch(showLoss);
-  return found && Object.assign(readNetwork(found), { title: partitionName(found) });
+  return found && Object.assign(readNetwork(found), { title: partitionName(found), learned: found.learned });
 }
 
 /** A network that is read when it is opened. */
-const later = (partition) => unread(partitionName(partition), nodes(partition), () => read(partition));
+function later(partition) {
+  const node = unread(partitionName(partition), partition.nodes, () => read(partition));
+  return Object.assign(node, { learned: partition.learned });
+}
 
 async function repeat() {
   try {

@@ -42,11 +42,12 @@ def test_structures_are_given_by_partition(worker, topic_name):
 
 
 def test_the_live_state_comes_in_parts_that_fit_together(worker):
-    worker.wait_until(
-        lambda: sum(_json(worker, "/live")["seconds"]["scored"]) == 500, "all in whole seconds"
-    )
+    def done():
+        seconds = _json(worker, "/live")["seconds"]
+        return (sum(seconds["scored"]), sum(seconds["rejected"])) == (500, 2)
+
+    worker.wait_until(done, "showing all in whole seconds")
     whole = _json(worker, "/live")
-    assert sum(whole["seconds"]["rejected"]) == 2
     assert len(whole["seconds"]["scored"]) == whole["until"] - whole["since"]
     assert whole["waiting_for"] is None and len(whole["partitions"]) == 2
     assert sum(_json(worker, "/live?partition=1")["seconds"]["scored"]) == 0

@@ -8,8 +8,9 @@ import orjson
 import pytest
 from memory_worker import FIRST, SECOND, in_loop, values
 
-from faust_oslrau.app.metrics.history import SECONDS, Noted
-from faust_oslrau.app.pages.live_state import live_state
+from faust_oslrau.app.metrics.history import SECONDS, History, Noted, merged
+from faust_oslrau.app.pages import live_columns
+from faust_oslrau.app.pages.live_state import LiveState
 from faust_oslrau.topics import OutMessage
 
 
@@ -17,9 +18,11 @@ from faust_oslrau.topics import OutMessage
 def look(joined, worker, clock):
     """A function that asks for the state of some partitions, of all unless told otherwise."""
 
-    def look(*chosen, since=0):
+    live = LiveState(joined)
+
+    async def look(*chosen, since=0):
         held = worker.held
-        return live_state(joined, None, [held[tp] for tp in chosen or sorted(held)], since)
+        return await live.since(since, [held[tp] for tp in chosen or sorted(held)], None)
 
     return look
 
@@ -40,17 +43,17 @@ async def test_each_second_is_told_once_and_only_when_it_is_over(worker, look, c
         await worker.assign(FIRST, SECOND)
         begin = int(clock.now)
         await worker.read(FIRST, 100)
-        assert look()["seconds"]["scored"] == []
+        assert (await look())["seconds"]["scored"] == []
         clock.now += 1
         await worker.read(FIRST, 50)
-        first = look()
+        first = await look()
         assert (first["since"], first["until"]) == (begin, begin + 1)
         assert first["seconds"]["scored"] == [100]
         clock.now += 2
-        second = look(since=first["until"])
+        second = await look(since=first["until"])
         assert (second["since"], second["until"]) == (begin + 1, begin + 3)
         assert second["seconds"]["scored"] == [50, 0]
-        assert look(since=second["until"])["seconds"]["scored"] == []
+        assert (await look(since=second["until"]))["seconds"]["scored"] == []
 
 
 @in_loop
@@ -59,12 +62,14 @@ async def test_no_more_is_told_than_is_known(worker, look, clock):
         await worker.assign(FIRST)
         begin = int(clock.now)
         clock.now += 10
-        assert look(since=-(10**9))["since"] == begin  # before that the worker was not there
-        future = look(since=10**12)
+        assert (await look(since=-(10**9)))[
+            "since"
+        ] == begin  # before that the worker was not there
+        future = await look(since=10**12)
         assert future["since"] == future["until"] == begin + 10
         assert future["seconds"]["scored"] == []
         clock.now += 10 * SECONDS
-        state = look()
+        state = await look()
         assert state["until"] - state["since"] == SECONDS
         assert {len(column) for column in state["seconds"].values()} == {SECONDS}
 
@@ -77,10 +82,10 @@ async def test_chosen_partitions_are_shown_together_and_no_others(worker, look, 
         await worker.read(FIRST, 100)
         await worker.read(SECOND, 30)
         clock.now += 1
-        assert look()["seconds"]["scored"] == [120]
-        assert look(FIRST)["seconds"]["scored"] == [100]
-        assert look(SECOND)["seconds"]["rejected"] == [10]
-        assert [part["partition"] for part in look(SECOND)["partitions"]] == [0, 1]
+        assert (await look())["seconds"]["scored"] == [120]
+        assert (await look(FIRST))["seconds"]["scored"] == [100]
+        assert (await look(SECOND))["seconds"]["rejected"] == [10]
+        assert [part["partition"] for part in (await look(SECOND))["partitions"]] == [0, 1]
 
 
 @in_loop
@@ -91,7 +96,7 @@ async def test_scores_are_summed_up_by_their_quantiles_and_the_lowest(worker, lo
         clock.now += 2
         await worker.read(FIRST, 50)
         clock.now += 1
-        seconds = look()["seconds"]
+        seconds = (await look())["seconds"]
         lowest, low, median, high = (
             seconds[name][0] for name in ("lowest", "low", "median", "high")
         )
@@ -109,7 +114,7 @@ async def test_records_learned_again_count_apart(worker, look, clock):
         partition.emit_from = 100
         await worker.read(FIRST, 150)
         clock.now += 1
-        seconds = look()["seconds"]
+        seconds = (await look())["seconds"]
         assert (seconds["replayed"], seconds["scored"]) == ([100], [50])
 
 
@@ -121,13 +126,14 @@ async def test_the_lag_is_unknown_until_it_is_known_of_all(worker, look, clock):
         clock.now += 1
         second.set_lag(7)
         clock.now += 2
-        assert [str(lag) for lag in look()["seconds"]["lag"]] == ["nan", "12.0", "12.0"]
-        assert look(FIRST)["seconds"]["lag"] == [5, 5, 5]
+        assert [str(lag) for lag in (await look())["seconds"]["lag"]] == ["nan", "12.0", "12.0"]
+        assert (await look(FIRST))["seconds"]["lag"] == [5, 5, 5]
 
 
-def test_of_no_partition_nothing_is_known(joined, clock):
+@in_loop
+async def test_of_no_partition_nothing_is_known(joined, clock):
     clock.now += 2
-    seconds = live_state(joined, "starting", [], 0)["seconds"]
+    seconds = (await LiveState(joined).since(0, [], "starting"))["seconds"]
     assert seconds["scored"] == [0, 0]
     assert all(map(math.isnan, seconds["lag"] + seconds["lowest"]))
 
@@ -141,12 +147,12 @@ async def test_anomalies_and_events_come_once_and_oldest_first(worker, look, clo
         second.metrics.history.anomalies.append(_noted(begin + 0.1, 2))
         second.metrics.history.events.append(_noted(begin + 0.1, 9))
         clock.now += 1.7  # the second in which the last one came is not over
-        state = look()
+        state = await look()
         assert [found["offset"] for found in _parsed(state["anomalies"])] == [2, 1]
         assert [found["offset"] for found in _parsed(state["events"])] == [9]
-        assert [found["offset"] for found in _parsed(look(SECOND)["anomalies"])] == [2]
+        assert [found["offset"] for found in _parsed((await look(SECOND))["anomalies"])] == [2]
         clock.now += 1
-        later = look(since=state["until"])
+        later = await look(since=state["until"])
         assert [found["offset"] for found in _parsed(later["anomalies"])] == [3]
         assert later["events"] == []
 
@@ -159,7 +165,7 @@ async def test_an_anomaly_comes_with_its_score_and_its_key_as_text(worker, look,
         for offset, key in enumerate([None, b"machine 1", b"\xff"]):
             partition.metrics.history.anomalies.append(_noted(begin, offset, key))
         clock.now += 1
-        keys = [found["key"] for found in _parsed(look()["anomalies"])]
+        keys = [found["key"] for found in _parsed((await look())["anomalies"])]
         assert keys == [None, "machine 1", "\N{REPLACEMENT CHARACTER}"]
 
 
@@ -170,7 +176,61 @@ async def test_a_real_anomaly_is_shown(worker, look, clock):
         await worker.assign(FIRST)
         await worker.read(FIRST)
         clock.now += 1
-        state = look()
+        state = await look()
         last = _parsed(state["anomalies"])[-1]
         assert (last["offset"], last["is_anomaly"]) == (1000, True)
         assert state["seconds"]["anomalies"] == [len(state["anomalies"])]
+
+
+@in_loop
+async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST, SECOND)
+        begin = int(clock.now)
+        for number, partition in enumerate(worker.held.values()):
+            for i in range(50):
+                offset = 2 * i + number
+                partition.metrics.history.anomalies.append(_noted(begin + offset / 200, offset))
+        clock.now += 1
+        assert [a["offset"] for a in _parsed((await look())["anomalies"])] == list(range(50, 100))
+        large = Noted(
+            begin + 0.9, OutMessage(100, b"k" * 10**6, b'{"a":"%s"}' % (b"x" * 100_000), None)
+        )
+        worker.held[FIRST].metrics.history.anomalies.extend([large] * 10)
+        anomalies = (await look())["anomalies"]
+        assert len(_parsed(anomalies)) == 2
+        assert len(orjson.dumps(anomalies)) < 256 * 1024
+
+
+@in_loop
+async def test_seconds_that_are_over_are_computed_once(worker, look, clock, monkeypatch):
+    computed = []
+
+    def counted(parts, since, until):
+        computed.extend(range(since, until))
+        return merged(parts, since, until)
+
+    monkeypatch.setattr(live_columns, "merged", counted)
+    async with worker:
+        await worker.assign(FIRST)
+        begin = int(clock.now)
+        for passed in (3, 3, 4, 6):  # seconds after the begin, of four readers
+            clock.now = begin + passed
+            await look()
+        assert computed == list(range(begin, begin + 6))
+        clock.now += SECONDS
+        await look()
+        assert len(computed) == 6 + SECONDS
+
+
+@in_loop
+async def test_partitions_that_are_opened_again_are_shown_from_their_new_history(
+    worker, look, clock
+):
+    async with worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        clock.now += 1
+        assert (await look(FIRST))["seconds"]["scored"] == [100]
+        worker.held[FIRST].metrics.history = History()
+        assert (await look(FIRST))["seconds"]["scored"] == [0]

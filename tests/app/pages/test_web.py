@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -107,7 +108,7 @@ async def test_the_live_state_of_no_partition_is_empty_not_an_error(browse, join
         status, state = await _json(client.get("/live?partition=7"))
         assert (status, state["anomalies"]) == (200, [])
         joined.assignment = None
-        status, state = await _json(client.get("/live"))
+        status, state = await _json(client.get("/live?since=1"))  # another query: no shared answer
         assert (status, state["partitions"]) == (200, [])
 
 
@@ -163,3 +164,45 @@ async def test_a_page_that_the_app_has_stays(app, browse):
     app.page("/")(own)
     async with browse() as client, client.get("/") as response:
         assert await response.text() == "mine"
+
+
+_PRIVATE = ("/", "/page/main.js", "/live", "/model", "/model?partition=0", "/model?format=dot")
+_OPEN = ("/metrics", "/healthz", "/readyz")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:6066", "", "10.0.0.7", "localhost.evil.example"]
+)
+@in_loop
+async def test_under_a_foreign_name_only_health_and_metrics_are_shown(host, browse):
+    async with browse() as client:
+        for page in _PRIVATE:
+            status, answer = await _json(client.get(page, headers={"Host": host}))
+            assert (status, answer["status"]) == (421, "refused")
+            assert "web_allowed_hosts" in answer["reason"] and "\n" not in answer["reason"]
+        for page in _OPEN:
+            async with client.get(page, headers={"Host": host}) as response:
+                assert response.status == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "LOCALHOST:1", "localhost.", "127.0.0.1:6066", "127.1.2.3", "[::1]:6066", 
+     "10.0.0.7", "Worker.example:80"],
+)  # fmt: skip
+@in_loop
+async def test_loopback_names_and_named_hosts_are_shown_everything(host, browse, joined):
+    joined.settings = replace(
+        joined.settings, web_host="10.0.0.7", web_allowed_hosts="worker.example,b.example"
+    )
+    async with browse() as client:
+        for page in _PRIVATE + _OPEN:
+            async with client.get(page, headers={"Host": host}) as response:
+                assert response.status == 200
+
+
+@in_loop
+async def test_any_host_is_allowed_only_if_the_setting_says_so(browse, joined):
+    joined.settings = replace(joined.settings, web_allowed_hosts="*")
+    async with browse() as client, client.get("/", headers={"Host": "any.example"}) as response:
+        assert response.status == 200

@@ -128,6 +128,8 @@ def test_every_setting_can_be_given_in_the_environment():
         ("max_record_bytes", 0, "expected an integer of at least 1"),
         ("web_host", "", "expected a non-empty text"),
         ("web_port", 65536, "expected an integer from 1 to 65535"),
+        ("web_allowed_hosts", "a.example:6066", "expected distinct host names"),
+        ("web_allowed_hosts", "https://a.example", "expected distinct host names"),
         ("commit_interval", -1, "expected a number"),
         ("log_level", "LOUD", "expected one of DEBUG, INFO, WARNING, ERROR"),
     ],

@@ -1,0 +1,138 @@
+"""What each page holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp.web import Request
+from faust import App
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from faust_oslrau.app.metrics import metrics_page
+from faust_oslrau.app.partitions.held_partition import HeldPartition
+from faust_oslrau.app.partitions.runtime import Runtime
+from faust_oslrau.learner import OSLRAU
+
+from . import health
+from .answers import Answer, json_answer, refusal, text_answer
+from .limits import SharedPages
+from .live_state import LiveState
+from .static_files import page_file
+
+# The share of the time in which metrics, summaries or networks are made, each at the most. Small
+# deployments need much less; networks are read in the compute thread, which then does not score.
+_SHARE = 0.1
+# What the page at `/` asks for changes once a second. Scripts may want to see what they have done.
+_PAGE_SECONDS = 1.0
+_SCRIPT_SECONDS = 0.1
+
+
+class PageContent:
+    """Makes the content of the pages.
+
+    Parameters
+    ----------
+    app
+        The worker's app.
+    runtime
+        The worker.
+    """
+
+    def __init__(self, app: App, runtime: Runtime) -> None:
+        self._app = app
+        self._runtime = runtime
+        self._live = LiveState(runtime)
+        self._metrics = SharedPages(_SHARE, _SCRIPT_SECONDS)
+        self._summaries = SharedPages(_SHARE, _SCRIPT_SECONDS)
+        self._networks = SharedPages(_SHARE, _PAGE_SECONDS)
+        self._states = SharedPages(_SHARE, _PAGE_SECONDS)
+
+    async def healthz(self, _: Request) -> Answer:
+        """Return whether the worker lives."""
+        return _verdict(health.liveness(self._runtime))
+
+    async def readyz(self, _: Request) -> Answer:
+        """Return whether the worker is ready."""
+        return _verdict(self._readiness())
+
+    async def metrics(self, _: Request) -> Answer:
+        """Return the metrics in the format of Prometheus."""
+
+        async def make() -> Answer:
+            text = await metrics_page(self._runtime.metrics.registry)
+            return Answer(text, {"Content-Type": CONTENT_TYPE_LATEST})
+
+        return await self._metrics.get("metrics", make)
+
+    async def model(self, request: Request) -> Answer:
+        """Return a summary of all models, or one network if the request names a partition."""
+
+        async def summary() -> Answer:
+            return json_answer(health.models(self._runtime))
+
+        async def network() -> Answer:
+            return await _network(chosen, as_dot=as_dot)
+
+        if not request.query:
+            return await self._summaries.get("model", summary)
+        chosen, as_dot = self._chosen(request), request.query.get("format") == "dot"
+        return await self._networks.get((_names(chosen), as_dot), network)
+
+    async def live(self, request: Request) -> Answer:
+        """Return what partitions did since a moment, all of them if the request names none."""
+        try:
+            since = int(request.query.get("since", 0))
+        except ValueError:
+            return refusal(400, "since: expected whole seconds since 1970")
+        chosen = self._chosen(request)
+
+        async def make() -> Answer:
+            return json_answer(await self._live.since(since, chosen, self._readiness()))
+
+        return await self._states.get((_names(chosen), since), make)
+
+    async def file(self, request: Request) -> Answer:
+        """Return a file of the page at `/`."""
+        file = page_file(request.match_info.get("name", "index.html"))
+        return refusal(404, "no such page") if file is None else Answer(file.content, file.headers)
+
+    def _readiness(self) -> str | None:
+        return health.readiness(self._runtime, self._app.rebalancing)
+
+    def _chosen(self, request: Request) -> list[HeldPartition]:
+        """Return the partitions that a request names, all of them if it names none."""
+        held = self._runtime.assignment.held if self._runtime.assignment else {}
+        query = request.query
+        return [
+            held[tp]
+            for tp in sorted(held)
+            if query.get("topic", tp.topic) == tp.topic
+            and query.get("partition", str(tp.partition)) == str(tp.partition)
+        ]
+
+
+async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:
+    """Return the network of the first partition that has one."""
+    for partition in chosen:
+        place, fields = partition.tp, partition.pipeline.fields
+
+        def draw(learner: OSLRAU, place: Any = place, fields: Any = fields) -> Any:
+            if as_dot:
+                return learner.to_dot(fields)
+            where = {"topic": place.topic, "partition": place.partition}
+            return {**where, "learned": learner.n_records_, **learner.outline(fields)}
+
+        drawn = await partition.ask(draw)
+        if drawn is not None:
+            return text_answer(drawn) if isinstance(drawn, str) else json_answer(drawn)
+    return refusal(404, "no such partition here, or nothing learned yet")
+
+
+def _names(chosen: list[HeldPartition]) -> tuple[Any, ...]:
+    return tuple(partition.tp for partition in chosen)
+
+
+def _verdict(reason: str | None) -> Answer:
+    if reason is None:
+        return json_answer({"status": "ok"})
+    return json_answer({"status": "unavailable", "reason": reason}, status=503)
