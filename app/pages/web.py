@@ -15,7 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from faust_oslrau.app.metrics import metrics_page
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
-from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner import NetworkLearner
 
 from . import health
 from .live_state import live_state
@@ -66,7 +66,7 @@ async def _structure(view: Any, chosen: list[HeldPartition], query: Mapping[str,
     for partition in chosen:
         place, fields = partition.tp, partition.pipeline.fields
 
-        def draw(learner: OSLRAU, place: Any = place, fields: Any = fields) -> Any:
+        def draw(learner: NetworkLearner, place: Any = place, fields: Any = fields) -> Any:
             if query.get("format") == "dot":
                 return learner.to_dot(fields)
             where = {"topic": place.topic, "partition": place.partition}
