@@ -10,7 +10,7 @@ from .errors import (
 )
 from .network.structure import Network
 from .oslrau import OSLRAU
-from .protocol import Learner
+from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
 from .scoring.block import ScoredBlock
 from .scoring.drift import Change
@@ -26,6 +26,7 @@ __all__ = [
     "Learner",
     "LearnerError",
     "Network",
+    "NetworkLearner",
     "NotFittedError",
     "ScoredBlock",
     "StackedSPN",

@@ -1,7 +1,8 @@
-"""The interface that a stream scorer needs of a learner. ``OSLRAU`` is one implementation."""
+"""The interfaces of a learner: what scores need of it, and what shows its network."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -54,3 +55,37 @@ class Learner(Protocol):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Restore what ``to_bytes`` wrote; StateError for anything else."""
+
+
+class NetworkLearner(Learner, Protocol):
+    """A learner whose density is a network of nodes, with its size and its drawings."""
+
+    @property
+    def n_nodes_(self) -> int:
+        """Number of sum, product and leaf nodes, each counted once."""
+
+    @property
+    def node_counts_(self) -> dict[str, int]:
+        """Number of nodes by kind: sum, product, leaf, multivariate_leaf."""
+
+    @property
+    def n_edges_(self) -> int:
+        """Number of edges."""
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters."""
+
+    @property
+    def depth_(self) -> int:
+        """Nodes on the longest path from the root to a leaf."""
+
+    @property
+    def structure_changes_(self) -> dict[str, int]:
+        """Number of structure changes so far, by what they made: see `OSLRAU`."""
+
+    def to_dot(self, names: Sequence[str] | None = None) -> str:
+        """Write the structure in Graphviz's language, with the fields' names if given."""
+
+    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the structure as columns of plain numbers, for programs that draw it."""

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from faust_oslrau.app.metrics import metrics_page
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
-from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner import NetworkLearner
 
 from . import health
 from .answers import Answer, json_answer, refusal, text_answer
@@ -116,7 +116,7 @@ async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:
     for partition in chosen:
         place, fields = partition.tp, partition.pipeline.fields
 
-        def draw(learner: OSLRAU, place: Any = place, fields: Any = fields) -> Any:
+        def draw(learner: NetworkLearner, place: Any = place, fields: Any = fields) -> Any:
             if as_dot:
                 return learner.to_dot(fields)
             where = {"topic": place.topic, "partition": place.partition}

@@ -22,7 +22,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.snapshots import SnapshotSchedule
-from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner import NetworkLearner
 from faust_oslrau.topics import KafkaRecord
 
 from .rejection_log import RejectionLog
@@ -190,13 +190,13 @@ class HeldPartition:
         await self.schedule.save(offset, data)
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
 
-    async def ask(self, question: Callable[[OSLRAU], Answer]) -> Answer | None:
+    async def ask(self, question: Callable[[NetworkLearner], Answer]) -> Answer | None:
         """Evaluate a function of the model; None if there is no model yet."""
         learner = self.pipeline.learner
         return None if learner is None else await self._in_learner_thread(question, learner)
 
     async def _in_learner_thread(
-        self, question: Callable[[OSLRAU], Answer], learner: OSLRAU
+        self, question: Callable[[NetworkLearner], Answer], learner: NetworkLearner
     ) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""
         return await asyncio.get_running_loop().run_in_executor(self._compute, question, learner)
@@ -251,7 +251,7 @@ def ages(block: ProcessedBlock) -> NDArray[np.float64]:
     return time.time() - block.timestamps / 1000
 
 
-def network_size(learner: OSLRAU) -> NetworkSize:
+def network_size(learner: NetworkLearner) -> NetworkSize:
     """Return the size of a learner's network; takes at least a tenth of a millisecond."""
     return NetworkSize(
         learner.node_counts_,

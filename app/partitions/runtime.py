@@ -17,6 +17,7 @@ from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
+from faust_oslrau.app.pipeline import LEARNERS
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots.configured import snapshot_store
 from faust_oslrau.learner import compile_kernels
@@ -93,7 +94,7 @@ class Runtime:
         """
         self.preparing = "compiling the learner's kernels"
         logger.info("compiling the learner's kernels, or loading them from the cache")
-        await asyncio.to_thread(compile_kernels)
+        await asyncio.to_thread(compile_kernels, LEARNERS[self.settings.learner.kind])
         self.preparing = "waiting for the broker and the topics"
         self.contact.mark_answer()
         topics = OutputTopics(self.settings, client_arguments(self.settings))

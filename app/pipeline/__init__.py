@@ -1,6 +1,7 @@
 """Turns the records of a partition into messages, and its state into snapshots; no I/O."""
 
 from .block import STAGES, ProcessedBlock, Skipped
+from .learners import LEARNERS
 from .pipeline import PartitionPipeline
 from .snapshot import (
     IncompatibleSnapshotError,
@@ -11,6 +12,7 @@ from .snapshot import (
 )
 
 __all__ = [
+    "LEARNERS",
     "STAGES",
     "IncompatibleSnapshotError",
     "PartitionPipeline",

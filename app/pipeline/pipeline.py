@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from time import perf_counter
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import OSLRAU, Blame, Change, ScoredBlock, StreamScorer
+from faust_oslrau.learner import Blame, Change, NetworkLearner, ScoredBlock, StreamScorer
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
@@ -30,6 +29,7 @@ from faust_oslrau.topics import (
 from faust_oslrau.topics.shortening import shortened
 
 from .block import STAGES, ProcessedBlock, Skipped
+from .learners import LEARNERS
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
 
@@ -89,10 +89,11 @@ class PartitionPipeline:
         return self._decoder.fields
 
     @property
-    def learner(self) -> OSLRAU | None:
+    def learner(self) -> NetworkLearner | None:
         """The model; None before it has learned any record."""
-        learner = self.scorer and self.scorer.learner
-        return learner if isinstance(learner, OSLRAU) and learner.n_records_ else None
+        if self.scorer is None or self.scorer.learner.n_records_ == 0:
+            return None
+        return cast(NetworkLearner, self.scorer.learner)
 
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score and learn the next records of the partition.
@@ -201,7 +202,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
     """Return the scorer of a partition without a snapshot."""
     names = dict(settings.transforms)
     return StreamScorer(
-        OSLRAU(**asdict(settings.learner)),
+        LEARNERS[settings.learner.kind](**settings.learner.parameters),
         settings.batch_size,
         settings.alarm_rate,
         learning=settings.learning,
@@ -211,7 +212,8 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
 
 def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> StreamScorer:
     """Return the scorer of a snapshot, which must be one of its fields and settings."""
-    scorer, new = StreamScorer.from_bytes(data), new_scorer(settings, snapshot.fields or ())
+    scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
+    new = new_scorer(settings, snapshot.fields or ())
     if scorer.n_fields not in (None, len(snapshot.fields or ())):
         raise StateError(
             f"state: expected a scorer of the fields {snapshot.fields}, got {scorer.n_fields}"

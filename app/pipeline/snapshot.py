@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import pack, unpack
 
 _KIND = "Snapshot"
+_FIRST_KIND = "oslrau"  # of learner; snapshots without the setting `learner.kind` have it
 _TYPES = {
     "topic": str,
     "partition": int,
@@ -130,7 +131,10 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "alarm_rate": settings.alarm_rate,
         "transforms": dict(settings.transforms),
     }
-    return values | {f"learner.{name}": value for name, value in asdict(settings.learner).items()}
+    if settings.learner.kind != _FIRST_KIND:
+        values["learner.kind"] = settings.learner.kind
+    parameters = settings.learner.parameters
+    return values | {f"learner.{name}": value for name, value in parameters.items()}
 
 
 def check_settings(snapshot: Snapshot, settings: Settings) -> None:
@@ -141,12 +145,13 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     IncompatibleSnapshotError
         The message names the settings, both values, and what to do.
     """
-    now = scoring_settings(settings)
+    kind = {"learner.kind": _FIRST_KIND}
+    now, before = kind | scoring_settings(settings), kind | dict(snapshot.settings)
     # A setting that the other version did not have is ignored: its state holds the value.
     changed = [
-        f"{name} = {short(snapshot.settings[name])}, now {short(now[name])}"
-        for name in sorted(now.keys() & snapshot.settings.keys())
-        if snapshot.settings[name] != now[name]
+        f"{name} = {short(before[name])}, now {short(now[name])}"
+        for name in sorted(now.keys() & before.keys())
+        if before[name] != now[name]
     ]
     if changed:
         raise IncompatibleSnapshotError(

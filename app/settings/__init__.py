@@ -1,6 +1,7 @@
 """The settings of a worker: frozen, validated objects, and the reader that loads them."""
 
-from .definitions import LearnerSettings, SecuritySettings, Settings, describe, secrets
+from .definitions import SecuritySettings, Settings, describe, secrets
+from .learner_settings import LearnerSettings
 from .reader import load_settings
 from .section import short
 

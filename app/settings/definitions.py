@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar
 
 from faust_oslrau.app.errors import SettingsError
 
+from .learner_settings import LearnerSettings
 from .section import Section, setting, short
 from .value_types import (
     BOOLEAN,
@@ -28,26 +28,6 @@ from .value_types import (
 
 # What an output message may add to its record: a dead letter's headers, or an anomaly's score.
 _MESSAGE_ROOM = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerSettings(Section):
-    """Parameters of the learner; `faust_oslrau.learner.OSLRAU` documents them."""
-
-    prefix: ClassVar[str] = "learner."
-
-    corr_threshold: float = setting(0.1, number(0, 1, closed="high"))
-    max_leaf_vars: int | None = setting(None, optional(integer(0)))
-    merges_per_batch: int | None = setting(None, optional(integer(1)))
-    min_count: int = setting(64, integer(1))
-    n_init_components: int = setting(2, integer(1))
-    background: bool = setting(True, BOOLEAN)
-    max_nodes: int | None = setting(2000, optional(integer(2)))
-    memory: float | None = setting(None, optional(number(0, math.inf)))
-    variance_floor: float = setting(1e-4, number(0, 1, closed="low"))
-    structure_until: int | None = setting(None, optional(integer(0)))
-    standardize: bool = setting(True, BOOLEAN)
-    random_state: int = setting(0, integer(0, 2**32 - 1))
 
 
 @dataclass(frozen=True, slots=True)

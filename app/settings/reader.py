@@ -11,7 +11,8 @@ from typing import Any
 
 from faust_oslrau.app.errors import SettingsError
 
-from .definitions import LearnerSettings, SecuritySettings, Settings
+from .definitions import SecuritySettings, Settings
+from .learner_settings import LearnerSettings
 from .section import Section, short
 
 PREFIX = "OSLRAU_"

@@ -22,6 +22,10 @@ FloatArray = NDArray[np.float64]
 NO_PARENT = -1
 """In place of the position of the root's parent."""
 
+LEAST_SHARE = 0.005
+"""Least weight of a shared leaf that the outline names below a sum. The others together would make
+the outline ten times as long."""
+
 
 class Node(NamedTuple):
     """A node: its first parent, and for leaves mean and covariance in the fields' units.
@@ -201,9 +205,11 @@ def to_networkx(nodes: Sequence[Node], names: Sequence[str]) -> networkx.DiGraph
 def outline(nodes: Sequence[Node], names: Sequence[str]) -> dict[str, Any]:
     """Return the nodes as columns of the same length, as the outline of a tree has them.
 
-    The parent of a shared leaf is the sum of its variable's marginal. Sums over shared leaves
-    have their weights in ``shares``, in the order of the variable's leaves; it is None elsewhere.
+    The ``parent`` of a shared leaf is the sum of its variable's marginal. The other sums over
+    shared leaves name the positions of their heaviest children in ``leaves`` and the weights in
+    ``shares``, from `LEAST_SHARE` on; both are None for all other nodes.
     """
+    below = [_heavy_leaves(i, nodes) for i in range(len(nodes))]
     deviations = [None if n.covariance is None else np.sqrt(np.diag(n.covariance)) for n in nodes]
     return {
         "fields": list(names),
@@ -217,8 +223,20 @@ def outline(nodes: Sequence[Node], names: Sequence[str]) -> dict[str, Any]:
         "correlation": [
             _correlation(node, deviation) for node, deviation in zip(nodes, deviations, strict=True)
         ],
-        "shares": [None if node.shares is None else node.shares.tolist() for node in nodes],
+        "leaves": [leaves for leaves, _ in below],
+        "shares": [shares for _, shares in below],
     }
+
+
+def _heavy_leaves(
+    sum_node: int, nodes: Sequence[Node]
+) -> tuple[list[int], list[float]] | tuple[None, None]:
+    """Positions and weights of the heaviest shared leaves of a sum that is not their parent."""
+    node = nodes[sum_node]
+    if node.shares is None or nodes[node.leaves.start].parent == sum_node:
+        return None, None
+    heavy = np.flatnonzero(node.shares >= LEAST_SHARE)
+    return (node.leaves.start + heavy).tolist(), node.shares[heavy].round(4).tolist()
 
 
 def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:

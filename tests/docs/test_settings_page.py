@@ -8,10 +8,11 @@ from doc_pages import code, read, rows
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import PartitionPipeline
-from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.app.settings import LearnerSettings, Settings, load_settings
 
 PAGE = read("docs/settings.md")
 ROWS = rows(PAGE, 5)
+KINDS = ("oslrau", "stacked")
 # No setting takes all of these.
 _WRONG_VALUES = ("", "=\n")
 
@@ -70,12 +71,27 @@ def test_the_type_is_what_the_error_expects(row):
     )
 
 
-def test_the_examples_go_together_and_change_every_setting():
-    found = load_settings(None, dict(map(variable, ROWS)))
-    unchanged = [
-        name for name in names_of(found) if value_of(found, name) == value_of(Settings(), name)
-    ]
-    assert unchanged == []
+def kinds_of(row):
+    """Return the kinds of learner that have a setting, all of them for a setting of no learner."""
+    table, _, name = cell(row[0]).partition(".")
+    if table != "learner" or name == "kind":
+        return set(KINDS)
+    return {kind for kind in KINDS if name in LearnerSettings(kind=kind).parameters}
+
+
+def base(row):
+    """Return the variables that a setting needs beside itself: the kind of learner, if not any."""
+    (kind, *_) = sorted(kinds_of(row))
+    return {} if kind == "oslrau" else {"OSLRAU_LEARNER_KIND": kind}
+
+
+def test_the_examples_of_each_kind_of_learner_go_together_and_all_change_a_setting():
+    for kind in KINDS:
+        own = [row for row in ROWS if kind in kinds_of(row)]
+        found = load_settings(None, dict(map(variable, own)) | {"OSLRAU_LEARNER_KIND": kind})
+        names = [cell(row[0]) for row in own]
+        unchanged = [name for name in names if value_of(found, name) == value_of(Settings(), name)]
+        assert unchanged == (["learner.kind"] if kind == "oslrau" else [])
 
 
 def is_of_the_model(row):
@@ -87,8 +103,9 @@ def is_of_the_model(row):
 
 @pytest.mark.parametrize("row", [*filter(is_of_the_model, ROWS)], ids=lambda row: cell(row[0]))
 def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_of_it(row):
-    snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
-    changed = load_settings(None, dict([variable(row)]))
+    before = load_settings(None, base(row))
+    snapshot = PartitionPipeline("features", 0, before).snapshot(0, 0)
+    changed = load_settings(None, base(row) | dict([variable(row)]))
     with pytest.raises(SettingsError, match=f"was made with {re.escape(cell(row[0]))} = "):
         PartitionPipeline.restored(snapshot, changed)
 

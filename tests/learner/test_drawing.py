@@ -68,8 +68,12 @@ def test_the_outline_has_every_node_below_its_parent(model):
     assert {kind: kinds.count(kind) for kind in model.node_counts_} == model.node_counts_
     for i, kind in enumerate(kinds):
         children = [c for c, parent in enumerate(outline["parent"]) if parent == i]
-        if not children and kind == "sum":  # over leaves that are shared
-            assert sum(outline["shares"][i]) == approx(1)
+        if not children and kind == "sum":  # over leaves that have another parent
+            shared = outline["leaves"][i]
+            assert {(kinds[j], *outline["scope"][j]) for j in shared} == {
+                ("leaf", *outline["scope"][i])
+            }
+            assert 0.8 < sum(outline["shares"][i]) < 1.01
             continue
         weights = [outline["weight"][c] for c in children]
         assert weights.count(None) == len(weights) if kind != "sum" else sum(weights) == approx(1)

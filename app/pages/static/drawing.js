@@ -41,7 +41,11 @@ export function label(node) {
 const hasName = (node) => node.title || isLeaf(node) || node.kind === "others";
 
 /** What a closed node hides. */
-const below = (node) => (node.size > 1 && node.kind !== "others" ? `▸ ${count(node.size - 1)} nodes` : "");
+function below(node) {
+  if (node.kind === "others") return "";
+  if (node.size > 1) return `▸ ${count(node.size - 1)} nodes`;
+  return node.children.length ? "▸ shared leaves" : "";
+}
 
 /** One picture: `camera` says where nodes are on the canvas. */
 export class Drawing {

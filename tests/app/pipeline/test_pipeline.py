@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faust_oslrau.app.partitions.held_partition import network_size
 from faust_oslrau.app.pipeline import STAGES, IncompatibleSnapshotError, PartitionPipeline
-from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
@@ -193,6 +194,17 @@ def test_the_settings_reach_the_learner_and_the_scorer():
     assert pipeline.scorer.learning is False and pipeline.scorer.learner.n_records_ == 0
     assert pipeline.scorer.learner.corr_threshold == 0.7
     assert pipeline.scorer.learner.max_nodes is None
+
+
+def test_the_kind_of_learner_is_chosen_and_its_network_is_measured_and_drawn():
+    learner = LearnerSettings(kind="stacked", max_nodes=400, tree_nodes=50, memory=1e4)
+    pipeline, _ = run([RECORDS], replace(SETTINGS, learner=learner))
+    assert repr(pipeline.learner) == "StackedSPN(max_nodes=400, tree_nodes=50, memory=10000.0)"
+    size = network_size(pipeline.learner)
+    assert sum(size.nodes.values()) == pipeline.learner.n_nodes_ <= 400
+    assert pipeline.snapshot(0, N).nodes == pipeline.learner.n_nodes_
+    outline = json.loads(orjson.dumps(pipeline.learner.outline(pipeline.fields)))
+    assert len(outline["kind"]) == pipeline.learner.n_nodes_
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.pipeline import LEARNERS
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
 from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
-from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner import InvalidParameterError, StackedSPN
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 
 SASL = {
@@ -147,9 +147,47 @@ def test_a_wrong_learner_parameter_is_named_with_its_table():
         load_settings(None, {"OSLRAU_LEARNER_CORR_THRESHOLD": "2"})
 
 
-def test_the_learner_settings_are_the_learner_parameters_with_their_defaults():
-    parameters = inspect.signature(OSLRAU).parameters.values()
-    assert asdict(LearnerSettings()) == {p.name: p.default for p in parameters}
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_defaults(kind):
+    parameters = inspect.signature(LEARNERS[kind]).parameters.values()
+    assert LearnerSettings(kind=kind).parameters == {p.name: p.default for p in parameters}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"KIND": "forest"}, "setting learner.kind: expected one of oslrau, stacked, got 'forest'"),
+        (
+            {"KIND": "stacked", "MIN_COUNT": "5"},
+            "setting learner.min_count: expected no value with kind stacked",
+        ),
+        ({"TREE_NODES": "5"}, "setting learner.tree_nodes: expected no value with kind oslrau"),
+        (
+            {"KIND": "stacked", "MAX_NODES": "none"},
+            "setting learner.max_nodes: expected at least 100 with kind stacked, got None",
+        ),
+        (
+            {"KIND": "stacked", "MAX_NODES": "400"},
+            "setting learner.tree_nodes: expected at most half of learner.max_nodes, 400, got 300",
+        ),
+    ],
+)
+def test_a_parameter_that_the_kind_of_learner_does_not_take_is_refused_by_name(given, message):
+    with pytest.raises(SettingsError) as failure:
+        load_settings(None, {f"OSLRAU_LEARNER_{name}": value for name, value in given.items()})
+    assert str(failure.value) == message
+
+
+@pytest.mark.parametrize("max_nodes", [100, 1000])
+def test_the_settings_allow_no_more_and_no_less_than_a_stacked_learner(max_nodes):
+    for tree_nodes in (0, max_nodes // 2):
+        found = LearnerSettings(kind="stacked", max_nodes=max_nodes, tree_nodes=tree_nodes)
+        StackedSPN(**found.parameters).check_parameters()
+    refused = {"max_nodes": max_nodes, "tree_nodes": max_nodes // 2 + 1}
+    with pytest.raises(InvalidParameterError):
+        StackedSPN(**refused).check_parameters()
+    with pytest.raises(SettingsError):
+        LearnerSettings(kind="stacked", **refused)
 
 
 def test_a_long_wrong_value_is_cut():

@@ -19,6 +19,7 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.topics import Record
 
 _TP = TP("features", 3)
+_GOLDEN = Path(__file__).parent / "golden"
 
 
 def _records(first, last):
@@ -79,6 +80,7 @@ def test_damaged_bytes_are_no_snapshot():
         ({"batch_size": 128}, "batch_size = 256, now 128"),
         ({"alarm_rate": 0.01}, "alarm_rate = 0.001, now 0.01"),
         ({"learner": LearnerSettings(max_nodes=9)}, "learner.max_nodes = 2000, now 9"),
+        ({"learner": LearnerSettings(kind="stacked")}, "learner.kind = 'oslrau', now 'stacked'"),
     ],
 )
 def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, words):
@@ -88,6 +90,30 @@ def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, wor
     assert words in str(caught.value)
     assert "faust-oslrau inspect" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_snapshot_of_a_stacked_learner_is_continued_by_that_kind_alone():
+    settings = Settings(learner=LearnerSettings(kind="stacked", tree_nodes=20))
+    pipeline = PartitionPipeline("features", 3, settings)
+    pipeline.process(_records(0, 300))
+    snapshot = Snapshot.from_bytes(pipeline.snapshot(0, 300).to_bytes())
+    assert snapshot.settings["learner.kind"] == "stacked"
+    assert "learner.corr_threshold" not in snapshot.settings
+    restored = PartitionPipeline.restored(snapshot, settings)
+    blocks = [one.process(_records(300, 600)) for one in (pipeline, restored)]
+    assert blocks[0].scores == blocks[1].scores
+    with pytest.raises(IncompatibleSnapshotError, match=r"learner\.kind = 'stacked', now 'oslrau'"):
+        PartitionPipeline.restored(snapshot, Settings())
+    wrong = replace(snapshot, scorer=_pipeline(_records(0, 100)).snapshot(0, 100).scorer)
+    with pytest.raises(StateError, match="expected the kind 'StackedSPN'"):
+        PartitionPipeline.restored(wrong, settings)
+
+
+def test_the_settings_in_a_snapshot_of_the_default_learner_are_those_of_earlier_versions():
+    earlier = Snapshot.from_bytes((_GOLDEN / "snapshot-1.bin").read_bytes())
+    assert "learner.kind" not in earlier.settings
+    now = _pipeline(_records(0, 100)).snapshot(0, 100).settings
+    assert "learner.kind" not in now and "learner.tree_nodes" not in now
 
 
 def test_settings_that_scores_do_not_depend_on_may_change():
@@ -191,9 +217,6 @@ def test_files_that_cannot_be_discarded_are_an_error_of_the_store(store, tmp_pat
     (tmp_path / "app" / "features" / "3" / f"{10:020d}.snapshot").mkdir()
     with pytest.raises(SnapshotError, match="app/features/3"):
         asyncio.run(store.discard(_TP))
-
-
-_GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.mark.parametrize("path", sorted(_GOLDEN.glob("*.bin")), ids=lambda path: path.stem)
