@@ -111,7 +111,8 @@ def recorded_topic(metadata: str) -> str | None:
 
 def is_of_earlier_version(metadata: str) -> bool:
     """Tell whether an earlier version, or another program, committed the offset."""
-    return bool(_recorded(metadata, "format") != _FORMAT)
+    recorded: object = _recorded(metadata, "format")
+    return recorded != _FORMAT
 
 
 def _recorded(metadata: str, name: str) -> Any:

@@ -34,6 +34,9 @@ _CREATION_SECONDS = 30.0
 _POLL_SECONDS = 0.2
 _MAX_BYTES = "max.message.bytes"
 _RETENTION = ("retention.ms", "retention.bytes")
+# Brokers since 3.6 refuse records whose time lies outside these limits.
+_TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+_NO_LIMIT = str(2**63 - 1)
 _FOREVER = -1
 _CLEANUP = "cleanup.policy"
 
@@ -105,10 +108,12 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     partitions = max(source.partitions for source in sources)
     replicas = max(source.replicas for source in sources)
     retention = await _retention(admin, settings.source_topics)
+    times = await _time_limits(admin, settings.source_topics[0])
     existing = await _topics(admin)
     for name, config in _output_topics(settings).items():
         if name not in existing:
-            config |= {_CLEANUP: "delete"} | {key: str(limit) for key, limit in retention.items()}
+            limits = {key: str(limit) for key, limit in retention.items()}
+            config |= {_CLEANUP: "delete"} | limits | times
             await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
         else:
             await _widen(admin, existing[name], partitions)
@@ -116,9 +121,8 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
             _check_size(name, config, found)
             _check_retention(name, retention, found)
     if settings.snapshots == "topic":
-        snapshots = NewTopic(
-            settings.snapshots_topic, partitions, replicas, topic_configs={_CLEANUP: "compact"}
-        )
+        config = {_CLEANUP: "compact"} | times
+        snapshots = NewTopic(settings.snapshots_topic, partitions, replicas, topic_configs=config)
         await _set_up_snapshots(admin, snapshots, existing.get(settings.snapshots_topic))
     return partitions
 
@@ -242,6 +246,15 @@ async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> di
     limits = [_retention_of(await _topic_config(admin, source)) for source in sources]
     known = {name: [limit[name] for limit in limits if name in limit] for name in _RETENTION}
     return {name: max(values, key=_length) for name, values in known.items() if values}
+
+
+async def _time_limits(admin: AIOKafkaAdminClient, source: str) -> dict[str, str]:
+    """Return settings by which an output topic takes every time that a source record may have.
+
+    They are empty if the broker does not know the limits.
+    """
+    known = await _topic_config(admin, source)
+    return {name: _NO_LIMIT for name in _TIME_LIMITS if name in known}
 
 
 def _retention_of(config: Mapping[str, str]) -> dict[str, int]:

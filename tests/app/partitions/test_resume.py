@@ -3,7 +3,12 @@ from __future__ import annotations
 import pytest
 from faust.types import TP
 
-from faust_oslrau.app.kafka.positions import PartitionLog, recorded_start, start_metadata
+from faust_oslrau.app.kafka.positions import (
+    PartitionLog,
+    is_of_earlier_version,
+    recorded_start,
+    start_metadata,
+)
 from faust_oslrau.app.partitions.resume import (
     ForeignOffsetError,
     LostHistoryError,
@@ -131,6 +136,12 @@ def test_going_on_without_lost_history_keeps_the_state_and_skips_the_gap():
 
 def test_the_start_survives_as_metadata():
     assert recorded_start(start_metadata(123)) == 123
+
+
+@pytest.mark.parametrize("metadata", ["", "text", '{"start": 0, "topic_id": "id-1"}'])
+def test_a_commit_without_a_format_is_of_an_earlier_version_or_another_program(metadata):
+    assert is_of_earlier_version(metadata)
+    assert not is_of_earlier_version(start_metadata(0, "id-1"))
 
 
 @pytest.mark.parametrize("metadata", ["", "text", "[]", "{}", '{"start": "x"}', "7"])
