@@ -34,9 +34,9 @@ def test_the_first_worker_of_a_fresh_cluster_logs_no_error(client, start_worker,
 
 @pytest.fixture(params=["at_least_once", "exactly_once"])
 def busy_worker(client, start_worker, topic_name, request):
-    """A worker in the middle of 40,000 records."""
+    """A worker in the middle of 150,000 records."""
     client.create(topic_name, 2)
-    client.send(topic_name, [(i % 2, b'{"a": %d, "b": 1}' % (i % 97)) for i in range(40_000)])
+    client.send(topic_name, [(i % 2, b'{"a": %d, "b": 1}' % (i % 97)) for i in range(150_000)])
     return start_worker(delivery=request.param, snapshot_interval=0.5).wait_records(5000)
 
 
@@ -46,10 +46,10 @@ def test_records_are_scored_once_each_when_the_broker_comes_back(
     kafka.kill()
     assert busy_worker.get("/healthz")[0] == 200
     kafka.start_node()
-    busy_worker.wait_records(40_000)
+    busy_worker.wait_records(150_000)
     assert busy_worker.terminate() == 0
     scores = client.read(settings.scores_topic)
-    assert len(scores) == len({score.value for score in scores}) == 40_000
+    assert len(scores) == len({score.value for score in scores}) == 150_000
 
 
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
