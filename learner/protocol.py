@@ -40,6 +40,14 @@ class Learner(Protocol):
         ``k`` never changes once something was learned; a row's bits depend on that row alone.
         """
 
+    def proximity(self, X: ArrayLike, log_density: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Say how near each row is to what was learned, high = near, for the guard.
+
+        Unlike a density that wide components keep from falling, it has no lower bound. Rows that
+        lack fields compare with complete ones. ``log_density`` (m,) is that of the rows, in the
+        stream's units and as if no field were missing.
+        """
+
     def given_others(
         self, X: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

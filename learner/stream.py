@@ -105,7 +105,7 @@ class StreamScorer:
         self._transforms = Transforms(transforms or {})
         self._ranking = Ranking()
         self._calibration = Calibration()
-        self._densities = RecentScores()
+        self._nearness = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
@@ -171,7 +171,7 @@ class StreamScorer:
             "level": self._ranking.level,
             "spread": self._ranking.spread,
             "recent": self._calibration.recent,
-            "recent_densities": self._densities.recent,
+            "recent_densities": self._nearness.recent,
             "drift_reference": reference,
             "drift_numbers": numbers,
             "held": self._guard.held,
@@ -237,7 +237,7 @@ class StreamScorer:
         if arrays["recent"].shape != arrays["recent_densities"].shape:
             raise StateError("state: expected a log-density for each recent score")
         self._calibration.update(arrays["recent"])
-        self._densities.update(arrays["recent_densities"])
+        self._nearness.update(arrays["recent_densities"])
         self._guard.restore(
             arrays["held"], arrays["held_positions"], arrays["far_positions"],
             bool(values["far_accepted"]),
@@ -338,6 +338,7 @@ class StreamScorer:
         """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
+        nearness = self._proximity(rows, measures[:, 0])
         change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
@@ -348,12 +349,12 @@ class StreamScorer:
         usual = scores >= self._calibration.lowest_usual
         self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
-            known &= self._learn_usual(rows, measures[:, 0], block, latest)
+            known &= self._learn_usual(rows, nearness, block, latest)
         else:
             self._neighbours.update(rows)
         if not known.all():
-            scores, measures = scores[known], measures[known]
-        self._calibrate(scores, measures[:, 0])
+            scores, measures, nearness = scores[known], measures[known], nearness[known]
+        self._calibrate(scores, nearness)
         if not first:
             self._ranking.update(measures)
         self._pending, self._pending_measures = [], []
@@ -361,28 +362,34 @@ class StreamScorer:
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
 
-    def _calibrate(self, scores: FloatArray, densities: FloatArray) -> None:
+    def _proximity(self, rows: FloatArray, densities: FloatArray) -> FloatArray:
+        """Return what the guard compares (m,); it changes at boundaries only, like the learner."""
+        if self.learner.n_records_ == 0:
+            return densities
+        return self.learner.proximity(rows, densities)
+
+    def _calibrate(self, scores: FloatArray, nearness: FloatArray) -> None:
         """Add scores to the recent ones; while these are few, remove those below the fence."""
-        young = len(self._densities.recent) < FEWEST_SCORES
+        young = len(self._nearness.recent) < FEWEST_SCORES
         self._calibration.update(scores)
-        self._densities.update(densities)
+        self._nearness.update(nearness)
         if young and self.learning:
-            usual = self._densities.recent >= fence(self._densities.ascending)
+            usual = self._nearness.recent >= fence(self._nearness.ascending)
             self._calibration.select(usual)
-            self._densities.select(usual)
+            self._nearness.select(usual)
 
     def _learn_usual(
         self,
         rows: FloatArray,
-        densities: FloatArray,
+        nearness: FloatArray,
         block: BlockMaker,
         latest: Measured | None,
     ) -> NDArray[np.bool_]:
         """Learn the rows that the guard lets pass; return whose scores count as usual (m,)."""
-        ascending = self._densities.ascending
+        ascending = self._nearness.ascending
         # Only so many far scores may count as usual that the next far one is still an anomaly.
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
-        parted = self._guard.part(rows, densities, ascending, self.n_records, room)
+        parted = self._guard.part(rows, nearness, ascending, self.n_records, room)
         before = self.learner.n_records_
         usual = rows.compress(parted.usual, axis=0)
         self.learner.partial_fit(usual, evaluation=latest)

@@ -80,11 +80,17 @@ class SharedProducts:
         return log_density, shares
 
     def conditional_moments(self) -> FloatArray:
-        """Means and variances (2, d, K + 1) of each variable in each product."""
+        """Means and variances (2, d, K + 1) of each variable in each product.
+
+        Wide leaves do not count, unless a variable has no others.
+        """
         leaves = self.leaves
-        mean = np.add.reduceat(self.W * leaves.mean[:, None], leaves.first[:-1])
+        narrow = np.where(leaves.is_wide[:, None], 0.0, self.W)
+        total = leaves.sums(narrow)
+        share = np.divide(narrow, total, out=self.W.copy(), where=total > 0)
+        mean = np.add.reduceat(share * leaves.mean[:, None], leaves.first[:-1])
         shift = leaves.mean[:, None] - mean[leaves.variable]
-        spread = self.W * (leaves.variance[:, None] + shift**2)
+        spread = share * (leaves.variance[:, None] + shift**2)
         return np.stack([mean, np.add.reduceat(spread, leaves.first[:-1])])
 
     def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
