@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
+# Once, before several processes need the kernels at the same time.
+COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
 
 .PHONY: help demo test test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
@@ -11,11 +13,12 @@ PACKAGES := learner topics app
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(READY) ## score a stream of made-up machine sensors; make demo ARGS="--seconds 20"
+demo: $(READY) ## score a stream of simulated machine sensors; make demo ARGS="--seconds 20"
 	@$(BIN)/faust-oslrau demo $(ARGS)
 
 test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
 	@$(BIN)/python -m faust_oslrau.app.brokers || true
+	@$(COMPILE)
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-interpreted: $(READY) ## run the learner's tests without the compiler; make test-interpreted ARGS="-k structure"
@@ -33,7 +36,7 @@ bench: $(READY) ## reproduce the paper's tables and measure speed; make bench AR
 bench-pipeline: $(READY) $(VENV)/quix/.ready ## measure the worker on a real Kafka; needs Java 17 and Maven; make bench-pipeline ARGS="--records 100000"
 	@$(BIN)/python -m benchmarks.pipeline --quix $(VENV)/quix/bin/python $(ARGS)
 
-# A Python of its own: Quix Streams asks for a confluent-kafka older than the demo's.
+# An environment of its own: Quix Streams needs an older confluent-kafka than the demo.
 $(VENV)/quix/.ready: $(READY)
 	@$(PYTHON) -m venv $(@D)
 	@grep -v '^confluent-kafka' constraints.txt > $(@D)/constraints.txt
@@ -51,12 +54,12 @@ lint: $(READY) ## check style and types
 	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana
 	@$(BIN)/lint-imports
 
-# Apart from .venv: what it needs is no part of what is audited.
+# An environment of its own: the dependencies of pip-audit are not audited.
 audit: ## look for known vulnerabilities in the versions of constraints.txt; asks PyPI, make audit ARGS="-s osv" the OSV
 	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && \
 		$(VENV)/audit/bin/pip install -q --disable-pip-version-check 'pip-audit>=2.7'; }
 	@$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt $(ARGS) || { \
-		echo "NOT AUDITED, or vulnerable: what stands above says which."; exit 1; }
+		echo "NOT AUDITED, or vulnerable: the lines above say which."; exit 1; }
 
 clean: ## remove everything that make and the tools made
 	rm -rf $(VENV) build dist *.egg-info .typing .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LIBRARIES = ("aiokafka", "faust", "mode", "aiohttp")
@@ -17,6 +18,8 @@ _LIBRARIES = ("aiokafka", "faust", "mode", "aiohttp")
 _FIELDS = ("topic", "partition", "offset", "reason", "records", "reasons")
 # Kafka clients log each attempt to reach a lost broker, ten times a second.
 _REPEAT_SECONDS = 10.0
+# How long a consumer group may be without a coordinator before it is an error.
+_COORDINATOR_SECONDS = 10.0
 # Parts of a message come from outside: they must not start a new line or hide one.
 _ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 0x7F, 0x85, 0x2028, 0x2029)}
 
@@ -45,6 +48,29 @@ class RepeatFilter(logging.Filter):
             return False
         self._passed[message] = now
         return True
+
+
+class CoordinatorFilter(logging.Filter):
+    """Passes aiokafka's error about a missing group coordinator only after ten seconds.
+
+    Until then it is normal: a fresh cluster creates the topic of the offsets when the first
+    consumer joins, and brokers elect another coordinator when one of them stops.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first = self._last = -_COORDINATOR_SECONDS
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether to log the message."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        if not any(isinstance(each, GroupCoordinatorNotAvailableError) for each in arguments):
+            return True
+        now = time.monotonic()
+        if now - self._last >= _COORDINATOR_SECONDS:
+            self._first = now
+        self._last = now
+        return now - self._first >= _COORDINATOR_SECONDS
 
 
 class ReadableFormatter(logging.Formatter):
@@ -102,6 +128,7 @@ def set_up_logging(level: str, form: str = "readable", secrets: Iterable[str] = 
         sys.excepthook = _log_uncaught
     if level == "DEBUG":
         return
+    handler.addFilter(CoordinatorFilter())
     handler.addFilter(RepeatFilter())
     for name in _LIBRARIES:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelName(level)))

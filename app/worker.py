@@ -15,7 +15,7 @@ import faust
 from faust.app.base import BootStrategy
 from prometheus_client import CollectorRegistry, disable_created_metrics
 
-from .errors import SettingsError
+from .errors import OslrauError, SettingsError
 from .kafka.batches import BatchSchema
 from .kafka.rebalances import RebalanceSensor
 from .kafka.security import faust_credentials
@@ -56,6 +56,14 @@ class ScoringApp(faust.App):
 
     async def on_first_start(self) -> None:
         """Create no folders: the app stores nothing in files."""
+
+    async def crash(self, reason: BaseException) -> None:
+        """Stop the app. Faust logs the traceback, which says nothing about an `OslrauError`."""
+        if isinstance(reason, OslrauError):
+            self.crash_reason = reason
+            self._crashed.set()  # ends `wait_until_stopped`; the app's services stop in order
+        else:
+            await super().crash(reason)
 
 
 def create_app(settings: Settings) -> faust.App:

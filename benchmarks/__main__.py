@@ -17,6 +17,7 @@ from . import (
     floor,
     metrics,
     quality,
+    ranking,
     soon,
     speed,
     studies,
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "quality": quality.run,
+    "ranking": ranking.run,
     "drift": drift.run,
     "soon": soon.run,
     "calibration": calibration.run,
@@ -61,11 +63,12 @@ DATA = click.option(
 )  # fmt: skip
 OUT = click.option("--out", default=RESULTS, type=PATH, help="Folder of the results.")
 QUICK = click.option("--quick", is_flag=True, help="Small sizes, to try a benchmark out.")
+DATASETS = click.option(
+    "--datasets", "folder", envvar="OSLRAU_DATASETS", default=FOLDER, type=PATH,
+    help="Folder of the data sets; those missing are skipped. [env: OSLRAU_DATASETS]",
+)  # fmt: skip
 OPTIONS = [
-    click.option(
-        "--datasets", "folder", envvar="OSLRAU_DATASETS", default=FOLDER, type=PATH,
-        help="Folder of the paper's data sets; those missing are skipped. [env: OSLRAU_DATASETS]",
-    ),
+    DATASETS,
     click.option(
         "--dataset", "names", multiple=True, type=click.Choice(PAPER_SETS),
         help="A data set of the paper, repeatable; without it and --data, all.",
@@ -112,7 +115,7 @@ def everything(plan: Plan) -> None:
 for name, benchmark in [*BENCHMARKS.items(), ("all", everything)]:
     main.add_command(command(name, benchmark))
 for name, stream_benchmark in STREAM_BENCHMARKS.items():
-    options = [OUT, QUICK, DATA] if name == "calibration" else [OUT, QUICK]
+    options = [OUT, QUICK, *{"calibration": [DATA], "ranking": [DATASETS]}.get(name, [])]
     main.add_command(with_options(name, stream_benchmark, stream_benchmark.__doc__, options))
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Bare loops of what a network must compute, and how long they take on this machine."""
+"""Times bare loops of the operations that a network needs, on this machine."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .datasets import Array
 Loop = Callable[[Array, Array, Array, Array], None]
 
 BLOCK = 64
-"""Rows that a loop takes at a time, so that it stays in the nearest cache."""
+"""Rows of a loop: few enough to stay in the nearest cache."""
 
 REPEATS = 9
-"""The quickest of these is reported: other work on the machine can only slow one down."""
+"""Repeats, of which the fastest is reported: other work on the machine only slows it down."""
 
 
 @cache
 def bare_ns(leaves: int, loop: Loop) -> float:
-    """Time the least that a mixture of so many leaves could do, per point and leaf."""
+    """Time the least work of a mixture with this many leaves, per point and leaf."""
     rng = np.random.default_rng(0)
     # far below zero, as log-densities are
     x, slope = rng.normal(size=(1, 1_024)), rng.normal(size=leaves)
@@ -74,7 +74,7 @@ MULTIPLY_ADD_LOOP, LOGARITHM_LOOP = bare_loop(nothing), bare_loop(log_negative)
 
 
 def quickest(action: Callable[[], object]) -> float:
-    """Return the seconds of the quickest of some repeats."""
+    """Return the seconds of the fastest repeat."""
     times = []
     for _ in range(REPEATS):
         start = process_time()

@@ -56,7 +56,7 @@ def chain(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def shift(n_fields: int, deviations: float) -> Fault:
-    """Return the fault that moves some fields at once."""
+    """Return the fault that shifts some fields at once."""
 
     def fault(rng: np.random.Generator, rows: Array, others: Array) -> tuple[Array, Array]:
         wrong = rng.permuted(np.tile(np.arange(rows.shape[1]), (len(rows), 1)), axis=1)
@@ -86,7 +86,7 @@ FAULTS: dict[str, Fault] = {
 
 
 def measure(model: OSLRAU, bad: Array, wrong: Array, limit: float) -> dict[str, float]:
-    """Return the share of clear records, and of these those with the right fields in front."""
+    """Return the share of clear records, and of these the share with the right fields in front."""
     score = model.score_samples(bad)
     clear = score < limit
     bad, wrong, score = bad[clear], np.sort(wrong[clear]), score[clear]

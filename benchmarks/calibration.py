@@ -24,7 +24,7 @@ MAX_NODES = 500
 """Small enough that a million records take a minute."""
 
 JITTER = 0.1
-"""Deviation of what is added to resampled rows, in units of each field's own."""
+"""Deviation of the noise added to resampled rows, in deviations of each field."""
 
 DRIFT = 3.0
 """Deviations that each field moves over the whole of a drifting stream."""
@@ -75,7 +75,7 @@ def alarms(chunks: Iterator[Array], after: int) -> tuple[Array, int]:
 
 
 def streams(n: int, files: tuple[Path, ...]) -> Iterator[tuple[str, Iterator[Array]]]:
-    """Name the streams, each as chunks of together ``n`` rows."""
+    """Return the streams by name, each as chunks with ``n`` rows in total."""
     families = {
         "correlations": factors, "clusters": clusters, "heavy tails": heavy_tails,
         "atoms": discrete,
@@ -94,7 +94,7 @@ def chunked(x: Array) -> Iterator[Array]:
 
 
 def resampled(x: Array, n: int) -> Iterator[Array]:
-    """Draw rows with replacement and move each a little."""
+    """Draw rows with replacement and add a little noise."""
     rng = np.random.default_rng(0)
     for start in range(0, n, CHUNK):
         rows = x[rng.integers(len(x), size=min(CHUNK, n - start))]

@@ -49,7 +49,7 @@ def scatter(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
 
 
 def dropout(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
-    """Let a field read what lies well below all that it ever reads."""
+    """Set a field to a value well below all its usual ones."""
     low = pool.min(axis=0) - pool.std(axis=0)
     one = np.arange(rows.shape[1]) == rng.integers(rows.shape[1], size=(len(rows), 1))
     return np.where(one, low, rows)
@@ -62,7 +62,7 @@ def mirror(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
 
 
 def between(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
-    """Take the middle of two records, as smoothing over a change does."""
+    """Take the mean of two records, as smoothing across a change does."""
     return (rows + pool[rng.integers(len(pool), size=len(rows))]) / 2
 
 
@@ -83,7 +83,7 @@ def noise(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
 
 
 def miswire(rng: np.random.Generator, rows: Array, pool: Array) -> Array:
-    """Let a third of the fields show what the field before them does, in their own units."""
+    """Set a third of the fields to the value of the field before them, in their own units."""
     mean, deviation = pool.mean(axis=0), pool.std(axis=0)
     before = np.roll((rows - mean) / deviation, 1, axis=1)
     return np.where(some(rng, rows, 1 / 3), mean + before * deviation, rows)

@@ -61,7 +61,7 @@ def oslrau(
     max_leaf_vars: int | None = None,
     structure_until: int | None = None,
 ) -> Fit:
-    """Configure the paper's algorithm; what is not given comes from the data set's setting."""
+    """Configure the paper's algorithm; other parameters come from the data set's setting."""
 
     def fit(folds: Iterable[Array], setting: Setting) -> OSLRAU:
         model = OSLRAU.paper(

@@ -25,6 +25,9 @@ RIDGE = 1e-6
 WINDOW = 2_048
 """Records that the isolation forest is fitted to, the last ones."""
 
+FROZEN_AFTER = 1_008
+"""Records that the frozen forest is fitted to, the first ones."""
+
 
 class Detector(Protocol):
     """Learns batches; scores rows (m, d) with high = anomalous."""
@@ -69,13 +72,16 @@ class RunningGaussian:
 class Forest:
     """scikit-learn's IsolationForest, fitted to the last window whenever half of it is new."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: int = WINDOW) -> None:
+        self._window = window
         self._recent = np.empty((0, 0))
         self._new = 0
         self._forest: IsolationForest | None = None
 
     def learn(self, rows: Array) -> None:
-        self._recent = np.concatenate([self._recent.reshape(-1, rows.shape[1]), rows])[-WINDOW:]
+        self._recent = np.concatenate([self._recent.reshape(-1, rows.shape[1]), rows])[
+            -self._window :
+        ]
         self._new += len(rows)
         if self._new >= len(self._recent) / 2:
             self._forest = IsolationForest(random_state=0).fit(self._recent)
@@ -85,6 +91,22 @@ class Forest:
         if self._forest is None:
             return np.zeros(len(rows))
         return np.asarray(-self._forest.score_samples(rows), np.float64)
+
+
+class FrozenForest:
+    """The same, fitted to all records so far until there are enough, and never again."""
+
+    def __init__(self) -> None:
+        self._forest = Forest(window=FROZEN_AFTER)
+        self._left = FROZEN_AFTER
+
+    def learn(self, rows: Array) -> None:
+        if self._left > 0:
+            self._forest.learn(rows)
+            self._left -= len(rows)
+
+    def score(self, rows: Array) -> Array:
+        return self._forest.score(rows)
 
 
 class Density:

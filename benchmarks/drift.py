@@ -24,7 +24,7 @@ WINDOW = 512
 """Records that a point of a plot stands for."""
 
 TAKEN_IN = 0.1
-"""Share of the fall in log-likelihood that may be left where a change counts as taken in."""
+"""Share of the fall in log-likelihood that may remain when a change counts as learned."""
 
 TEXT = """\
 Streams of 8 fields that change from one set of six clusters to another: *sudden*, after half of the
@@ -106,7 +106,7 @@ STREAMS: dict[str, Stream] = {
     "none": none, "sudden": sudden, "gradual": gradual, "recurring": recurring,
 }  # fmt: skip
 CHANGES = {"sudden": 1 / 2, "gradual": 3 / 4}
-"""Where the change of a stream is complete, as a share of its length."""
+"""Position at which the change of a stream is complete, as a share of its length."""
 
 
 def follow(name: str, x: Array, memory: int | None) -> Course:
@@ -148,7 +148,7 @@ def row(course: Course, n: int) -> dict[str, object]:
 
 
 def taken_in(course: Course, change: float) -> int | None:
-    """Count the records after a change until the log-likelihood is nearly what it gets to."""
+    """Count the records after a change until the log-likelihood is close to its final value."""
     levels = course.log_likelihood
     after = levels[int(change * len(levels)) :]
     reached = after[-len(levels) // 8 :].mean()

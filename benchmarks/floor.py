@@ -57,7 +57,7 @@ def run(plan: Plan) -> None:
 
 
 def library_us(values: list[bytes]) -> dict[str, float]:
-    """Return microseconds per record by what is done with it."""
+    """Return microseconds per record of each operation."""
     data = packed(values)
     scores = [orjson.dumps(dict.fromkeys(FIELDS[:9], 0.123456)) for _ in values]
     (parse, get), pack = record_reader(FIELDS), struct.Struct(f"={len(FIELDS)}d").pack
@@ -71,7 +71,7 @@ def library_us(values: list[bytes]) -> dict[str, float]:
 
 
 def packed(values: list[bytes]) -> bytes:
-    """Return a batch of messages as it is sent."""
+    """Return an encoded batch of messages, as producers send it."""
     batch = BatchBuilder(_BATCH_BYTES, 0)
     for value in values:
         batch.append(timestamp=1_700_000_000_000, key=None, value=value)
@@ -84,7 +84,7 @@ def unpacked(data: bytes) -> list[KafkaRecord]:
 
 
 def texts(m: int) -> list[bytes]:
-    """Return the least that a score needs: two numbers as JSON."""
+    """Return the smallest possible score: two numbers as JSON."""
     column = np.linspace(-10.0, 10.0, m) / 3.0
     log_likelihood, p_value = (
         orjson.dumps(column, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",") for _ in range(2)

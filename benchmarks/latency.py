@@ -34,8 +34,8 @@ _DRAIN_SECONDS = 60.0
 _TICK_SECONDS = 0.005
 _BATCH_BYTES = 2**19
 _BATCH_ROWS = 1_000
-_PER_TICK = 2  # partitions that get records at a tick: few and full batches, as producers make
-# Scores that come later than this say that the reader does not keep up.
+_PER_TICK = 2  # partitions that get records at a tick: few, full batches, as producers send them
+# If scores come later than this, the reader does not keep up.
 _SATURATED_MS = 2000.0
 
 TEXT = """\
@@ -83,7 +83,7 @@ def main(seconds: float, filled: int, loads: Sequence[int], out: Path) -> None:
 async def measure(
     servers: str, reader: Reader, loads: Sequence[int], seconds: float, filled: int, logs: Path
 ) -> list[Latency]:
-    """Put one load after the other on a reader until it is saturated."""
+    """Measure a reader at increasing loads until it is saturated."""
     source = f"{TOPIC}.{topic_name(reader)}"
     settings = reader_environment(servers, topic_name(reader)) | {"OSLRAU_SOURCE_TOPICS": source}
     scores = settings["OSLRAU_SCORES_TOPIC"]
@@ -103,7 +103,7 @@ async def measure(
 
 
 class Load:
-    """Sends records at a rate, and reads the scores that they lead to."""
+    """Sends records at a constant rate, and reads their scores."""
 
     def __init__(self, servers: str, source: str, scores: str, process: ReaderProcess) -> None:
         self._source, self._scores, self._process = source, scores, process
@@ -122,7 +122,7 @@ class Load:
         await self._consumer.stop()
 
     async def run(self, name: str, rate: int, seconds: float) -> Latency:
-        """Send for some seconds, then look at the scores of all but the first."""
+        """Send for some seconds, then measure the scores of all but the first records."""
         places = [TopicPartition(self._scores, number) for number in range(PARTITIONS)]
         before = await self._consumer.end_offsets(places)
         settled = 1000 * (time.time() + _SETTLE_SECONDS)
@@ -135,7 +135,7 @@ class Load:
         return Latency(name, rate, len(found), p50, p99, float(found.max()), late)
 
     async def drained(self, seconds: float) -> None:
-        """Wait until there is a score for each record, or for so many seconds."""
+        """Wait until each record has a score, for at most some seconds."""
         deadline = time.monotonic() + seconds
         while await grown(self._consumer, self._scores) < await grown(self._consumer, self._source):
             self._process.check()
@@ -180,7 +180,7 @@ class Load:
 
 
 def _late(page: str) -> float | None:
-    """Return how late the event loop was since the page was read last, in milliseconds."""
+    """Return the longest delay of the event loop since the last call, in milliseconds."""
     found = re.search(r"^benchmark_late_seconds (\S+)$", page, re.MULTILINE)
     return 1000 * float(found[1]) if found else None
 

@@ -1,4 +1,4 @@
-"""The worker with a watch on its event loop: ``python -m benchmarks.latency_worker``."""
+"""The worker with a timed event loop: ``python -m benchmarks.latency_worker``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _start = Runtime.start
 
 
 class LoopWatch:
-    """The longest time that the event loop has been late since somebody looked."""
+    """The longest delay of the event loop since it was last read."""
 
     def __init__(self) -> None:
         self._longest = 0.0
@@ -30,18 +30,18 @@ class LoopWatch:
             self._longest = max(self._longest, time.perf_counter() - began - _STEP_SECONDS)
 
     def take(self) -> float:
-        """Return it, and begin anew."""
+        """Return the longest delay, and reset it."""
         longest, self._longest = self._longest, 0.0
         return longest
 
 
 async def start_watched(self: Runtime, consumer: Consumer) -> None:
-    """Start the parts of the worker with a watch beside them."""
+    """Start the parts of the worker, and measure the event loop."""
     watch = LoopWatch()
     shown = Gauge("benchmark_late_seconds", LoopWatch.__doc__ or "", registry=self.metrics.registry)
     shown.set_function(watch.take)
     await _start(self, consumer)
-    self._housekeeping.append(asyncio.create_task(watch.run()))
+    self._chores.append(asyncio.create_task(watch.run()))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ the machine was."""
 
 @dataclass(frozen=True)
 class Sample:
-    """What a reader has done and used so far."""
+    """Records and CPU time of a reader so far."""
 
     seconds: float
     cpu_seconds: float
@@ -77,7 +77,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a reader did and used between two samples."""
+    """Records and CPU time of a reader between two samples."""
 
     reader: str
     begin: Sample
@@ -160,7 +160,7 @@ async def measure_all(
 
 
 async def measure(servers: str, reader: Reader, records: int, seconds: float, logs: Path) -> Usage:
-    """Run a reader until it has scored all records, or for so many seconds."""
+    """Run a reader until it has scored all records, for at most some seconds."""
     click.echo(f"running: {reader.name}", err=True)
     async with watched(servers, reader, logs) as watch:
         begin = await watch.warm_up(_WARM_UP * records)
@@ -171,7 +171,7 @@ async def measure(servers: str, reader: Reader, records: int, seconds: float, lo
 
 @asynccontextmanager
 async def watched(servers: str, reader: Reader, logs: Path) -> AsyncIterator[Watch]:
-    """Run a reader of the topic, with a group and outputs of its own, and look at it."""
+    """Run a reader of the topic, with its own group and outputs, and sample it."""
     environment = reader_environment(servers, topic_name(reader))
     scores = environment["OSLRAU_SCORES_TOPIC"]
     await create_topics(servers, scores, environment["OSLRAU_ANOMALIES_TOPIC"])
@@ -181,7 +181,7 @@ async def watched(servers: str, reader: Reader, logs: Path) -> AsyncIterator[Wat
 
 
 def topic_name(reader: Reader) -> str:
-    """Return the reader's name as Kafka takes it."""
+    """Return the reader's name as a part of topic names."""
     return reader.name.replace(",", "").replace(" ", "-")
 
 
@@ -225,7 +225,7 @@ class Watch:
         return await grown(self._consumer, self._scores)
 
     async def warm_up(self, records: float) -> Sample:
-        """Return the last sample with at most so many records."""
+        """Return the last sample with at most this many records."""
         last = found = await self.sample()
         deadline = last.seconds + _START_SECONDS
         while found.records <= records and found.seconds < deadline:

@@ -1,4 +1,4 @@
-"""A reader in a process of its own, and what it uses."""
+"""Runs a reader in a process of its own, and measures its CPU time."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ class ReaderProcess:
         self._process.wait()
 
     def check(self) -> None:
-        """Raise RuntimeError with the end of the log where the process has ended."""
+        """Raise RuntimeError with the end of the log if the process has ended."""
         if self._process.poll() is not None:
             lines = self._log.read_text(errors="replace").splitlines()[-20:]
             raise RuntimeError("\n".join([f"{self._command} has ended:", *lines]))
 
     def kill(self) -> None:
-        """End the process as a crash would."""
+        """Kill the process, like a crash."""
         self._process.kill()
         self._process.wait()
 
@@ -126,11 +126,11 @@ class ReaderProcess:
         return cpu_seconds(self.pid)
 
     def metrics(self) -> Metrics:
-        """Return what the worker's page says; nothing where there is none yet."""
+        """Return the content of the worker's page; empty if there is none yet."""
         return parse(self.page())
 
     def page(self) -> str:
-        """Return the page of metrics, empty where there is none yet."""
+        """Return the page of metrics; empty if there is none yet."""
         return self._get("/metrics") if self._has_pages else ""
 
     def _get(self, page: str) -> str:

@@ -1,6 +1,6 @@
 """The worker's work done by Quix Streams: ``python -m benchmarks.pipeline_quix``.
 
-It has a Python of its own, for it asks for a confluent-kafka older than the demo's.
+It has its own virtual environment, because it needs an older confluent-kafka than the demo.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHECKPOINT = 16 * TAKE
 
 
 class ScoringSink(BatchingSink):
-    """Scores what came since the last checkpoint, partition by partition: its way of batches."""
+    """Scores the records since the last checkpoint, partition by partition."""
 
     def __init__(self, settings: Settings, producer: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A topic of made-up sensor rows, and how far the topics of scores have grown."""
+"""Makes a topic of simulated sensor rows, and counts the messages of score topics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def create_topics(servers: str, *topics: str, **configs: str) -> None:
 
 
 async def fill(servers: str, topic: str, records: int) -> None:
-    """Write the rows, as many to each partition."""
+    """Write the rows, the same number to each partition."""
     async with AIOKafkaProducer(bootstrap_servers=servers, max_batch_size=2**19) as producer:
         for partition in range(PARTITIONS):
             for chunk in rows(partition, records // PARTITIONS):
@@ -54,6 +54,6 @@ async def fill(servers: str, topic: str, records: int) -> None:
 
 
 async def grown(consumer: AIOKafkaConsumer, topic: str) -> int:
-    """Return how many messages the topic's partitions have taken."""
+    """Return the number of messages in the topic."""
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     return sum((await consumer.end_offsets(partitions)).values())

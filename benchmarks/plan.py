@@ -27,7 +27,7 @@ class Plan:
     out: Path
 
     def datasets(self) -> Iterator[Dataset]:
-        """Load one data set after the other; say which are missing and go on."""
+        """Load one data set after the other; report and skip missing ones."""
         for name in self.names:
             path = self.folder / f"{name}.npz"
             if path.is_file():

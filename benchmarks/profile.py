@@ -45,10 +45,10 @@ PARTS = {
     "Faust": ("(faust/", "(mode/"),
     "this project's pipeline, the rest": ("(app/",),
 }
-"""Marks of frames by what they are for. A sample counts for its innermost frame that has one."""
+"""Marks of frames, by part. A sample counts for the part of its innermost marked frame."""
 
 WAITING = ("EpollSelector.select (", "_worker (concurrent/futures/thread.py")
-"""Innermost frames of a thread that has nothing to do."""
+"""Innermost frames of an idle thread."""
 
 TEXT = f"""\
 The worker of the pipeline benchmark at full load, after the first fifth of the records: samples of
@@ -84,7 +84,7 @@ async def profile(servers: str, records: int, seconds: int, folder: Path) -> Cou
 
 
 def sampled(pid: int, seconds: int, path: Path) -> Counter[str]:
-    """Watch a process; RuntimeError where that is not allowed."""
+    """Sample a process; raises RuntimeError if that is not allowed."""
     options = {"pid": pid, "duration": seconds, "rate": _RATE, "format": "raw", "output": path}
     command = [Path(sys.executable).with_name("py-spy"), "record"]
     command += [f"--{name}={value}" for name, value in options.items()]
@@ -110,7 +110,7 @@ def shares_of(stacks: Counter[str]) -> dict[str, float]:
 
 
 def part_of(frames: Sequence[str]) -> str:
-    """Return what a stack is for, outermost frame first."""
+    """Return the part to which a stack (outermost frame first) belongs."""
     return next(filter(None, map(_part_of_frame, reversed(frames))), "the rest")
 
 

@@ -54,7 +54,7 @@ partitions. What came after the last snapshots would be learned again on top."""
 
 @dataclass(frozen=True)
 class Model:
-    """A network of `components` Gaussians of independent fields, and at most so many nodes."""
+    """A network of `components` Gaussians of independent fields, with a limit of nodes."""
 
     name: str
     fields: int
@@ -145,7 +145,7 @@ async def _create_compacted(servers: str, topic: str) -> None:
 
 
 async def take_over(servers: str, records: int, logs: Path) -> float:
-    """Return the seconds from the kill of one of two workers to the other's being through."""
+    """Return the seconds from the kill of one of two workers until the other has processed all."""
     await create_topics(servers, _SOURCE)
     await fill(servers, _SOURCE, records)
     first, second = (_worker(servers, logs / f"{name}.log") for name in ("first", "second"))
@@ -218,7 +218,7 @@ def write(out: Path, restored: list[Restored], seconds: float, records: int, rep
 @click.option("--repeats", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
 def main(snapshots: int, records: int, repeats: int, out: Path) -> None:
-    """Measure restores from the snapshots' topic and the take-over after a kill."""
+    """Measure restores from the snapshots topic and the take-over after a kill."""
     records = records // PARTITIONS * PARTITIONS
     with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
         servers = broker.bootstrap_servers
@@ -226,7 +226,7 @@ def main(snapshots: int, records: int, repeats: int, out: Path) -> None:
         async def measure() -> tuple[list[Restored], float]:
             restored = [
                 await restore(servers, DEFAULT, snapshots, repeats),
-                # Each takes some megabytes of the disk.
+                # Each needs some megabytes of disk.
                 await restore(servers, LARGE, max(2, snapshots // 10), repeats),
             ]
             return restored, await take_over(servers, records, Path(logs))

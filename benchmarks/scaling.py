@@ -58,7 +58,7 @@ records of correlated numbers in four regimes; the median of chunks of 1,024. Wh
 
 @dataclass(frozen=True)
 class Share:
-    """What several workers did together."""
+    """Throughput of several workers together."""
 
     workers: int
     records: int
@@ -143,7 +143,7 @@ def measure_costs(before: int) -> Iterator[Cost]:
 def cost(
     varied: str, value: int, before: int, fields: int, settings: Mapping[str, str] | None = None
 ) -> Cost:
-    """Let a pipeline learn, then look at what its stages take."""
+    """Let a pipeline learn, then measure its stages."""
     click.echo(f"running: {varied} {thousands(value)}", err=True)
     pipeline = PartitionPipeline(TOPIC, 0, load_settings(None, settings or {}))
     chunks = records_of(fields)

@@ -34,7 +34,7 @@ LEAVES = (1_000, 2_000, 4_000, 8_000, 15_000)
 VARIABLES = (2, 4, 8, 16, 32)
 BATCHES = (1, 4, 16, 64, 256)
 MIDDLE_LEAVES, MIDDLE_VARIABLES = 4_000, 8
-"""What is held where another quantity varies."""
+"""Fixed values of the quantities that do not vary."""
 
 FEW_VARIABLES = (2, 4)
 """Variables for which the smallest and the largest network are scored too."""
@@ -47,7 +47,7 @@ DEFAULT_RECORDS = 30_000
 """What `OSLRAU()` learns before it is measured: its budget of nodes is full by then."""
 
 TURNS = 3
-"""How often two things are timed by turns: a busy machine is slow for seconds on end."""
+"""How often two operations are timed in turn: a busy machine can be slow for seconds."""
 
 PAPER_RUNS = {
     "quake": Setting(1, 10, 0),
@@ -127,7 +127,7 @@ def measure(
     learned: Sequence[int],
     label: str,
 ) -> list[Cost]:
-    """Score and learn with each network of so many leaves and variables, by so many rows."""
+    """Score and learn with networks of these leaves and variables, in blocks of these rows."""
     return [
         cost
         for leaves, d in track(networks, f"against {label}", console=Console(stderr=True))
@@ -242,7 +242,7 @@ def paper_run(dataset: Dataset, setting: Setting) -> Cost:
 
 @cache
 def grown(leaves: int, d: int) -> OSLRAU:
-    """Grow a network to at least so many leaves."""
+    """Grow a network to at least this many leaves."""
     model = OSLRAU.paper(min_count=10, max_leaf_vars=0)
     seed = 2
     while n_leaves(model) < leaves:
@@ -269,7 +269,7 @@ def n_leaves(model: OSLRAU) -> int:
 
 
 def least_ns(model: OSLRAU) -> float:
-    """Tell what the operations that a density needs take in bare loops, per point and leaf.
+    """Return the time of a density's operations in bare loops, per point and leaf.
 
     A leaf takes a multiply-add, a sum takes each of its children but the first into a total, with
     an exponential, and then the logarithm.

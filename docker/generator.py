@@ -1,4 +1,4 @@
-"""Send readings of made-up machines to the first source topic, until told to stop."""
+"""Send readings of simulated machines to the first source topic, until SIGTERM."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def generate(settings: Settings, rate: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Read the options and go."""
+    """Read the options and start to send."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rate", type=int, default=500, help="readings a second")
     options.add_argument("--seed", type=int, default=0, help="of the machines")

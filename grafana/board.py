@@ -13,7 +13,7 @@ from .panels import DATASOURCE, Panel, expand
 _WIDTH = 24
 _TITLES = {"oslrau-pipeline": "Pipeline", "oslrau-model": "Model"}
 
-# A process that restarts keeps its series or comes as a new one, with another address.
+# A process that restarts continues its series, or begins a new one with another address.
 _RESTARTS = (
     "changes(process_start_time_seconds{worker}[1m]) > 0"
     " or (process_start_time_seconds{worker} unless process_start_time_seconds{worker} offset 1m)"
@@ -28,7 +28,7 @@ _DRIFTS = "sum by (topic, partition) (increase(oslrau_drift_events_total{selecte
 
 
 class Row(NamedTuple):
-    """A row with a title, its panels in so many columns."""
+    """A row with a title, and its panels in columns."""
 
     number: int
     title: str

@@ -1,4 +1,4 @@
-"""The numbers that the alerts compare with, so that dashboards show them and no others."""
+"""Reads the thresholds of alerts, so that the dashboards show the same numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard *Model*: has the stream changed, which records are strange, how large is it all."""
+"""The dashboard *Model*: whether the stream has changed, unusual records, size of the networks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def dashboard() -> parts.Dashboard:
     """Return the dashboard."""
     return board(
         "oslrau-model",
-        "What the models have learned, and what they find strange.",
+        "What the models have learned, and which records are unusual.",
         _now(),
         _likelihood(),
         _anomalies(),
@@ -30,15 +30,15 @@ def _now() -> Row:
         stat(
             101,
             "Median log-likelihood",
-            "Of the last 2,048 records, mean of the partitions.",
+            "Median of the last 2,048 records of each partition, averaged over the partitions.",
             "suffix: nats",
             'avg(oslrau_log_likelihood_quantile{selected, quantile="0.5"})',
         ),
         stat(
             102,
             "Anomalous",
-            "Anomalous records of the worst partition over 15 minutes, in units of the number that "
-            "alarm_rate says; as recorded, of all workers.",
+            "Anomalous records in 15 minutes, divided by the number that alarm_rate predicts, in "
+            "the partition with the most. All workers.",
             "suffix: x",
             "max(oslrau:anomaly_excess{recorded})",
             alert="OslrauAnomalies",
@@ -53,8 +53,7 @@ def _now() -> Row:
         stat(
             104,
             "Node budget",
-            "Share of learner.max_nodes that the largest network has used; as recorded, of all "
-            "workers.",
+            "Share of learner.max_nodes that the largest network uses. All workers.",
             "percentunit",
             "max(oslrau:node_budget_ratio{recorded})",
             alert="OslrauNodeBudget",
@@ -62,7 +61,7 @@ def _now() -> Row:
         stat(
             107,
             "Drifts",
-            "Drifts of the last 15 minutes in the partition that had most.",
+            "Drift events of the last 15 minutes, in the partition with the most.",
             "short",
             "max(sum by (job, topic, partition)"
             " (increase(oslrau_drift_events_total{selected}[15m])))",
@@ -78,7 +77,7 @@ def _now() -> Row:
         stat(
             106,
             "Learned",
-            "Records a second that the models take in.",
+            "Records a second that the models learn.",
             "cps",
             "sum(rate(oslrau_learned_records_total{selected}[$__rate_interval]))",
         ),
@@ -100,9 +99,9 @@ def _likelihood() -> Row:
         lines(
             201,
             "Log-likelihood of records",
-            "Quantiles of the last 2,048 records in nats, mean of the partitions. A fall of all of "
-            "them means that the stream has changed; of the lowest alone, that single records "
-            "are strange.",
+            "Quantiles of the last 2,048 records of each partition in nats, averaged over the "
+            "partitions. If all of them fall, the stream has changed. If only the lowest falls, "
+            "single records are unusual.",
             "suffix: nats",
             {"{{quantile}}": "avg by (quantile) (oslrau_log_likelihood_quantile{selected})"},
         ),
@@ -117,8 +116,7 @@ def _likelihood() -> Row:
             203,
             "Median against the past",
             "OslrauLogLikelihoodCollapse fires while the median of 15 minutes is below the usual "
-            "low, which 95 % of the records of the hours before exceed. As recorded, of all "
-            "workers.",
+            "low: the value that 95 % of the records of the hours before exceeded. All workers.",
             "suffix: nats",
             {
                 "{{topic}}/{{partition}} median": "oslrau:log_likelihood:median{recorded}",
@@ -128,8 +126,8 @@ def _likelihood() -> Row:
         lines(
             204,
             "Mean by partition",
-            "Mean of the last 2,048 records, in nats. One record that is far enough away moves it "
-            "by any amount.",
+            "Mean of the last 2,048 records, in nats. A single extreme record can move it by any "
+            "amount.",
             "suffix: nats",
             {
                 "{{topic}}/{{partition}}": "avg by (topic, partition)"
@@ -139,8 +137,8 @@ def _likelihood() -> Row:
         lines(
             205,
             "Drift statistic",
-            "How far scores have fallen against those before: a drift at 1, from where it begins "
-            "anew at 0.",
+            "How far scores have fallen compared with earlier ones. At 1 there is a drift event, "
+            "and the statistic starts again at 0.",
             "short",
             {
                 "{{topic}}/{{partition}}": "max by (topic, partition)"
@@ -150,7 +148,7 @@ def _likelihood() -> Row:
         lines(
             206,
             "Drifts",
-            "Drifts of 15 minutes; OslrauDrift fires at any.",
+            "Drift events in 15 minutes. OslrauDrift fires at the first.",
             "short",
             {
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
@@ -169,9 +167,9 @@ def _anomalies() -> Row:
         lines(
             301,
             "Anomalous share",
-            "Share of the scored records over 15 minutes, in units of the setting alarm_rate: 1 is "
-            "what a stream without a change has. The dashed line is the limit of OslrauAnomalies. "
-            "As recorded, of all workers.",
+            "Share of anomalous records in 15 minutes, divided by the setting alarm_rate. It is 1"
+            " while the stream does not change. The dashed line is the limit of OslrauAnomalies. "
+            "All workers.",
             "suffix: x",
             {"{{topic}}/{{partition}}": "oslrau:anomaly_excess{recorded}"},
             alert="OslrauAnomalies",
@@ -190,8 +188,8 @@ def _anomalies() -> Row:
         lines(
             303,
             "Most blamed fields",
-            "Anomalies a minute by the field most to blame, the ten that most are due to; of all "
-            "partitions of the topic.",
+            "Anomalies a minute by the field most to blame: the ten most frequent fields, over "
+            "all partitions of the topic.",
             "cpm",
             {
                 "{{topic}} {{field}}": "topk(10, 60 * sum by (topic, field)"
@@ -202,16 +200,17 @@ def _anomalies() -> Row:
         heatmap(
             304,
             "p-values",
-            "Scored records by their p-value: a tenth of them in each tenth while the stream does "
-            "not change; the lowest cells are where alarms are.",
+            "Scored records by their p-value. While the stream does not change, p-values are "
+            "uniform: a tenth of the records lies in each tenth. Anomalies are in the lowest "
+            "cells.",
             "none",
             "sum by (le) (increase(oslrau_p_value_bucket{selected}[$__rate_interval]))",
         ),
         lines(
             305,
             "Not learned",
-            "Records a minute that were scored but not learned: far below all usual scores, or "
-            "frozen by the setting learning.",
+            "Records a minute that were scored but not learned: their scores were far below all "
+            "usual ones, or the setting learning is false.",
             "cpm",
             {
                 "{{reason}}": "60 * sum by (reason)"
@@ -222,7 +221,7 @@ def _anomalies() -> Row:
         lines(
             306,
             "Learned",
-            "Records a second that each model takes in.",
+            "Records a second that each model learns.",
             "cps",
             {
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"

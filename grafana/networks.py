@@ -23,8 +23,8 @@ def network() -> Row:
         lines(
             402,
             "Node budget",
-            "Share of learner.max_nodes that each network has used. The dashed line is the limit "
-            "of OslrauNodeBudget. As recorded, of all workers.",
+            "Share of learner.max_nodes that each network uses. The dashed line is the limit of "
+            "OslrauNodeBudget. All workers.",
             "percentunit",
             {"{{topic}}/{{partition}}": "oslrau:node_budget_ratio{recorded}"},
             alert="OslrauNodeBudget",
@@ -53,7 +53,7 @@ def network() -> Row:
         lines(
             405,
             "Depth",
-            "Nodes on the longest way from the root to a leaf.",
+            "Nodes on the longest path from the root to a leaf.",
             "short",
             {
                 "{{topic}}/{{partition}}": "max by (topic, partition)"

@@ -15,9 +15,9 @@ def stages() -> Row:
         lines(
             401,
             "Time spent by stage",
-            "Seconds of work a second, all workers. Decoding, scoring and learning share one "
-            "thread of a worker, so that their sum stays below one a worker; emitting mostly "
-            "waits.",
+            "Seconds of work a second, summed over workers. Decoding, scoring and learning share "
+            "one thread of each worker, so their sum is at most the number of workers. Emitting "
+            "mostly waits for the broker.",
             "percentunit",
             {
                 "{{stage}}": "sum by (stage)"
@@ -47,9 +47,8 @@ def snapshots() -> Row:
         lines(
             701,
             "Age of snapshots",
-            "Time since a snapshot last held all that was processed, in units of "
-            "snapshot_interval, at least a minute. The dashed line is the limit of "
-            "OslrauSnapshotOld. As recorded, of all workers.",
+            "Time since a snapshot last held all processed records, divided by snapshot_interval "
+            "(at least a minute). The dashed line is the limit of OslrauSnapshotOld. All workers.",
             "suffix: x",
             {"{{topic}}/{{partition}}": "oslrau:snapshot_intervals{recorded}"},
             alert="OslrauSnapshotOld",
@@ -67,8 +66,8 @@ def snapshots() -> Row:
         lines(
             703,
             "Time of a snapshot",
-            "Mean time of the snapshots and restores of 5 minutes: to write the state and have it "
-            "acknowledged, to find, read and check it.",
+            "Mean time in 5 minutes: of a snapshot, to write the state and to wait for the "
+            "acknowledgement; of a restore, to find, read and check the state.",
             "s",
             {
                 "{{stage}}": "sum by (stage)"
@@ -80,8 +79,8 @@ def snapshots() -> Row:
         lines(
             704,
             "Snapshots that failed",
-            "Snapshots in 5 minutes that were not saved or left out as damaged, and attempts to "
-            "open partitions that failed.",
+            "In 5 minutes: snapshots that could not be saved, damaged snapshots that were "
+            "skipped, and failed attempts to open partitions.",
             "short",
             {
                 "{{kind}}": "sum by (kind)"
@@ -109,8 +108,8 @@ def group() -> Row:
         lines(
             802,
             "Rebalances",
-            "Rebalances in 15 minutes, as each worker saw them. The dashed line is the limit of "
-            "OslrauRebalancing.",
+            "Rebalances in 15 minutes, as each worker counts them. The dashed line is the limit "
+            "of OslrauRebalancing.",
             "short",
             {"{{instance}}": "increase(oslrau_rebalances_total{worker}[15m])"},
             alert="OslrauRebalancing",
@@ -136,8 +135,8 @@ def processes() -> Row:
         lines(
             601,
             "CPU",
-            "CPU seconds a second. A worker uses two threads, and seldom more than one and a "
-            "half CPUs.",
+            "CPU seconds a second. A worker has two busy threads, and rarely uses more than 1.5 "
+            "CPUs.",
             "percentunit",
             {"{{instance}}": "rate(process_cpu_seconds_total{worker}[$__rate_interval])"},
         ),

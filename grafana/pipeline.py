@@ -1,4 +1,4 @@
-"""The dashboard *Pipeline*: is the pipeline healthy."""
+"""The dashboard *Pipeline*: whether the pipeline is healthy."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _health() -> Row:
         stat(
             105,
             "Time to drain",
-            "Time that the slowest partition needs for the records that wait, at the rate of "
-            "the last 5 minutes; as recorded, of all workers.",
+            "Time to process the waiting records at the rate of the last 5 minutes, in the "
+            "slowest partition. All workers.",
             "s",
             "max(oslrau:drain_seconds{recorded} >= 0)",
             alert="OslrauLag",
@@ -73,8 +73,8 @@ def _health() -> Row:
         stat(
             107,
             "Rejected",
-            "Share of the records of the worst topic that went to the dead letters, over 10 "
-            "minutes; as recorded, of all workers.",
+            "Share of records that became dead letters in 10 minutes, in the topic with the "
+            "largest share. All workers.",
             "percentunit",
             'max(oslrau:dead_letter_ratio{job=~"$job", topic=~"$topic"})',
             alert="OslrauDeadLetters",
@@ -89,7 +89,7 @@ def _health() -> Row:
         stat(
             109,
             "Broker silent",
-            "Time since a broker last answered the worker that has waited longest.",
+            "Time since the broker last answered a worker: the longest of all workers.",
             "s",
             "max(oslrau_broker_silent_seconds{worker})",
             alert="OslrauBrokerAway",
@@ -97,8 +97,8 @@ def _health() -> Row:
         stat(
             110,
             "Snapshots late",
-            "Age of the oldest last snapshot, in units of snapshot_interval, at least a minute; as "
-            "recorded, of all workers.",
+            "Age of the oldest partition's last snapshot, divided by snapshot_interval (at least "
+            "a minute). All workers.",
             "suffix: x",
             "max(oslrau:snapshot_intervals{recorded})",
             alert="OslrauSnapshotOld",
@@ -107,7 +107,7 @@ def _health() -> Row:
         stat(
             111,
             "Failed openings",
-            "Attempts in the last 2 minutes to open assigned partitions that failed.",
+            "Failed attempts to open assigned partitions in the last 2 minutes.",
             "short",
             "max(sum by (job, instance) (increase(oslrau_failed_openings_total{worker}[2m])))",
             alert="OslrauRestoreFailing",
@@ -115,7 +115,7 @@ def _health() -> Row:
         stat(
             112,
             "Damaged snapshots",
-            "Stored snapshots that were left out as damaged, since the workers started.",
+            "Stored snapshots that were damaged and skipped, since the workers started.",
             "short",
             'sum(oslrau_snapshot_failures_total{selected, kind="damaged"})',
             alert="OslrauSnapshotDamaged",
@@ -123,7 +123,7 @@ def _health() -> Row:
         stat(
             113,
             "Rebalances",
-            "Times in 15 minutes that the group shared out its partitions anew.",
+            "Rebalances of the consumer group in 15 minutes.",
             "short",
             "max(increase(oslrau_rebalances_total{worker}[15m]))",
             alert="OslrauRebalancing",
@@ -147,7 +147,7 @@ def _health() -> Row:
         stat(
             116,
             "Version",
-            "Workers of the version that most of them have.",
+            "Number of workers that run the most common version.",
             "short",
             "max(count by (version) (oslrau_build_info{worker}))",
         ),
@@ -202,8 +202,9 @@ def _delay() -> Row:
         lines(
             302,
             "Time to drain",
-            "Records that wait, over the rate of the last 5 minutes; nothing while neither is. "
-            "The dashed line is the limit of OslrauLag. As recorded, of all workers.",
+            "Waiting records, divided by the rate of the last 5 minutes. There is no value while "
+            "nothing waits and nothing is processed. The dashed line is the limit of OslrauLag. "
+            "All workers.",
             "s",
             {"{{topic}}/{{partition}}": "oslrau:drain_seconds{recorded} >= 0"},
             alert="OslrauLag",
@@ -251,8 +252,8 @@ def _rejected() -> Row:
         lines(
             502,
             "Rejected share",
-            "Share of the records that went to the dead letters, over 10 minutes. The dashed "
-            "line is the limit of OslrauDeadLetters. As recorded, of all workers.",
+            "Share of records that became dead letters in 10 minutes. The dashed line is the "
+            "limit of OslrauDeadLetters. All workers.",
             "percentunit",
             {"{{topic}}": 'oslrau:dead_letter_ratio{job=~"$job", topic=~"$topic"}'},
             alert="OslrauDeadLetters",
@@ -260,8 +261,8 @@ def _rejected() -> Row:
         lines(
             503,
             "Missing offsets",
-            "Offsets a second that the log lacks: removed by compaction or retention, or marks "
-            "of transactions.",
+            "Offsets a second without a record: removed by compaction or retention, or "
+            "transaction markers.",
             "cps",
             {
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"

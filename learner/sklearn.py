@@ -85,13 +85,13 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return self.learner_.score_samples(self._check(X, reset=False))
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """Mean log-density of the rows in nats (scikit-learn's mixtures: the mean, too)."""
+        """Mean log-density of the rows in nats (as in scikit-learn's mixtures)."""
         return float(self.score_samples(X).mean())
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.Generator | None = None
     ) -> FloatArray:
-        """Draw rows (n_samples, d); without a ``random_state`` by that of the learner."""
+        """Draw rows (n_samples, d); without a ``random_state``, the learner's is used."""
         check_is_fitted(self)
         return self.learner_.sample(n_samples, random_state=random_state)
 
@@ -102,7 +102,7 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Tags:
-        """Say that missing values are welcome."""
+        """Declare that missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

@@ -20,6 +20,7 @@ from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.missing import Missing
 from .scoring.neighbours import Neighbours
 from .scoring.ranking import Ranking
+from .scoring.tail_mass import TailMass
 from .scoring.transforms import Transforms
 from .state import pack, record_count, unpack
 
@@ -31,7 +32,7 @@ FIRST_BATCH = 16
 WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
 
-STATE_FORMAT = 5
+STATE_FORMAT = 6
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
@@ -105,11 +106,13 @@ class StreamScorer:
         self._transforms = Transforms(transforms or {})
         self._ranking = Ranking()
         self._calibration = Calibration()
-        self._nearness = RecentScores()
+        self._densities = Calibration()
+        self._proximities = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
         self._neighbours = Neighbours()
+        self._tail_mass = TailMass()
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -171,7 +174,7 @@ class StreamScorer:
             "level": self._ranking.level,
             "spread": self._ranking.spread,
             "recent": self._calibration.recent,
-            "recent_densities": self._nearness.recent,
+            "recent_densities": self._densities.recent,
             "drift_reference": reference,
             "drift_numbers": numbers,
             "held": self._guard.held,
@@ -184,9 +187,16 @@ class StreamScorer:
             "worth": self._missing.worth,
             "neighbours": self._neighbours.rows,
             "variance": self._neighbours.variance,
+            "mass_location": self._tail_mass.location,
+            "mass_scale": self._tail_mass.scale,
+            "mass_weight": self._tail_mass.weight,
+            "mass_mean": self._tail_mass.mean,
+            "mass_covariance": self._tail_mass.covariance,
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
+        if len(self._proximities.recent) > 0:
+            arrays["recent_proximities"] = self._proximities.recent
         return pack("StreamScorer", values, arrays)
 
     @classmethod
@@ -237,7 +247,11 @@ class StreamScorer:
         if arrays["recent"].shape != arrays["recent_densities"].shape:
             raise StateError("state: expected a log-density for each recent score")
         self._calibration.update(arrays["recent"])
-        self._nearness.update(arrays["recent_densities"])
+        self._densities.update(arrays["recent_densities"])
+        proximities = arrays.get("recent_proximities", np.empty(0))
+        if len(proximities) not in (0, len(arrays["recent"])):
+            raise StateError("state: expected a proximity for each recent score")
+        self._proximities.update(proximities)
         self._guard.restore(
             arrays["held"], arrays["held_positions"], arrays["far_positions"],
             bool(values["far_accepted"]),
@@ -250,7 +264,17 @@ class StreamScorer:
         self._neighbours.restore(
             arrays["neighbours"], arrays["variance"], record_count(values["neighbours_taken"])
         )
-        records = (pending, self._guard.held, self._missing.rows, self._neighbours.rows)
+        self._tail_mass.restore(
+            arrays["mass_location"], arrays["mass_scale"], arrays["mass_weight"],
+            arrays["mass_mean"], arrays["mass_covariance"], self._neighbours.n,
+        )  # fmt: skip
+        records = (
+            pending,
+            self._guard.held,
+            self._missing.rows,
+            self._neighbours.rows,
+            self._tail_mass.mean,
+        )
         widths = {rows.shape[1] for rows in records if len(rows) > 0}
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
@@ -308,11 +332,12 @@ class StreamScorer:
         return self._all_measures(rows, self.learner.evaluate(rows))
 
     def _all_measures(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
-        """Return the learner's measures of transformed rows, then minus the distance to neighbours.
+        """Return the learner's measures of transformed rows, then nearness and tail mass.
 
         Log-densities are in the fields' own units.
         """
-        measures = np.column_stack([evaluation.measures, -self._neighbours.distance(rows)])
+        nearness, mass = -self._neighbours.distance(rows), self._tail_mass.log_mass(rows)
+        measures = np.column_stack([evaluation.measures, nearness, mass])
         if self._transforms.names:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
@@ -321,8 +346,7 @@ class StreamScorer:
         return self._transforms.undo_blame(blame(self.learner, rows, log_density, self._is_usual))
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
-        score = self._ranking.score_of_density(log_density)
-        return self._calibration.p_value(score) > self.alarm_rate
+        return self._densities.p_value(log_density) > self.alarm_rate
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""
@@ -338,7 +362,7 @@ class StreamScorer:
         """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
-        nearness = self._proximity(rows, measures[:, 0])
+        densities, proximities = measures[:, 0], self._proximity(rows)
         change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
@@ -349,12 +373,17 @@ class StreamScorer:
         usual = scores >= self._calibration.lowest_usual
         self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
-            known &= self._learn_usual(rows, nearness, block, latest)
+            known &= self._learn_usual(
+                rows, densities if proximities is None else proximities, block, latest
+            )
         else:
             self._neighbours.update(rows)
+        self._tail_mass.update(self._neighbours.rows, self._neighbours.n)
+        self._calibrate(
+            scores[known], densities[known], None if proximities is None else proximities[known]
+        )
         if not known.all():
-            scores, measures, nearness = scores[known], measures[known], nearness[known]
-        self._calibrate(scores, nearness)
+            measures = measures[known]
         if not first:
             self._ranking.update(measures)
         self._pending, self._pending_measures = [], []
@@ -362,34 +391,43 @@ class StreamScorer:
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
 
-    def _proximity(self, rows: FloatArray, densities: FloatArray) -> FloatArray:
-        """Return what the guard compares (m,); it changes at boundaries only, like the learner."""
-        if self.learner.n_records_ == 0:
-            return densities
-        return self.learner.proximity(rows, densities)
+    def _proximity(self, rows: FloatArray) -> FloatArray | None:
+        """Return what the guard compares (m,) where it is not the log-density."""
+        return self.learner.proximity(rows) if self.learner.n_records_ > 0 else None
 
-    def _calibrate(self, scores: FloatArray, nearness: FloatArray) -> None:
+    @property
+    def _guarded(self) -> RecentScores:
+        """Recent values of what the guard compares."""
+        return self._proximities if len(self._proximities.recent) > 0 else self._densities
+
+    def _calibrate(
+        self, scores: FloatArray, densities: FloatArray, proximities: FloatArray | None
+    ) -> None:
         """Add scores to the recent ones; while these are few, remove those below the fence."""
-        young = len(self._nearness.recent) < FEWEST_SCORES
+        young = len(self._densities.recent) < FEWEST_SCORES
         self._calibration.update(scores)
-        self._nearness.update(nearness)
+        self._densities.update(densities)
+        if proximities is not None:
+            self._proximities.update(proximities)
         if young and self.learning:
-            usual = self._nearness.recent >= fence(self._nearness.ascending)
+            usual = self._guarded.recent >= fence(self._guarded.ascending)
             self._calibration.select(usual)
-            self._nearness.select(usual)
+            self._densities.select(usual)
+            if len(self._proximities.recent) > 0:
+                self._proximities.select(usual)
 
     def _learn_usual(
         self,
         rows: FloatArray,
-        nearness: FloatArray,
+        proximity: FloatArray,
         block: BlockMaker,
         latest: Measured | None,
     ) -> NDArray[np.bool_]:
         """Learn the rows that the guard lets pass; return whose scores count as usual (m,)."""
-        ascending = self._nearness.ascending
+        ascending = self._guarded.ascending
         # Only so many far scores may count as usual that the next far one is still an anomaly.
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
-        parted = self._guard.part(rows, nearness, ascending, self.n_records, room)
+        parted = self._guard.part(rows, proximity, ascending, self.n_records, room)
         before = self.learner.n_records_
         usual = rows.compress(parted.usual, axis=0)
         self.learner.partial_fit(usual, evaluation=latest)

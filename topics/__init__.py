@@ -6,7 +6,6 @@ from .features import DecodedBlock, FeatureDecoder
 from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
-from .shortening import shortened, without_largest
 
 __all__ = [
     "DecodedBlock",
@@ -23,6 +22,4 @@ __all__ = [
     "encode_scores",
     "message_bytes",
     "out_messages",
-    "shortened",
-    "without_largest",
 ]

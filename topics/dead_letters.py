@@ -37,7 +37,7 @@ def message_bytes(
 
 
 def place_headers(topic: str, partition: int, offset: int) -> tuple[tuple[str, bytes], ...]:
-    """Return headers that say where a record is."""
+    """Return headers that name a record's topic, partition and offset."""
     texts = {
         "oslrau-topic": topic,
         "oslrau-partition": str(partition),

@@ -1,6 +1,6 @@
-"""The JSON that is taken, whoever reads it: how deep it may be nested, and how large its numbers.
+"""The rules for JSON that no parser decides: the depth of nesting, and numbers beyond a double.
 
-Readers differ in both, and msgspec also takes more or less levels with the depth of Python's stack.
+orjson and msgspec differ in both, and the limit of msgspec depends on the depth of Python's stack.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import orjson
 MAX_DEPTH = 400
 """Levels of objects and lists that a record may have.
 
-Far more than records have, and well below what the readers take: orjson 1,024, msgspec and
+Far more than records have, and well below the limits of the parsers: orjson 1,024, msgspec and
 Python's own 1,000 less the depth of the stack.
 """
 
 BEYOND = 10**400
-"""What `parse` returns for a number above every double; its negative for one below."""
+"""What `parse` returns for a number above the range of a double; below it, the negative of this."""
 
 SHALLOW_BYTES = 2 * MAX_DEPTH
-"""Bytes of JSON that cannot be nested deeper: each level takes two brackets."""
+"""JSON of at most this many bytes is not too deep: each level takes two brackets."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE, _LIST, _OBJECT = b'"[{'
@@ -38,7 +38,7 @@ _check = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def is_too_deep(value: bytes) -> bool:
-    """Say whether JSON is nested deeper than `MAX_DEPTH`; for most records at hardly any cost."""
+    """Tell whether JSON is nested deeper than `MAX_DEPTH`; fast for most records."""
     if len(value) <= SHALLOW_BYTES or (_LIST not in value and value.rfind(_OBJECT) == 0):
         return False
     # Twice as fast as counting.
@@ -47,7 +47,7 @@ def is_too_deep(value: bytes) -> bool:
 
 
 def depth(value: bytes) -> int:
-    """Return how many brackets are open at once, at most; those in strings do not count."""
+    """Return the largest number of open brackets; those in strings do not count."""
     text = np.frombuffer(_ESCAPED.sub(b"", value), np.uint8)
     in_string = np.bitwise_xor.accumulate(text == _QUOTE)
     steps = np.where(in_string, 0, _STEPS[text])
@@ -55,17 +55,17 @@ def depth(value: bytes) -> int:
 
 
 def parse(value: bytes) -> Any:
-    """Return what JSON that is not too deep holds, with `BEYOND` for numbers beyond a double.
+    """Parse JSON that is not too deep, with `BEYOND` for numbers beyond a double.
 
     Raises
     ------
     ValueError
-        It is not JSON.
+        The value is not JSON.
     """
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        # orjson has one error class; this is how it words a number beyond the range of a double.
+        # orjson has one error class; only this message means a number beyond a double.
         if "infinity" not in error.msg:
             raise
     _check(value)

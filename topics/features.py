@@ -23,21 +23,21 @@ from .rejections import (
     reject_value,
 )
 
-# A row of k numbers costs the learner k * k; more are hardly meant, rather a list in disguise.
+# The learner's cost grows with the square of the fields. A record with more is likely a list.
 MAX_AUTO_FIELDS = 1024
 _TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
 
 _NAN = float("nan")
-# What a reader raises for a record that it does not serve.
-_UNSERVED = (ValueError, KeyError, TypeError, RecursionError)
+# What a fast reader raises for a record that it cannot read.
+_UNREADABLE = (ValueError, KeyError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedBlock:
     """The rows of the valid records and the rejections of the others.
 
-    `rows` is (m, d) float64, C-contiguous, NaN = missing; `positions` (m,) says which input each
-    row comes from; `rejected` pairs the remaining positions with their rejection.
+    `rows` is (m, d) float64, C-contiguous, NaN = missing; `positions` (m,) are the
+    inputs of the rows; `rejected` pairs the remaining positions with their rejection.
     """
 
     rows: NDArray[np.float64]
@@ -48,10 +48,10 @@ class DecodedBlock:
 class FeatureDecoder:
     """Decodes one partition's values; without `fields`, its first valid record chooses them.
 
-    A record is valid where it is a JSON object of at most `max_bytes` bytes and `MAX_DEPTH` levels
-    in which every chosen field is a number within the range of a double, a boolean (0 or 1), null
+    A record is valid if it is a JSON object of at most `max_bytes` bytes and `MAX_DEPTH` levels,
+    every chosen field is a number within the range of a double, a boolean (0 or 1), null
     or absent, and at least one is a number. Numbers of a field in ``bounds`` have to be greater
-    than its bound. What the other fields hold does not matter.
+    than its bound. Other fields are ignored.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FeatureDecoder:
 
     def _choose(self, fields: tuple[str, ...]) -> None:
         self.fields = fields
-        # Packed with neighbours of one parent object together; `_order` puts the columns right.
+        # Packed in groups with the same parent object; `_order` restores the order of the columns.
         self._packed = tuple(sorted(fields, key=parent_of))
         self._order = [self._packed.index(field) for field in fields]
         self._reader = record_reader(self._packed)
@@ -80,7 +80,7 @@ class FeatureDecoder:
         if self.fields is None:
             return DecodedBlock(np.empty((0, 0)), [], rejected)
         packed: list[bytes] = []
-        # One loop without calls of our own: for most records this is all there is to do.
+        # Most records need nothing but this loop, which calls no function of this package.
         (read, get), pack, limit = self._reader, self._pack, self._max_bytes
         short = min(limit, SHALLOW_BYTES)
         for value in values[len(rejected) :]:
@@ -91,13 +91,13 @@ class FeatureDecoder:
                 if len(value) > short and (len(value) > limit or is_too_deep(value)):
                     raise ValueError
                 if not value.isascii():
-                    value.decode()  # for a reader that does not look whether all of it is text
+                    value.decode()  # msgspec does not check the UTF-8 of fields that it skips
                 contents = get(read(value))
                 packed.append(pack(*contents))
                 continue
             except struct.error:
                 row = self._row(contents)
-            except _UNSERVED:
+            except _UNREADABLE:
                 row = self._odd_row(value)
             if isinstance(row, Rejection):
                 rejected.append((len(packed) + len(rejected), row))
@@ -119,9 +119,9 @@ class FeatureDecoder:
         if not bad:
             return block
         rejected = block.rejected + [(block.positions[row], bad[row]) for row in bad]
-        kept = [row for row in range(len(rows)) if row not in bad]
-        positions = [block.positions[row] for row in kept]
-        return DecodedBlock(rows[kept], positions, sorted(rejected, key=itemgetter(0)))
+        valid = [row for row in range(len(rows)) if row not in bad]
+        positions = [block.positions[row] for row in valid]
+        return DecodedBlock(rows[valid], positions, sorted(rejected, key=itemgetter(0)))
 
     def _reject_until_chosen(self, values: Sequence[bytes | None]) -> list[tuple[int, Rejection]]:
         rejected: list[tuple[int, Rejection]] = []
@@ -148,7 +148,7 @@ class FeatureDecoder:
         return fields or Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
 
     def _document(self, value: bytes | None) -> Any:
-        """Return the parsed value, None where it is no JSON of the right size and depth."""
+        """Return the parsed value; None if it is too large, too deep or not JSON."""
         if value is None or len(value) > self._max_bytes or is_too_deep(value):
             return None
         try:
@@ -160,13 +160,13 @@ class FeatureDecoder:
         document = self._document(value)
         if not isinstance(document, dict):
             return reject_value(value, self._max_bytes)
-        # The usual odd record lacks a plain field: this way of writing it is twice as fast.
+        # Most of these records lack a top-level field: then this is twice as fast as `find` alone.
         return self._row(
             [document[f] if f in document else find(document, f) for f in self._packed]
         )
 
     def _row(self, contents: Sequence[Any]) -> bytes | Rejection:
-        """Return the row of contents of which some are no numbers, None where absent."""
+        """Return the row of contents that are not all numbers; None is an absent field."""
         try:
             row = self._pack(*[_NAN if content is None else content for content in contents])
         except (struct.error, OverflowError):

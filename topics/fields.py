@@ -45,7 +45,7 @@ def is_number(content: object) -> bool:
 
 
 def is_beyond(content: float) -> bool:
-    """Say whether a number is beyond the range of a double."""
+    """Tell whether a number is beyond the range of a double."""
     return abs(content) > sys.float_info.max
 
 

@@ -13,10 +13,10 @@ from .fields import tuple_getter
 
 
 class Reader(NamedTuple):
-    """A way to read most records: the contents are those of `get(parse(value))`.
+    """Reads most records: the contents of the fields are `get(parse(value))`.
 
-    It raises ValueError, KeyError, TypeError or RecursionError for a value that it does not serve.
-    What is given to it must be valid UTF-8.
+    Raises ValueError, KeyError, TypeError or RecursionError for a value that it cannot read. The
+    value must be valid UTF-8.
     """
 
     parse: Callable[[bytes], Any]
@@ -25,14 +25,14 @@ class Reader(NamedTuple):
 
 @lru_cache(64)
 def record_reader(fields: tuple[str, ...]) -> Reader:
-    """Return the fastest reader of these fields; those of one parent must be neighbours.
+    """Return the fastest reader of these fields; fields with the same parent must be neighbours.
 
-    Top-level fields go straight into a record of their own type, without a dict around them.
+    msgspec decodes top-level fields into an object with one attribute each, without a dict.
     """
     if not any("." in field for field in fields):
         try:
             return _typed_reader(fields)
-        except ValueError:  # a name that is written with a backslash, or twice the same
+        except ValueError:  # a name with a character that JSON escapes, or the same name twice
             pass
     return Reader(orjson.loads, tuple_getter(fields))
 

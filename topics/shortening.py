@@ -1,4 +1,4 @@
-"""What is left of a message that its topic does not take: the largest part goes first."""
+"""Shortens messages that are too large for their topic: the largest part is left out first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONTRIBUTIONS, _RECORD = b',"contributions":', b',"record":'
 
 
 def shortened(message: OutMessage, max_bytes: int) -> OutMessage:
-    """Return the score or anomaly with at most `max_bytes` bytes, without parts where need be."""
+    """Leave out parts of a score or anomaly until it has at most `max_bytes` bytes."""
     while _size(message) > max_bytes and (message.key or message.value):
         message = without_largest(message)
     return message
@@ -22,34 +22,34 @@ def shortened(message: OutMessage, max_bytes: int) -> OutMessage:
 def without_largest(message: OutMessage) -> OutMessage:
     """Return a score, anomaly or event without the largest of its key, record and contributions.
 
-    Headers say where its record is, and what size the message had. They are all that is left where
-    there is no such part any more, and of a dead letter, whose headers say it already.
+    The headers name its record and the size of the original message. A message without any such
+    part, and a dead letter, whose headers name its record already, are reduced to the headers.
     """
-    kept = tuple(header for header in message.headers if header[0].startswith("oslrau-"))
-    names = [name for name, _ in kept]
+    headers = tuple(header for header in message.headers if header[0].startswith("oslrau-"))
+    names = [name for name, _ in headers]
     if _LEFT_OUT not in names:
-        kept += ((_LEFT_OUT, str(_size(message)).encode()),)
+        headers += ((_LEFT_OUT, str(_size(message)).encode()),)
     if message.value is None or "oslrau-reason" in names:
-        return message._replace(key=None, value=None, headers=kept)
+        return message._replace(key=None, value=None, headers=headers)
 
     rest, record = _cut(message.value, _RECORD)
     score, contributions = _cut(rest, _CONTRIBUTIONS)
     if not names:
         place = orjson.loads(score)
-        kept = (*place_headers(place["topic"], place["partition"], place["offset"]), *kept)
+        headers = (*place_headers(place["topic"], place["partition"], place["offset"]), *headers)
     largest = max(len(message.key or b""), record, contributions)
     if largest == 0:
-        return message._replace(value=None, headers=kept)
+        return message._replace(value=None, headers=headers)
     if largest == record:
-        return message._replace(value=rest, headers=kept)
+        return message._replace(value=rest, headers=headers)
     if largest == contributions:
         tail = message.value[len(rest) - 1 :]
-        return message._replace(value=score[:-1] + tail, headers=kept)
-    return message._replace(key=None, headers=kept)
+        return message._replace(value=score[:-1] + tail, headers=headers)
+    return message._replace(key=None, headers=headers)
 
 
 def _cut(value: bytes, member: bytes) -> tuple[bytes, int]:
-    """Return the JSON object before a member, and how many bytes come from there on."""
+    """Return a JSON object without its members from this one on, and the size of these."""
     before, found, after = value.partition(member)
     return (before + b"}", len(after)) if found else (value, 0)
 

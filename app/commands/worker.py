@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -33,20 +37,36 @@ def worker(
     partitions; on one machine each needs its own web port. Exit code: 0 after a stop, 3 if no
     broker acknowledged the last records.
     """
-    settings = chosen_settings(
-        settings_file,
-        broker=broker,
-        source_topics=topics or None,
-        web_port=web_port,
-        log_level=log_level,
-        log_format=log_format,
-    )
-    from faust_oslrau.app.worker import run_worker
+    with _exit_on_signals():
+        settings = chosen_settings(
+            settings_file,
+            broker=broker,
+            source_topics=topics or None,
+            web_port=web_port,
+            log_level=log_level,
+            log_format=log_format,
+        )
+        from faust_oslrau.app.worker import run_worker
 
+        try:
+            raise SystemExit(run_worker(settings))
+        except OslrauError as error:
+            if settings.log_format == "readable":
+                raise
+            logger.critical("%s", error)  # every line of a JSON log is JSON
+            raise SystemExit(error.exit_code) from error
+
+
+@contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """Exit with 0 at SIGTERM or SIGINT until the worker handles them itself.
+
+    Importing the worker's libraries takes a second or more, and there is nothing to finish yet.
+    """
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    former = {number: signal.signal(number, lambda *_: os._exit(0)) for number in numbers}
     try:
-        raise SystemExit(run_worker(settings))
-    except OslrauError as error:
-        if settings.log_format == "readable":
-            raise
-        logger.critical("%s", error)  # every line of a JSON log is JSON
-        raise SystemExit(error.exit_code) from error
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

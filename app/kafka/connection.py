@@ -83,6 +83,7 @@ class Connection:
     async def close(self) -> None:
         """Close the producer in bounded time, and fail the batches that are not acknowledged."""
         await end_within(_CLOSE_SECONDS, self.producer.stop())
+        retrieve_failures(self.producer)
         if not self._closed.done():
             self._closed.set_result(None)
 
@@ -96,3 +97,17 @@ async def end_within(seconds: float, call: Coroutine[Any, Any, None]) -> None:
         ended = await asyncio.gather(task, return_exceptions=True)
         logger.debug("ended with %r", ended[0])
     task.cancel()
+
+
+def retrieve_failures(producer: AIOKafkaProducer) -> None:
+    """Retrieve the exceptions of aiokafka's own futures, as asyncio logs those never retrieved.
+
+    A failed producer sets them at the end of its transaction and at batches that it never sent.
+    """
+    queues = producer._message_accumulator._batches.values()
+    futures = [batch._drain_waiter for queue in queues for batch in queue]
+    if producer._txn_manager is not None:
+        futures.append(producer._txn_manager.wait_for_transaction_end())
+    for future in futures:
+        if future is not None and future.done() and not future.cancelled():
+            future.exception()

@@ -15,7 +15,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from faust_oslrau.app.logs import at
-from faust_oslrau.topics import OutMessage, message_bytes, without_largest
+from faust_oslrau.topics import OutMessage, message_bytes
+from faust_oslrau.topics.shortening import without_largest
 
 from .connection import BATCH_BYTES, Connection
 

@@ -1,4 +1,4 @@
-"""Reads the offsets of partitions: of their logs, of the consumer group, and of learning's start.
+"""Reads the offsets of logs, the committed offsets, and the offsets where learning began.
 
 The metadata of the group's committed offset record where learning began. Scores are a function of
 the log from there on, so a restart must not choose another offset.
@@ -15,6 +15,9 @@ from aiokafka import OffsetAndMetadata
 from faust.types import TP
 
 from faust_oslrau.app.settings import Settings
+
+# Since format 2, transactional ids are app_id/topic/partition. Format 1 names no format.
+_FORMAT = 2
 
 
 class OffsetReader(Protocol):
@@ -90,7 +93,8 @@ async def find_logs(
 
 def start_metadata(start: int, topic_id: str | None = None) -> str:
     """Return the metadata that record where learning began, and in which topic."""
-    return json.dumps({"start": start} | ({} if topic_id is None else {"topic_id": topic_id}))
+    named = {} if topic_id is None else {"topic_id": topic_id}
+    return json.dumps({"start": start, "format": _FORMAT} | named)
 
 
 def recorded_start(metadata: str) -> int | None:
@@ -103,6 +107,11 @@ def recorded_topic(metadata: str) -> str | None:
     """Return the id of the topic in which learning began; None if it is not recorded."""
     topic_id = _recorded(metadata, "topic_id")
     return topic_id if isinstance(topic_id, str) else None
+
+
+def is_of_earlier_version(metadata: str) -> bool:
+    """Tell whether an earlier version, or another program, committed the offset."""
+    return _recorded(metadata, "format") != _FORMAT
 
 
 def _recorded(metadata: str, name: str) -> Any:

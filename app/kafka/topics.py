@@ -48,12 +48,12 @@ class Topic:
 
 
 class OutputTopics:
-    """Keeps the output topics as wide as the source topics, which may get more partitions.
+    """Creates the output topics, and adds partitions when the source topics get more.
 
     Attributes
     ----------
     partitions
-        How many partitions all output topics have at least.
+        The number of partitions that each output topic has at least.
     """
 
     def __init__(self, settings: Settings, client_arguments: Mapping[str, Any]) -> None:
@@ -62,11 +62,11 @@ class OutputTopics:
         self._arguments = client_arguments
 
     async def set_up(self) -> None:
-        """Create, widen or check them; raises as `set_up_topics`."""
+        """Set the topics up; raises as `set_up_topics`."""
         self.partitions = await set_up_topics(self._settings, self._arguments)
 
     async def with_outputs(self, sources: frozenset[TP]) -> frozenset[TP]:
-        """Return the source partitions that have their output partitions, as far as can be."""
+        """Return the sources that have output partitions; try to add those that are missing."""
         if any(tp.partition >= self.partitions for tp in sources):
             try:
                 await self.set_up()
@@ -76,16 +76,16 @@ class OutputTopics:
 
 
 async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any]) -> int:
-    """Wait for the broker and the source topics, then create, widen or check the others.
+    """Wait for the broker and the source topics, then create, extend or check the others.
 
-    Return how many partitions they have at least.
+    Returns the number of partitions that each of the others has at least.
 
     Raises
     ------
     BrokerError
-        The broker refuses us.
+        The broker refuses the credentials or the certificate.
     TopicError
-        Where a topic is missing or has too few partitions, and the broker does not help it.
+        A topic has the wrong configuration, or the broker does not create it or add partitions.
     """
     while True:
         admin = await _connect(client_arguments)
@@ -94,7 +94,7 @@ async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any])
         except KafkaError as error:
             if not error.retriable:
                 raise
-            logger.warning("waiting for the brokers: %r", error)
+            logger.warning("waiting for the broker: %r", error)
         finally:
             await admin.close()
         await asyncio.sleep(_RETRY_SECONDS)
@@ -108,7 +108,7 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     existing = await _topics(admin)
     for name, config in _output_topics(settings).items():
         if name not in existing:
-            config |= {_CLEANUP: "delete"} | {key: str(kept) for key, kept in retention.items()}
+            config |= {_CLEANUP: "delete"} | {key: str(limit) for key, limit in retention.items()}
             await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
         else:
             await _widen(admin, existing[name], partitions)
@@ -126,7 +126,7 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
 async def _set_up_snapshots(
     admin: AIOKafkaAdminClient, wanted: NewTopic, existing: Topic | None
 ) -> None:
-    """Create or check the snapshots' topic, which must keep the last value of each key."""
+    """Create or check the snapshots topic, which must be compacted."""
     if existing is None:
         await _create(admin, wanted)
         return
@@ -140,7 +140,7 @@ async def _set_up_snapshots(
 
 
 def _output_topics(settings: Settings) -> dict[str, dict[str, str]]:
-    """Return the topics that the worker writes to, and how to configure them."""
+    """Return the output topics with the configuration of new ones."""
     size = {_MAX_BYTES: str(settings.max_output_bytes)}
     names = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
     return dict.fromkeys(names, size)
@@ -170,7 +170,7 @@ async def _wait_for_sources(admin: AIOKafkaAdminClient, names: tuple[str, ...]) 
 
 
 async def _topics(admin: AIOKafkaAdminClient) -> dict[str, Topic]:
-    """Return all topics: asking for one by name would make some brokers create it."""
+    """Describe all topics: some brokers create a topic that a request names."""
     found = {}
     for topic in await admin.describe_topics():
         partitions = topic["partitions"]
@@ -199,7 +199,7 @@ async def _create(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
 
 
 async def _widen(admin: AIOKafkaAdminClient, topic: Topic, needed: int) -> None:
-    """Add the partitions that a topic lacks: messages keep their partition number."""
+    """Add missing partitions: a message goes to the partition number of its record."""
     if topic.partitions >= needed:
         return
     lack = f"topic {topic.name} has {topic.partitions} partitions, expected at least {needed}"
@@ -208,19 +208,19 @@ async def _widen(admin: AIOKafkaAdminClient, topic: Topic, needed: int) -> None:
     try:
         await admin.create_partitions({topic.name: NewPartitions(needed)})
     except InvalidPartitionsError:
-        logger.debug("another worker was quicker with topic %s", topic.name)
+        logger.debug("another worker has added partitions to topic %s", topic.name)
     except (KafkaError, IncompatibleBrokerVersion) as error:
         if error.retriable:
             raise
         raise TopicError(
-            f"{lack}, as many as the source topic; none can be added: {error}"
+            f"{lack}, as many as the source topic has; none can be added: {error}"
         ) from error
     await _wait_until_known(admin, topic.name, needed)
     logger.warning("topic %s has %d partitions now, not %d", topic.name, needed, topic.partitions)
 
 
 async def _has_controller(admin: AIOKafkaAdminClient) -> bool:
-    """Tell whether topics can be created: the embedded broker names a controller there is not."""
+    """Tell whether topics can be created: the embedded broker has no controller."""
     cluster = await admin.describe_cluster()
     return cluster["controller_id"] in {broker["node_id"] for broker in cluster["brokers"]}
 
@@ -231,21 +231,21 @@ async def _wait_until_known(admin: AIOKafkaAdminClient, name: str, partitions: i
         if found is not None and found.partitions >= partitions:
             return
         await asyncio.sleep(_POLL_SECONDS)
-    raise TopicError(f"topic {name} was made but no broker knows it with {partitions} partitions")
+    raise TopicError(f"topic {name}: created with {partitions} partitions, no broker shows them")
 
 
 async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> dict[str, int]:
     """Return the longest retention of the sources, by time and by size of a partition.
 
-    A score has its record's timestamp: kept for a shorter time, it might be gone at once.
+    A score has its record's timestamp: with a shorter retention it could be deleted at once.
     """
-    found = [_kept(await _topic_config(admin, source)) for source in sources]
-    known = {name: [kept[name] for kept in found if name in kept] for name in _RETENTION}
+    limits = [_retention_of(await _topic_config(admin, source)) for source in sources]
+    known = {name: [limit[name] for limit in limits if name in limit] for name in _RETENTION}
     return {name: max(values, key=_length) for name, values in known.items() if values}
 
 
-def _kept(config: Mapping[str, str]) -> dict[str, int]:
-    """Return a topic's retention, which a topic that is only compacted does not apply."""
+def _retention_of(config: Mapping[str, str]) -> dict[str, int]:
+    """Return a topic's retention; a topic that is only compacted has no limit."""
     deletes = "delete" in config.get(_CLEANUP, "delete")
     return {
         name: int(config[name]) if deletes else _FOREVER for name in _RETENTION if name in config
@@ -257,31 +257,31 @@ def _length(retention: int) -> float:
 
 
 def _check_retention(name: str, needed: Mapping[str, int], config: Mapping[str, str]) -> None:
-    """Warn where an existing topic loses messages earlier than the source its records."""
-    kept = _kept(config)
+    """Warn if an existing topic deletes messages earlier than the source deletes records."""
+    limits = _retention_of(config)
     for setting, value in needed.items():
-        if _length(kept.get(setting, value)) < _length(value):
+        if _length(limits.get(setting, value)) < _length(value):
             logger.warning(
-                "topic %s has %s=%d, the source topic keeps its records longer: messages may be "
-                "deleted before they are read; %s=%d would keep them as long",
-                *(name, setting, kept[setting], setting, value),
+                "topic %s has %s=%d, the source topic has a longer retention: messages may be "
+                "deleted before they are read; set %s=%d for the same retention",
+                *(name, setting, limits[setting], setting, value),
             )
 
 
 def _check_size(name: str, config: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Warn where an existing topic takes smaller messages than may come."""
+    """Warn if an existing topic refuses the largest messages that the worker may send."""
     needed = int(config.get(_MAX_BYTES, 0))
     taken = int(found.get(_MAX_BYTES, needed))
     if taken < needed:
         logger.warning(
-            "topic %s takes messages of %d bytes, up to %d may come: what does not fit "
-            "loses its largest parts; max.message.bytes=%d would keep them",
+            "topic %s takes messages of %d bytes, the worker may send up to %d: larger messages "
+            "lose their largest parts; set max.message.bytes=%d to avoid this",
             *(name, taken, needed, needed),
         )
 
 
 async def _topic_config(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
-    """Return the topic's settings, none where the broker does not say."""
+    """Return the topic's configuration; empty if the broker does not return it."""
     try:
         (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
     except (KafkaError, IncompatibleBrokerVersion):

@@ -1,7 +1,8 @@
 """Transactional producers, one for each partition that a worker holds.
 
-The transactional id names the deployment and the partition. So opening a producer fences that of
-the partition's former owner, and aborts its open transaction.
+The transactional id names the deployment and the partition, as app_id/topic/partition. A slash
+occurs in neither name, so no two partitions share an id. Opening a producer fences that of the
+partition's former owner, and aborts its open transaction.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from aiokafka.errors import (
     KafkaError,
     MessageSizeTooLargeError,
     ProducerFenced,
+    TransactionalIdAuthorizationFailed,
 )
 
 from faust_oslrau.topics import OutMessage
 
-from .connection import BATCH_BYTES, Connection, end_within
+from .connection import BATCH_BYTES, Connection, end_within, retrieve_failures
 
 if TYPE_CHECKING:
     from faust.types import TP
@@ -145,7 +147,6 @@ class TransactionalProducer:
                 yield Transaction(connection)
                 await connection.producer.commit_transaction()
             except (ProducerFenced, InvalidProducerEpoch) as error:
-                _retrieve_failure(connection.producer)
                 await connection.close()
                 raise LostPartitionError(f"{self._id} has been opened elsewhere") from error
             except BaseException:
@@ -191,9 +192,22 @@ class Producers:
         Raises as `TransactionalProducer.open`.
         """
         await self._close(tp)
-        producer = TransactionalProducer(f"{self._app_id}-{tp[0]}-{tp[1]}", self._arguments)
+        producer = TransactionalProducer(f"{self._app_id}/{tp[0]}/{tp[1]}", self._arguments)
         await producer.open()
         self._producers[tp] = producer
+
+    async def fence_earlier_version(self, tp: TP) -> None:
+        """Fence the producer that a worker of an earlier version may have opened.
+
+        Its id was app_id-topic-partition. If this worker may not use that id, it is passed over.
+        """
+        producer = TransactionalProducer(f"{self._app_id}-{tp[0]}-{tp[1]}", self._arguments)
+        try:
+            await producer.open()
+        except TransactionalIdAuthorizationFailed as error:
+            logger.info("%s/%d: an earlier version is not fenced, %r", *tp, error)
+        finally:
+            await producer.close()
 
     def of(self, tp: TP) -> TransactionalProducer:
         """Return the producer of an open partition.
@@ -217,14 +231,8 @@ class Producers:
             await producer.close()
 
 
-def _retrieve_failure(fenced: AIOKafkaProducer) -> None:
-    """Retrieve the exception of aiokafka's future, as asyncio logs exceptions never retrieved."""
-    transaction = fenced._txn_manager.wait_for_transaction_end()
-    if transaction.done():
-        transaction.exception()
-
-
 async def _abort(connection: Connection) -> None:
     """Abort a failed transaction; without a broker the next producer with this id aborts it."""
+    retrieve_failures(connection.producer)  # aborting begins with new futures
     await end_within(_ABORT_SECONDS, connection.producer.abort_transaction())
     await connection.close()

@@ -19,6 +19,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from .batches import pack
+from .group_members import foreign_members
 from .topic_ids import topic_ids
 
 _T = TypeVar("_T")
@@ -110,6 +111,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             for tp, offset in next_offsets.items()
             if tp in self._positions and tp in self.assignment()
         }
+
+    async def foreign_members(self) -> dict[str, str]:
+        """Return the members of the group that are no workers, each with its client id and host.
+
+        Raises
+        ------
+        KafkaError
+            No broker answers yet, or the group's coordinator does not.
+        """
+        if not self._is_connected:
+            raise KafkaConnectionError
+        return await foreign_members(self.kafka)
 
     async def _after_markers(self, tp: TP, next_offset: int) -> int:
         """Return the offset after transaction markers at the log's end, which are no records."""
@@ -258,6 +271,10 @@ class Consumer(driver.Consumer):
     async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the topics' ids; topics without one are absent."""
         return await self._thread.run(topic_ids(self._thread.kafka._client, topics))
+
+    async def foreign_members(self) -> dict[str, str]:
+        """Return the members of the group that are no workers, each with its client id and host."""
+        return await self._thread.run(self._thread.foreign_members())
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
         """Return the number of unread records of each partition that is being read."""

@@ -126,8 +126,8 @@ class History:
 
     def lag_at(self, moments: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the lags at these times (m,) in seconds; NaN before the first measurement."""
-        noted = np.array([(-np.inf, np.nan), *self._lags])
-        lags: NDArray[np.float64] = noted[np.searchsorted(noted[:, 0], moments, "right") - 1, 1]
+        points = np.array([(-np.inf, np.nan), *self._lags])
+        lags: NDArray[np.float64] = points[np.searchsorted(points[:, 0], moments, "right") - 1, 1]
         return lags
 
     def since(self, moment: int) -> Iterator[Second]:

@@ -206,6 +206,7 @@ async def apply(settings: Settings, changes: Sequence[PartitionChange]) -> None:
         for change in changes:
             if settings.uses_transactions:
                 await producers.open(change.tp)
+                await producers.fence_earlier_version(change.tp)
             await _apply(store, change)
         await _commit(settings, [change for change in changes if change.offset is not None])
     except (SnapshotError, LostPartitionError, KafkaError) as error:

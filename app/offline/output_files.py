@@ -108,8 +108,8 @@ def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
 
 def _contribution(pyarrow: Any) -> Any:
     numbers = ("nats", "usual", "value", "expected", "deviation")
-    kinds = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
-    return pyarrow.struct(kinds)
+    members = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
+    return pyarrow.struct(members)
 
 
 def _letter(message: OutMessage) -> dict[str, Any]:

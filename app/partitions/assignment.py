@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.positions import PartitionLog, find_logs
+from faust_oslrau.app.kafka.positions import PartitionLog, find_logs, is_of_earlier_version
 from faust_oslrau.app.kafka.topics import OutputTopics
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.kafka.transport import Consumer
@@ -214,7 +214,7 @@ class Assignment:
         try:
             # Fence the former owners first: their offsets and snapshots change no more.
             if self._settings.uses_transactions:
-                await asyncio.gather(*map(self._producers.open, partitions))
+                await self._open_producers(partitions)
             await asyncio.gather(*map(self._store.open, partitions))
             logs = await find_logs(self._consumer, partitions, self._settings)
             for log in logs:
@@ -228,6 +228,14 @@ class Assignment:
             return False
         await self._read()
         return True
+
+    async def _open_producers(self, partitions: frozenset[TP]) -> None:
+        committed = await self._consumer.committed(partitions)
+        earlier = [tp for tp in committed if is_of_earlier_version(committed[tp].metadata)]
+        await asyncio.gather(
+            *map(self._producers.open, partitions),
+            *map(self._producers.fence_earlier_version, earlier),
+        )
 
     async def _open_partition(self, log: PartitionLog) -> HeldPartition:
         tp = log.tp

@@ -1,4 +1,4 @@
-"""A worker's periodic tasks: commits, snapshots, lag, network sizes, recreated topics."""
+"""A worker's periodic tasks: commits, snapshots, lag, network sizes, topics, group members."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ _ANSWER_SECONDS = 5.0
 _MEASURE_SECONDS = 1.0
 # How often to look for recreated topics.
 _TOPICS_SECONDS = 5.0
+# How often to look for members of the group that are no workers.
+_MEMBERS_SECONDS = 5.0
 
 
 class Chores:
@@ -39,7 +41,7 @@ class Chores:
     settings
         The worker's settings.
     consumer
-        Asks the broker for end offsets and topic ids.
+        Asks the broker for end offsets, topic ids and the members of the group.
     contact
         Records when the broker answers.
     """
@@ -51,6 +53,7 @@ class Chores:
         self._settings = settings
         self._consumer = consumer
         self._contact = contact
+        self._foreign_members: set[str] = set()
 
     def chores(self) -> Iterator[Awaitable[None]]:
         """Yield the periodic tasks, to be run concurrently until they are cancelled."""
@@ -60,6 +63,7 @@ class Chores:
         yield _every(_LAG_SECONDS, self._measure_lag)
         yield _every(_MEASURE_SECONDS, self._measure_networks)
         yield _every(_TOPICS_SECONDS, self._watch_topics)
+        yield _every(_MEMBERS_SECONDS, self._watch_members)
 
     async def _commit(self) -> None:
         """Commit, and summarize the rejected records in the log."""
@@ -99,6 +103,22 @@ class Chores:
         for partition in await find_recreated(self._consumer, self._assignment.held):
             async with partition.lock:
                 self._assignment.reopen(partition, "its topic was deleted and recreated")
+
+    async def _watch_members(self) -> None:
+        """Warn once of each member of the group that is no worker."""
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                found = await self._consumer.foreign_members()
+        except (TimeoutError, KafkaError) as error:
+            logger.debug("could not describe the group: %r", error)
+            return
+        for member in found.keys() - self._foreign_members:
+            logger.warning(
+                "group %s has a member that is no worker, %s: its partitions get no scores; "
+                "stop it, or give it another group",
+                *(self._settings.app_id, found[member]),
+            )
+        self._foreign_members = set(found)
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:

@@ -20,6 +20,10 @@ class LostHistoryError(TopicError):
     """The log no longer holds the records that the model needs."""
 
 
+class ForeignOffsetError(TopicError):
+    """Another program committed an offset of the group; earlier records would get no scores."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resume:
     """The offsets at which a partition continues.
@@ -58,6 +62,8 @@ def resume_from(
     ------
     LostHistoryError
         Records that the state needs are gone, and `lost_history` is "refuse".
+    ForeignOffsetError
+        Another program committed an offset after `next_offset`, and `lost_history` is "refuse".
     """
     if is_recreated(topic_id, log.topic_id):
         _report_loss(log, f"the state at offset {next_offset} is from {_DELETED_TOPIC}", settings)
@@ -70,6 +76,8 @@ def resume_from(
             extra=at(log.tp, next_offset),
         )
         return None
+    if _is_foreign(log) and (log.committed or 0) > next_offset:
+        _report_foreign(log, settings)
     processed = max(next_offset, log.committed or 0)
     if processed > log.end:
         _report_loss(
@@ -92,10 +100,16 @@ def resume_without_state(log: PartitionLog, settings: Settings) -> Resume:
     ------
     LostHistoryError
         Records that the model needs are gone, and `lost_history` is "refuse".
+    ForeignOffsetError
+        Another program committed the offset, the settings do not explain it, and `lost_history`
+        is "refuse".
     """
     if log.committed is None:
         return _from_configured_start(log)
-    loss = _loss(log, settings)
+    loss = _loss(log)
+    if loss is None and _is_foreign(log) and not _is_explained(log, settings):
+        _report_foreign(log, settings)
+        return _after_loss(log, settings)
     if loss is None:
         start = log.configured if log.recorded is None else log.recorded
         emit_from = max(start, log.committed)
@@ -122,7 +136,31 @@ def _report_loss(log: PartitionLog, loss: str, settings: Settings) -> None:
     )
 
 
-def _loss(log: PartitionLog, settings: Settings) -> str | None:
+def _report_foreign(log: PartitionLog, settings: Settings) -> None:
+    """Raise ForeignOffsetError, or log the offset if `lost_history` is "continue"."""
+    message = (
+        f"another program committed offset {log.committed} of {log.tp.topic}/{log.tp.partition} "
+        f"in the group {settings.app_id}"
+    )
+    if settings.lost_history == "refuse":
+        raise ForeignOffsetError(
+            f"{message}, and earlier records would get no scores: start a new deployment with "
+            "another app_id, set the offset with `faust-oslrau inspect --reset`, "
+            'or accept it with lost_history = "continue"'
+        )
+    logger.error(
+        '%s; it is accepted, as lost_history = "continue"',
+        message,
+        extra=at(log.tp, log.committed),
+    )
+
+
+def _is_foreign(log: PartitionLog) -> bool:
+    """Tell whether another program committed: a worker's commit records the start of learning."""
+    return log.committed is not None and log.recorded is None
+
+
+def _loss(log: PartitionLog) -> str | None:
     """Return why the model cannot be learned again from its start; None if it can."""
     if is_recreated(log.recorded_topic, log.topic_id):
         return f"offset {log.committed} is committed in {_DELETED_TOPIC}"
@@ -133,17 +171,13 @@ def _loss(log: PartitionLog, settings: Settings) -> str | None:
         )
     if log.recorded is not None and log.first > log.recorded:
         return f"learning began at offset {log.recorded} but the log now begins at {log.first}"
-    if log.recorded is None and not _is_start_certain(log, settings):
-        return (
-            f"offset {log.committed} is committed but the start of learning is not recorded, "
-            f"and the log begins at {log.first}"
-        )
     return None
 
 
-def _is_start_certain(log: PartitionLog, settings: Settings) -> bool:
-    """Tell whether the settings alone determine where learning began."""
-    return settings.start != "latest" and (log.first == 0 or log.configured > log.first)
+def _is_explained(log: PartitionLog, settings: Settings) -> bool:
+    """Tell whether a new deployment would begin at or after a foreign offset in any case."""
+    is_fixed = settings.start != "latest" and (log.first == 0 or log.configured > log.first)
+    return is_fixed and (log.committed or 0) <= log.configured
 
 
 def _after_loss(log: PartitionLog, settings: Settings) -> Resume:

@@ -1,4 +1,4 @@
-"""The composition root of a scoring worker: its parts start and stop with the Faust app."""
+"""Makes, starts and stops the parts of a scoring worker, with the Faust app."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from faust_oslrau.topics import (
     encode_drift,
     encode_scores,
     out_messages,
-    shortened,
 )
+from faust_oslrau.topics.shortening import shortened
 
 from .block import STAGES, ProcessedBlock, Skipped
 from .learners import LEARNERS

@@ -19,6 +19,8 @@ PREFIX = "OSLRAU_"
 SETTINGS_FILE = "OSLRAU_SETTINGS"
 # Environment variables with our prefix that are no settings: the settings file, and test data.
 _OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
+# Far more than a password or token has. Without a bound, /dev/zero would be read for ever.
+_MAX_SECRET_BYTES = 65_536
 _SECTIONS: dict[str, type[Section]] = {"learner": LearnerSettings, "security": SecuritySettings}
 
 
@@ -92,9 +94,13 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_secret(name: str, path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_SECRET_BYTES + 1)
+        if len(content) <= _MAX_SECRET_BYTES:
+            return content.decode().rstrip("\r\n")
+        reason = f"more than {_MAX_SECRET_BYTES:,} bytes"
     except OSError as error:
-        reason = error.strerror
+        reason = error.strerror or repr(error)
     except ValueError:
         reason = "not UTF-8"
     raise SettingsError(f"setting {name}: expected a readable file, got {path!r}: {reason}")

@@ -1,8 +1,8 @@
 """Stores snapshots as files: `FOLDER/APP_ID/TOPIC/PARTITION/OFFSET.snapshot`.
 
-A file appears under its name when it is complete. The name holds the offset, so that a worker that
-lost its partition can add an older snapshot, which goes with the next cleaning, but never replace
-a newer one.
+A file gets its name when it is complete. The name holds the offset. So a worker that has lost its
+partition never replaces a newer snapshot: it can only add an older one, which the next save
+removes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class FolderStore:
         unfinished = list(place.glob(f"*{_UNFINISHED}"))
         _write(place / f"{next_offset:020d}{_SUFFIX}", data)
         _remove(self._files(tp)[_KEPT:])
-        _remove(unfinished)  # of a worker that was killed while it wrote
+        _remove(unfinished)  # from a worker that was killed while it wrote
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def _write(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)  # each try would take a little more of a disk that is full
+        os.unlink(name)  # or each retry would take more of a full disk
         raise
     _sync(path.parent)
 

@@ -1,4 +1,4 @@
-"""The messages of a slot of the snapshots topic, a manifest and chunks, and their keys."""
+"""The messages of a snapshot in a topic: a manifest, chunks, and their keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Self
 from faust_oslrau.learner.errors import StateError
 
 _FORMAT = 1
-_CHUNK_BYTES = 900_000  # below the megabyte that brokers and topics take unless told otherwise
+_CHUNK_BYTES = 900_000  # below the default limit of brokers and topics, 1 MB
 _SLOTS = (0, 1)
 
 
@@ -18,7 +18,7 @@ _SLOTS = (0, 1)
 class Manifest:
     """One snapshot: its offset, size and checksum, and where its chunks are.
 
-    `previous` is the offset of the other slot's manifest, None where there was none; `offset` and
+    `previous` is the offset of the other slot's manifest, None without one; `offset` and
     `timestamp` (milliseconds) are those of the manifest itself.
     """
 
@@ -37,7 +37,7 @@ class Manifest:
         Raises
         ------
         StateError
-            It is none, or of another format.
+            The message is not a manifest, or has another format.
         """
         try:
             found = json.loads(value)
@@ -48,7 +48,7 @@ class Manifest:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateError(f"manifest: expected its values, {error!r}") from error
 
-    def is_of(self, data: bytes) -> bool:
+    def matches(self, data: bytes) -> bool:
         """Tell whether these bytes have the snapshot's size and checksum."""
         return len(data) == self.size and _checksum(data) == self.checksum
 
@@ -82,7 +82,7 @@ class Slots:
             for key in (*chunk_keys(prefix, slot, length), manifest_key(prefix, slot))
         ]
 
-    def note(self, slot: int, manifest: Manifest) -> None:
+    def record(self, slot: int, manifest: Manifest) -> None:
         """Set the manifest of a slot."""
         self.manifests[slot] = manifest
         self.lengths[slot] = len(manifest.chunks)

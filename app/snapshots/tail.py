@@ -1,4 +1,4 @@
-"""Reads the end of one partition of the snapshots' topic."""
+"""Reads the end of one partition of the snapshots topic."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TailReader:
             if record.key in keys and record.value is not None:
                 chunks[record.offset] = record.value
         data = b"".join(chunks.get(offset, b"") for offset in manifest.chunks)
-        return data if manifest.is_of(data) else None
+        return data if manifest.matches(data) else None
 
     async def _last_manifest(
         self, prefix: str, low: int, high: int
@@ -114,11 +114,11 @@ class TailReader:
         slots = Slots()
         if manifest is None:  # a tombstone: all snapshots were discarded
             return slots
-        slots.note(slot, manifest)
+        slots.record(slot, manifest)
         if manifest.previous is not None:
             other = await self._last_manifest(prefix, manifest.previous, manifest.previous + 1)
             if other is not None and other[1] is not None:
-                slots.note(other[0], other[1])
+                slots.record(other[0], other[1])
         return slots
 
     async def _records(self, low: int, high: int) -> AsyncIterator[Any]:

@@ -87,7 +87,7 @@ class TopicStore:
         slot = slots.to_write()
         async with self._transaction(tp) as transaction:
             manifest = await self._write(transaction, tp, slots, slot, next_offset, data)
-        slots.note(slot, manifest)
+        slots.record(slot, manifest)
 
     async def discard(self, tp: TP) -> None:
         """Write tombstones over both slots."""

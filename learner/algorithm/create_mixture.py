@@ -77,7 +77,7 @@ def mean_of_rows(batch: MiniBatch, v: int, lo: int, hi: int, default: float) -> 
 def split_rows(
     pools: Pools, batch: MiniBatch, a: int, b: int, second: int, lo: int, hi: int, top: int
 ) -> int:
-    """Part a segment between the components of a new mixture by their likelihood.
+    """Divide a segment between the components of a new mixture by their likelihood.
 
     The rows are copied to ``segments[top:]``, those of the first component first; returns how many
     these are. The first component is the product of ``a`` and ``b``, as they were before the
@@ -113,9 +113,10 @@ def install_mixture(
 ) -> None:
     """Add a mixture to its product, or its components to the sum above the product.
 
-    The latter where the product has no other child: a sum below a sum is dissolved into it (paper,
-    section 3.2). The product has counted the mini-batch already; ``share`` is the number of rows
-    that go to the first component. ``place`` is the edge from the parent to the product.
+    If the product has no other child, the components go to the sum above: a sum below a sum is
+    dissolved into it (paper, section 3.2). The product has counted the mini-batch already;
+    ``share`` is the number of rows that go to the first component. ``place`` is the edge from the
+    parent to the product.
     """
     nodes, edges = pools.nodes, pools.edges
     before, count = nodes[first]["count"], nodes[product]["count"]

@@ -1,4 +1,4 @@
-"""Forgetting: a model with a memory weighs old records less. The paper has no such thing."""
+"""Forgetting: a model with a memory gives old records less weight. This is not in the paper."""
 
 from __future__ import annotations
 

@@ -40,11 +40,12 @@ def learn(
     evaluated: bool,
     rule: LearningRule,
 ) -> int:
-    """Learn the columns of ``Z`` (d, n) from ``start`` on in mini-batches; return how far it came.
+    """Learn the columns of ``Z`` (d, n) from ``start`` on; return the column where it stopped.
 
-    It stops before a mini-batch that might overrun a pool, so that the caller can make room.
-    ``complete`` says that no value is missing. ``values`` (nodes, >= batch_size) is scratch, unless
-    ``evaluated`` says that it holds the log-densities of the nodes for the only mini-batch.
+    It learns in mini-batches, and stops before one that might overrun a pool, so that the caller
+    can make room. ``complete`` says that no value is missing. ``values`` (nodes, >= batch_size) is
+    scratch, unless ``evaluated`` says that it holds the log-densities of the nodes for the only
+    mini-batch.
     """
     block, tasks = new_block(Z.shape[0], batch_size), new_stack(len(pools.nodes))
     value_rows = np.arange(len(values) if batch_size > 1 else 0)
@@ -68,7 +69,7 @@ def learn(
 
 @kernel
 def has_room(pools: Pools) -> bool:
-    """Whether every pool can take the worst case of one mini-batch."""
+    """Whether every pool has room for the worst case of one mini-batch."""
     header, nodes, edges, scopes, stats = pools
     n_nodes, n_edges, n_scopes, n_stats = structure_bound(header)
     return (

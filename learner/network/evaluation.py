@@ -45,9 +45,9 @@ def evaluate(pools: Pools, Z: Array, m: int, values: Array, value_rows: Array, e
 
     ``value_rows`` (nodes,) says which row of ``values`` a node gets. Nodes without a row of their
     own (NIL, or all nodes if ``value_rows`` is empty) share one row for each level, the first
-    ``deepest(d)`` rows of ``values``: so few fit into the nearest cache. The first of these is the
-    root's in the end. If ``m`` is 1, the row of a node is its index. Univariate leaves under
-    products get no values.
+    ``deepest(d)`` rows of ``values``: so few fit into the nearest cache. In the end, the first of
+    these holds the values of the root. If ``m`` is 1, the row of a node is its index. Univariate
+    leaves under products get no values.
 
     The sum node ``end`` is left out; NIL for none. Missing values (NaN) are marginalised: a leaf
     without an observed variable has the density 1.

@@ -1,6 +1,6 @@
 """Gaussian leaves: their log-densities, and the constants that these need.
 
-A multivariate leaf keeps its whitening matrix W, the inverse of the lower Cholesky factor of its
+A multivariate leaf stores its whitening matrix W, the inverse of the lower Cholesky factor of its
 covariance: y = W (x - mean) has independent N(0, 1) entries.
 """
 

@@ -17,7 +17,7 @@ from .layout import moments_length
 from .leaves import LOG_2PI
 
 NONE = -1
-"""In place of the position of an entry, where there is none."""
+"""Position that stands for no entry."""
 
 
 @kernel

@@ -1,8 +1,8 @@
-"""A network as compact arrays and back.
+"""Packs a network into compact arrays, and unpacks it.
 
 Nodes are listed children first, so that the number of each node's children is the whole
 structure. Scopes of inner nodes, cached constants and free space are computed again on reading.
-What was read is checked: it is a valid network.
+A network that is read is checked to be valid.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
 """Slots of the header that outlive packing."""
 
 NO_BACKGROUND = -1
-"""In place of the background's position."""
+"""Position of the background in a network without one."""
 
 
 def pack_network(network: Network) -> Arrays:
-    """Copy what the network is made of into plain arrays."""
+    """Copy structure and parameters of a network into plain arrays."""
     live = network.live
     nodes = network.nodes[live]
     position = {int(node): k for k, node in enumerate(live)}
@@ -106,7 +106,7 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
 
 
 def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
-    """Build a network, and check only what that needs."""
+    """Build a network; check only what building it requires."""
     _check_shapes(arrays)
     # a covariance that is not finite is never made regular
     require((np.abs(arrays["statistics"]) <= LARGEST_NUMBER).all(), "finite statistics")

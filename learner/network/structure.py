@@ -39,7 +39,7 @@ from .traversal import deepest, list_children, list_nodes
 from .validity import check_validity
 
 NO_ROWS = np.empty(0, np.int64)
-"""In place of the rows of `evaluate`'s values, where no node needs a row of its own."""
+"""Value rows for `evaluate` when no node needs a row of its own."""
 
 
 class Network:

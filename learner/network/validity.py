@@ -1,4 +1,4 @@
-"""What makes a network a density: every rule that its structure and numbers must keep."""
+"""What makes a network a density: the rules for its structure and numbers."""
 
 from __future__ import annotations
 

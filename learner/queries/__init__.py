@@ -1,1 +1,1 @@
-"""What a network answers: densities, conditionals, samples, and its structure for display."""
+"""Queries on a network: densities, conditionals, samples, and its structure for display."""

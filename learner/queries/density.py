@@ -13,7 +13,7 @@ from ..network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from ..network.structure import Network
 from .derived import DerivedQueries
 from .drawing import to_dot, to_networkx
-from .inference import contributions, deviations, given_others, moments, sample
+from .inference import contributions, given_others, moments, sample
 from .outline import outline
 from .scaling import Scaling
 
@@ -29,10 +29,7 @@ class Evaluation(NamedTuple):
     Attributes
     ----------
     measures
-        Several measures of how usual each row is (m, k), high = usual. The first is the
-        log-density. The second is minus the sum of the fields' distances from their means, in
-        standard deviations. If there is a background component, the third is the same with each
-        field given the others by that one Gaussian. Missing fields do not count.
+        How usual each row is: its log-density (m, 1).
     rows, Z
         The rows (m, d), and the same in the network's own units (d, m).
     values
@@ -78,12 +75,12 @@ class NetworkDensity(DerivedQueries):
         return network.log_density(Z) - jacobian
 
     def evaluate(self, X: ArrayLike) -> Evaluation:
-        """Measure how usual the rows of ``X`` (m, d) are, with what learning them can reuse."""
+        """Measure how usual the rows of ``X`` (m, d) are; learning can reuse the evaluation."""
         network, rows = self._fitted(), self._check(X)
         Z, jacobian = self._scaling.apply(rows)
         log_density, values = network.evaluate(Z)
-        measures = [log_density - jacobian, *(-total for total in deviations(network, Z))]
-        return Evaluation(np.column_stack(measures), rows, Z, values, network, self.n_records_)
+        measures = (log_density - jacobian)[:, None]
+        return Evaluation(measures, rows, Z, values, network, self.n_records_)
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others: ``contributions`` and ``expected`` in one call.

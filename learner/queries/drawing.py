@@ -1,4 +1,4 @@
-"""The structure of a network as a graph to look at."""
+"""Draws the structure of a network as a graph."""
 
 from __future__ import annotations
 

@@ -12,15 +12,10 @@ from ..network.evaluation import evaluate
 from ..network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from ..network.structure import NO_ROWS, Network
 from ..network.traversal import deepest
-from .deviations import component_moments, sum_deviations, sum_residuals
 from .leave_one_out import assign_rows, leave_one_out
 from .mixtures import REFERENCE, TOTAL, VARIANCE
 
 FloatArray = NDArray[np.float64]
-
-
-LEAST_VARIANCE = 1e-4
-"""Added to the variances of fields, in standardised units, so that none is 0."""
 
 
 class Others(NamedTuple):
@@ -32,7 +27,7 @@ class Others(NamedTuple):
 
 
 def given_others(network: Network, Z: FloatArray) -> Others:
-    """Return what the other variables say about each variable, for each column of ``Z`` (d, m).
+    """Return the distribution of each variable given the others, for each column of ``Z`` (d, m).
 
     ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
     ``variance`` are the variable's moments given them.
@@ -78,44 +73,6 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> tuple[FloatA
         result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order], joint[order] = result.copy(), joint.copy()
     return result, joint
-
-
-def deviations(network: Network, Z: FloatArray) -> list[FloatArray]:
-    """Return the sums (m,) of the fields' distances from their means, in standard deviations.
-
-    One sum takes each field alone, the other each field given the others by the background's
-    Gaussian. Without a background there is only the first, by the moments of the whole mixture.
-    """
-    alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
-    if network.background is None:
-        sum_deviations(Z, *mixture_moments(network), alone)
-        return [alone]
-    background = np.array([network.background])
-    mean, variance = (moment[0] for moment in _component_moments(network, background))
-    sum_deviations(Z, mean, np.sqrt(variance + LEAST_VARIANCE), alone)
-    sum_residuals(Z, mean, network.whitening(network.background), given)
-    return [alone, given]
-
-
-def mixture_moments(network: Network) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation (d,) of each variable, from the root's components."""
-    is_sum = network.nodes[network.root]["kind"] == SUM
-    weighted = [*network.children(network.root)] if is_sum else [(network.root, 1.0)]
-    components, weights = (np.array(each) for each in zip(*weighted, strict=True))
-    share = weights / weights.sum()
-    means, variances = _component_moments(network, components)
-    mean = share @ means
-    variance = share @ (variances + (means - mean) ** 2)
-    return mean, np.sqrt(variance + LEAST_VARIANCE)
-
-
-def _component_moments(
-    network: Network, components: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
-    """Means and variances (n, d) of nodes (n,) over all variables."""
-    means, variances = np.empty((2, len(components), network.n_variables))
-    component_moments(network.nodes, network.stats, components, means, variances)
-    return means, variances
 
 
 def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray) -> FloatArray:

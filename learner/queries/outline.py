@@ -15,7 +15,7 @@ from ..vector.compiler import Array
 FloatArray = NDArray[np.float64]
 
 NO_PARENT = -1
-"""In place of the position of the root's parent."""
+"""Parent position of the root."""
 
 
 def outline(
@@ -24,8 +24,8 @@ def outline(
     """Return the nodes as columns of the same length, parents before their children.
 
     ``kind``, ``parent`` (a position in the columns, -1 above the root), ``weight`` (share of a
-    sum's child, else None), ``count`` (records that came by), ``scope`` (positions in ``fields``)
-    and, for leaves, ``mean`` and ``deviation`` by variable of the scope, in units
+    sum's child, else None), ``count`` (records that reached the node), ``scope`` (positions in
+    ``fields``) and, for leaves, ``mean`` and ``deviation`` by variable of the scope, in units
     ``z * scale + location``. ``correlation`` holds the upper triangle of a multivariate leaf's
     matrix without the diagonal, row by row, in percent.
     """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .ordered import excess_moments, ranks, replace_ordered
+from .ordered import excess_moments, ranks_between, replace_ordered
 
 FloatArray = NDArray[np.float64]
 
@@ -24,6 +24,10 @@ FEWEST_IN_TAIL = 20
 
 TRUSTED_RANK = 5
 """For lower ranks, p-values are computed from the tail, which is then more accurate."""
+
+QUARTER = 4
+"""Where there is no tail, scores below all recent ones are held against the lowest quarter."""
+
 
 LOW_SHARE = 1 / 16
 """Share of the recent scores, the lowest ones, that may belong to unusual records."""
@@ -85,10 +89,11 @@ class RecentScores:
 class Calibration(RecentScores):
     """How often the recent stream was at least as unlikely as a record.
 
-    A score's p-value is its rank among the recent ones; below the lowest few it follows a
-    generalised Pareto tail fitted to the lowest tenth (peaks over threshold). Changes in
-    ``update`` and ``select`` alone, which the scorer calls at learning boundaries, so that p-values
-    do not depend on how the stream was cut into blocks.
+    A score's p-value is its rank among the recent ones, interpolated between two of them. So no two
+    scores share a p-value, and the p-values of a stationary stream are uniform. Below the lowest
+    few it follows a generalised Pareto tail fitted to the lowest tenth (peaks over threshold).
+    Changes in ``update`` and ``select`` alone, which the scorer calls at learning boundaries, so
+    that p-values do not depend on how the stream was cut into blocks.
     """
 
     def __init__(self) -> None:
@@ -113,15 +118,26 @@ class Calibration(RecentScores):
         n = len(self.ascending)
         if n == 0:
             return np.full(len(score), np.nan)
-        rank = ranks(self.ascending, score, True)
-        p_value = np.asarray((1.0 + rank) / (n + 1.0), np.float64)
-        beyond = rank < TRUSTED_RANK
-        if self._tail is None or not beyond.any():
-            return p_value
-        anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
-        share = self._tail.survival(score[beyond]) / self._tail.survival(anchor)
-        p_value[beyond] = np.maximum((1.0 + TRUSTED_RANK) / (n + 1.0) * share, SMALLEST_P_VALUE)
-        return p_value
+        rank = ranks_between(self.ascending, score)
+        beyond = rank < (1 if self._tail is None else TRUSTED_RANK)
+        if beyond.any():
+            rank[beyond] = self._rank_beyond(score[beyond])
+        return np.asarray(np.maximum(rank / (n + 1.0), SMALLEST_P_VALUE), np.float64)
+
+    def _rank_beyond(self, score: FloatArray) -> FloatArray:
+        """Return ranks below the lowest scores, which fall towards 0.
+
+        Few scores have no tail. Then ranks fall to one half at most, which keeps the order and
+        raises no alarm that the number of scores does not justify.
+        """
+        if self._tail is not None:
+            anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
+            share = self._tail.survival(score) / self._tail.survival(anchor)
+            return np.asarray(TRUSTED_RANK * share, np.float64)
+        lowest, n = self.ascending[0], len(self.ascending)
+        spread = self.ascending[n // QUARTER] - lowest
+        excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
+        return np.asarray(0.5 + 0.5 / (1.0 + excess), np.float64)
 
 
 def fit_tail(ascending: FloatArray) -> Tail | None:

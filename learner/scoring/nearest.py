@@ -1,4 +1,4 @@
-"""Kernels of the distance to neighbours."""
+"""The kernel that measures how far rows are from near ones of few others."""
 
 from __future__ import annotations
 
@@ -6,42 +6,61 @@ import numpy as np
 
 from ..vector.compiler import Array, kernel
 from ..vector.lanes import WIDTH, absolute, aligned_stack, choose, load, spread, store
-from ..vector.math import smaller
+from ..vector.math import larger, smaller
 
 UNKNOWN = 1.0
-"""Distance in a field whose value is missing on either side."""
+"""What a field counts whose value is missing on either side."""
+
+
+FARTHEST = 4.0
+"""Deviations that a field counts at the most: beyond, it is far, and one field must not decide."""
+
+
+RANK = 4
+"""The neighbour whose distance counts, from the nearest. A group of anomalies has to be an eighth
+of the records to be its own fourth neighbour among 32."""
+
 
 ROUNDING = 1e-12
 """Deviation, as a share of the largest value, below which a field does not vary."""
 
-LARGEST_VARIANCE = float(np.finfo(np.float64).max)
+
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @kernel
-def mean_nearest(Z: Array, others: Array, n_samples: int, complete: bool, result: Array) -> None:
-    """Fill ``result`` (1, m) with mean distances to the nearest row of each sample of ``others``.
+def mean_near(Z: Array, others: Array, n_blocks: int, complete: bool, result: Array) -> None:
+    """Fill ``result`` (1, m) with mean distances to the fourth nearest row of each block.
 
-    Row i of ``others`` (k, d) belongs to sample i modulo ``n_samples``. Distances from the columns
-    of ``Z`` (d, m), in whole lanes, are sums over the fields. ``complete`` says that no value is
-    missing; it changes no bits.
+    The ``others`` (k, d) are dealt out to the blocks by turns; of a block of fewer than four the
+    farthest row counts. Distances from the columns of ``Z`` (d, m), whole lanes, are sums over the
+    fields. The bits are the same whether some values are missing or none is, which ``complete``
+    says.
     """
     aligned_stack()
+    rank = min(RANK, len(others) // n_blocks)
+    # as if so many rows were nearer than any
+    start = [-np.inf if i < RANK - rank else np.inf for i in range(RANK)]
     for r in range(0, Z.shape[1], WIDTH):
         total = spread(0.0)
-        for first in range(n_samples):
-            nearest = spread(np.inf)
-            for other in range(first, len(others), n_samples):
+        for first in range(n_blocks):
+            a, b, c, e = spread(start[0]), spread(start[1]), spread(start[2]), spread(start[3])
+            for other in range(first, len(others), n_blocks):
                 distance = spread(0.0)
                 if complete:
                     for v in range(len(Z)):
-                        distance = distance + absolute(others[other, v] - load(Z, v, r))
+                        gap = absolute(others[other, v] - load(Z, v, r))
+                        distance = distance + smaller(gap, FARTHEST)
                 else:
                     for v in range(len(Z)):
                         gap = absolute(others[other, v] - load(Z, v, r))
-                        distance = distance + choose(gap == gap, gap, UNKNOWN)
-                nearest = smaller(distance, nearest)
-            total = total + nearest
-        store(result, 0, r, total / float(n_samples))
+                        distance = distance + choose(gap == gap, smaller(gap, FARTHEST), UNKNOWN)
+                e = smaller(e, larger(c, distance))
+                c = smaller(c, larger(b, distance))
+                b = smaller(b, larger(a, distance))
+                a = smaller(a, distance)
+            total = total + e
+        store(result, 0, r, total / float(n_blocks))
 
 
 @kernel
@@ -67,4 +86,4 @@ def fill_variances(rows: Array, result: Array) -> None:
                 gap = rows[r, v] / largest - mean
                 squares += gap * gap
         if squares >= n * ROUNDING**2:
-            result[v] = min(squares / n * largest * largest, LARGEST_VARIANCE)
+            result[v] = min(squares / n * largest * largest, LARGEST)

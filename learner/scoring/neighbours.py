@@ -1,10 +1,11 @@
 """How far records are from recent ones: a measure without a model.
 
-A usual record is near one of a few other records, whatever the shape of the usual ones: clusters,
-curves, gaps. The measure is the mean distance to the nearest record of each of several small
-subsamples (Pang, Ting and Albrecht, LeSiNN, 2015). Here the subsamples are dealt from a sample of
-the last records, and are other ones after each learning batch. With fixed subsamples, a group of
-usual records that happens to be in none of them would be flagged for as long as they last.
+A record among others like it is near some of any few of them, however the usual records are
+spread: in clusters, along curves, around gaps. The mean distance to the nearest record of small
+samples is that of Pang, Ting and Albrecht (LeSiNN, 2015). Here it is the fourth nearest that
+counts, so that a small group of anomalies is not its own neighbour. The samples are taken from the
+last records by turns, and changed after each learning batch: with a sample that stays, a rare group
+that it lacks would be flagged all the time.
 """
 
 from __future__ import annotations
@@ -16,38 +17,40 @@ from numpy.typing import NDArray
 
 from ..errors import StateError
 from ..vector.lanes import padded
-from .nearest import fill_variances, mean_nearest
+from .nearest import fill_variances, mean_near
 from .ranking import share_of_batch
 
 FloatArray = NDArray[np.float64]
 
-POOL = 1024
-"""Most records in the sample of a stream."""
 
-COMPARED_ROWS = 128
-"""Most records of the sample that others are compared with at a time."""
+POOL = 1024
+"""Records kept at the most."""
+
+
+ROWS = 128
+"""Records of these that others are held against at a time at the most."""
+
 
 STRIDE = 8
-"""In the long run, one in this many records is sampled. So the sample represents the last 8,192
-records, not only what goes on at the moment."""
+"""Of so many records one is kept in the long run, so that they stand for the last 8,192: the last
+ones alone would know nothing but what goes on at the moment."""
+
 
 _TOP_BITS = np.uint64(65 - STRIDE.bit_length())
 
+
 GOLDEN = 0x9E3779B97F4A7C15
-"""2**64 over the golden ratio. Its multiples are spread evenly over the range of 64 bits, and so
-are those of every third or every hundredth number. So records that come at regular intervals are
-not always left out."""
+"""2**64 over the golden ratio. Its multiples fall evenly into the range of 64 bits, also those of
+every third or every hundredth number: so no record that comes by turns is always left out."""
 
-SAMPLE = 16
-"""Records of one subsample. With fewer, a group of anomalies is less often its own neighbour; with
-more, gaps between usual records show better."""
 
-LARGEST_DISTANCE = 1e9
-"""Largest distance, so that it stays finite whatever the fields hold."""
+BLOCK = 32
+"""Rows of a sample, whose fourth nearest counts: a group of anomalies is near its own only from an
+eighth of the records on."""
 
 
 class Neighbours:
-    """A sample of a stream's last records, and distances from the nearest of a few of them.
+    """Some of a stream's last records, and how far others are from near ones of a few of them.
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries. A row's distance
     has the same bits whatever rows it is measured with.
@@ -67,10 +70,10 @@ class Neighbours:
         self._set(np.empty((0, 0)), np.empty(0), 0)
 
     def restore(self, rows: FloatArray, variance: FloatArray, n: int) -> None:
-        """Restore a state; StateError if it cannot be one."""
+        """Take up a state; StateError where it cannot be one."""
         most = POOL
         if stride(n) < STRIDE:  # else there are more records than could be gone through
-            most = min(POOL, int(np.count_nonzero(is_sampled(0, n, stride(n)))))
+            most = min(POOL, int(np.count_nonzero(is_kept(0, n, stride(n)))))
         if rows.ndim != 2 or not min(n, 1) <= len(rows) <= most:
             raise StateError(f"state: expected at most {most} neighbours of {n} records")
         if variance.shape != rows.shape[1:]:
@@ -88,10 +91,10 @@ class Neighbours:
         self._complete = not np.isnan(self._others).any()
 
     def distance(self, rows: FloatArray) -> FloatArray:
-        """Return the mean distance (m,) of the ``rows`` (m, d) to the nearest of each sample.
+        """Return the mean distance (m,) of ``rows`` (m, d) to the fourth nearest of each sample.
 
-        In the fields' standard deviations, summed. A missing value counts as one of them. NaN
-        before there are others.
+        In the fields' standard deviations, of each four at the most, summed. A missing value
+        counts as one of them. NaN before there are others.
         """
         m, d = rows.shape
         if self.n == 0:
@@ -99,11 +102,11 @@ class Neighbours:
         Z, result = np.zeros((d, padded(max(m, 2)))), np.empty((1, padded(max(m, 2))))
         np.multiply(rows.T, self._scale[:, None], out=Z[:, :m])
         complete = self._complete and not np.isnan(rows).any()
-        mean_nearest(Z, self._others, max(1, len(self._others) // SAMPLE), complete, result)
-        return np.minimum(result[0, :m], LARGEST_DISTANCE)
+        mean_near(Z, self._others, max(1, len(self._others) // BLOCK), complete, result)
+        return result[0, :m]
 
     def update(self, rows: FloatArray) -> None:
-        """Add the usual rows (m, d) of a learning batch."""
+        """Take in the usual rows (m, d) of a learning batch."""
         m = len(rows)
         if m == 0:
             return
@@ -114,33 +117,33 @@ class Neighbours:
             earlier = latest
         share = share_of_batch(m, n)
         moved = np.where(latest > 0, earlier + share * (latest - earlier), earlier)
-        recent = np.concatenate([self._thinned(n), rows[is_sampled(self.n, n, stride(n))]])
+        recent = np.concatenate([self._thinned(n), rows[is_kept(self.n, n, stride(n))]])
         self._set(recent[-POOL:], np.where(earlier > 0, moved, latest), n)
 
     def _thinned(self, n: int) -> FloatArray:
-        """Return the rows that are still in the sample after ``n`` records."""
+        """Return the rows that are still kept after so many records."""
         before = stride(self.n)
         if stride(n) == before:
             return self.rows
-        remaining = is_sampled(0, self.n, stride(n))[is_sampled(0, self.n, before)]
-        return self.rows[remaining[-len(self.rows) :]]
+        kept = is_kept(0, self.n, stride(n))[is_kept(0, self.n, before)]
+        return self.rows[kept[-len(self.rows) :]]
 
 
 def stride(n: int) -> int:
-    """Return of how many records one is sampled after ``n`` records."""
+    """Tell of how many records one is kept after ``n``."""
     return min(STRIDE, 1 << max(0, (n - 1) // POOL).bit_length())
 
 
-def is_sampled(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
-    """Return which of the records number ``start`` to ``stop`` of a stream are sampled."""
+def is_kept(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
+    """Tell which records of a stream, from number ``start`` on, are kept."""
     turn = np.arange(start, stop, dtype=np.uint64) * np.uint64(GOLDEN) >> _TOP_BITS
     return turn < STRIDE // stride
 
 
 def in_turn(rows: FloatArray, n: int) -> FloatArray:
-    """Return up to COMPARED_ROWS of the rows (k, d) at regular intervals, others after each batch.
+    """Choose every eighth of the rows (k, d) or so, ROWS at the most, other ones after each batch.
 
     ``n`` is the number of records so far.
     """
-    turns = max(1, math.ceil(len(rows) / COMPARED_ROWS))
+    turns = max(1, math.ceil(len(rows) / ROWS))
     return rows[((n * GOLDEN) % 2**64 * turns >> 64) :: turns]

@@ -48,6 +48,26 @@ def ranks(ascending: Array, x: Array, ties: bool) -> Array:
 
 
 @kernel
+def ranks_between(ascending: Array, x: Array) -> Array:
+    """Count the ordered numbers not above each ``x`` (m,), and how far it is to the next one.
+
+    That is a share, from 0 at one number to 1 at the next; also 0 below all, and 1 above all.
+    """
+    n = len(ascending)
+    below = ranks(ascending, x, True)
+    result = np.empty(len(x))
+    for i in range(len(x)):
+        at = below[i]
+        result[i] = at
+        if at == n:
+            result[i] += x[i] > ascending[n - 1]
+        elif at > 0:
+            lower, upper = ascending[at - 1], ascending[at]
+            result[i] += (x[i] - lower) / (upper - lower)
+    return result
+
+
+@kernel
 def excess_moments(ascending: Array, n: int) -> tuple[float, float]:
     """Mean of how far the ``n`` lowest lie below the next, and mean of that times their ranks.
 

@@ -1,10 +1,9 @@
 """How unusual records are by several measures, as one score: the lowest of them.
 
 No measure finds every anomaly. A mixture's density does not show a small dense cluster of anomalies
-once it has a component, and with many fields, noise hides an anomaly in few of them. The distances
-of fields from their means show neither relations nor gaps between clusters. The distance to recent
-records shows gaps of any shape, but with many fields only anomalies in most of them. The lowest
-measure shows what any of them does.
+once it has a component. The mass further out shows it, but knows only a few Gaussians. The distance
+to recent records shows gaps of any shape, but with many fields only anomalies in most of them. The
+lowest measure shows what any of them does.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ MEMORY = 4096
 """Records that levels and spreads are averaged over: so many that an incident changes them little,
 so few that they follow the stream."""
 
-LEAD = 0.5
-"""Spreads by which the last measure, the distance to neighbours, is lowered before the lowest is
-taken: it ranks real anomalies best."""
 
 MOST_SPREADS = 50.0
 """Spreads at which a measure's distance from its level is clipped when the spread is averaged: one
@@ -72,23 +68,15 @@ class Ranking:
     def score(self, measures: FloatArray) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k), NaN before the first update.
 
-        In spreads from their levels; the last with a lead.
+        In spreads from their levels.
         """
         if self.n == 0:
             return np.full(len(measures), np.nan)
-        # column by column: numpy is slow at rows of four
-        last = len(self.level) - 1
-        lowest = self._off(measures[:, last], last) - LEAD
-        for k in range(last):
-            lowest = np.fmin(lowest, self._off(measures[:, k], k))
+        # column by column: numpy is slow at rows of three
+        lowest = np.full(len(measures), np.nan)
+        for k, (level, spread) in enumerate(zip(self.level, self.spread, strict=True)):
+            lowest = np.fmin(lowest, (measures[:, k] - level) / spread)
         return lowest
-
-    def score_of_density(self, log_density: FloatArray) -> FloatArray:
-        """Return the score (m,) of records by their log-density alone."""
-        return self._off(log_density, 0)
-
-    def _off(self, measure: FloatArray, k: int) -> FloatArray:
-        return np.asarray((measure - self.level[k]) / self.spread[k], np.float64)
 
     def update(self, measures: FloatArray) -> None:
         """Add the measures (m, k) of a learning batch's usual records."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..queries.deviations import sum_deviations, sum_residuals
 from ..queries.mixtures import clear
 from ..vector.lanes import WIDTH
 from . import others as kernels
@@ -20,7 +19,7 @@ from .product_kernels import copy_rows
 FloatArray = NDArray[np.float64]
 
 LEAST_VARIANCE = 1e-4
-"""Added to the variances of fields where deviations are measured, so that none is zero."""
+"""Added to the variances of fields where distances are measured, so that none is zero."""
 
 LEAST_SHARE = 1e-12
 """Parts of the network with less than this share of a row do not count in its moments."""
@@ -77,24 +76,6 @@ def gaussian_parts(
         yield gaussians.part(slice(n - 1)), one, np.log(weights[: n - 1])[:, None]
         widths = np.concatenate([one, WIDTHS])
         yield gaussians.part(slice(n - 1, n)), widths, np.log(weights[None, n - 1 :])
-
-
-def deviations(network: StackedNetwork, Z: FloatArray) -> list[FloatArray]:
-    """Sum over each column of ``Z`` (d, m) how far its fields are off, in standard deviations.
-
-    Two arrays (m,): each field alone, and each given the others by the background's Gaussian.
-    Without one the first only, by the fields' marginal moments.
-    """
-    alone, given = np.empty(Z.shape[1]), np.empty(Z.shape[1])
-    if network.background is None:
-        mean, variance = network.products.conditional_moments()[:, :, 0]
-        sum_deviations(Z, mean, np.sqrt(variance + LEAST_VARIANCE), alone)
-        return [alone]
-    gaussians = network.background.gaussians.part(slice(1))
-    variance = np.diagonal(gaussians.covariance()[0])
-    sum_deviations(Z, gaussians.mean[0], np.sqrt(variance + LEAST_VARIANCE), alone)
-    sum_residuals(Z, gaussians.mean[0], gaussians.whitening[0], given)
-    return [alone, given]
 
 
 def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:

@@ -36,10 +36,7 @@ class StackedEvaluation(NamedTuple):
     Attributes
     ----------
     measures
-        How usual each row is by several measures (m, k), high = usual. The first is the
-        log-density. The others are minus the sums of the fields' distances from their means in
-        standard deviations: each field alone, and each given the others by the Gaussian over the
-        whole stream. Missing fields do not count.
+        How usual each row is: its log-density (m, 1).
     rows
         The rows (m, d).
     evaluated
@@ -207,14 +204,10 @@ class StackedSPN(Parameters, DerivedQueries):
         """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
         network, Z, jacobian = self._query(X)
         evaluated = network.evaluate(Z)
-        measures = [evaluated.log_density - jacobian]
-        measures += [-total for total in queries.deviations(network, Z)]
-        rows = self._check(X)
-        return StackedEvaluation(
-            np.column_stack(measures), rows, evaluated, network, self.n_records_
-        )
+        measures = (evaluated.log_density - jacobian)[:, None]
+        return StackedEvaluation(measures, self._check(X), evaluated, network, self.n_records_)
 
-    def proximity(self, X: ArrayLike, log_density: FloatArray) -> FloatArray:
+    def proximity(self, X: ArrayLike) -> FloatArray:
         """Return minus the distance (m,) of each row from the stream's mean, in deviations.
 
         The Mahalanobis distance by the Gaussian over the whole stream, beyond 128 variables by the

@@ -17,11 +17,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def drop_stale_cache(package: Path) -> None:
-    """Remove all compiled kernels if one is older than the newest source in the package's rooms.
+    """Remove all compiled kernels if one is older than the newest source in the package's folders.
 
     numba's cache follows the file of each function, but not the files of the functions and
-    constants that it uses, which may lie in other rooms. Without this, an edit of one of them
-    would leave its callers with the old code. Kernels are defined in rooms only.
+    constants that it uses, which may lie in other folders. Without this, after an edit of one
+    of them its callers would run the old code. No kernel is defined at the top level.
     """
     newest = max((source.stat().st_mtime for source in package.rglob("*/*.py")), default=0.0)
     cached = list(package.rglob("__pycache__/*.nb[ci]"))

@@ -86,6 +86,8 @@ class MemoryBroker:
         What the group has committed.
     scores
         The acknowledged scores of each partition.
+    foreign_members
+        The members of the group that are no workers.
     is_away
         Whether every question is answered with an error.
     answering
@@ -99,6 +101,7 @@ class MemoryBroker:
         self.group = {}
         self.scores = defaultdict(list)
         self.is_away = False
+        self.foreign_members = {}
         self.answering = asyncio.Event()
         self.answering.set()
 
@@ -170,6 +173,10 @@ class MemoryConsumer:
     async def topic_ids(self, topics):
         await self.broker.answer()
         return {topic: self.broker.ids[topic] for topic in topics}
+
+    async def foreign_members(self):
+        await self.broker.answer()
+        return self.broker.foreign_members
 
     async def commit_offsets(self, offsets):
         await self.broker.answer()

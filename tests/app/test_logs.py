@@ -3,11 +3,21 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from types import SimpleNamespace
 
 import pytest
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
 from aiokafka.protocol.admin import SaslAuthenticateRequest_v1
 
-from faust_oslrau.app.logs import JsonFormatter, ReadableFormatter, RepeatFilter, at, set_up_logging
+from faust_oslrau.app import logs
+from faust_oslrau.app.logs import (
+    CoordinatorFilter,
+    JsonFormatter,
+    ReadableFormatter,
+    RepeatFilter,
+    at,
+    set_up_logging,
+)
 
 
 def _passes(repeats, name, message):
@@ -27,12 +37,31 @@ def test_a_librarys_message_passes_once():
     assert _passes(repeats, "aiokafka.client", "something else")
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(logs.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def test_a_group_without_a_coordinator_is_an_error_after_ten_seconds(clock):
+    coordinator = CoordinatorFilter()
+    error = GroupCoordinatorNotAvailableError()
+    passed = []
+    for clock.now in (1000.0, 1000.1, 1009.0, 1010.0, 1011.0, 2000.0, 2001.0):
+        record = _record("Group Coordinator Request failed: %s", error)
+        passed.append(coordinator.filter(record))
+    assert passed == [False, False, False, True, True, False, False]
+    assert coordinator.filter(_record("Group Coordinator Request failed: %s", KafkaError()))
+
+
 def test_our_own_messages_always_pass():
     repeats = RepeatFilter()
     assert all(_passes(repeats, "faust_oslrau.app.kafka.emitter", "waiting") for _ in range(3))
 
 
-def test_a_fact_is_one_json_object_with_its_place():
+def test_a_log_line_is_one_json_object_with_its_partition_and_offset():
     line = JsonFormatter().format(_record("%d bytes\nread", 7, **at(("features", 2), 4711)))
     fact = json.loads(line)
     assert "\n" not in line
@@ -47,7 +76,7 @@ def test_a_fact_is_one_json_object_with_its_place():
     }
 
 
-def test_what_comes_from_outside_begins_no_line():
+def test_text_from_outside_cannot_begin_a_log_line():
     line = ReadableFormatter().format(_record("field %s", "a\n2026 INFO all is well\x1b[2J"))
     assert line.endswith(r"WARNING app.place: field a\n2026 INFO all is well\x1b[2J")
 

@@ -136,6 +136,27 @@ def test_quality_ranks_every_stream_by_every_detector(tmp_path):
     assert {"spike", "stuck", "precision"} <= {row["kind"] for row in figures["demo"]}
 
 
+def test_ranking_holds_the_scorer_against_each_other_detector(tmp_path):
+    folder = tmp_path / "labelled"
+    folder.mkdir()
+    rng = np.random.default_rng(5)
+    for name in ("one", "two", "three", "four"):
+        x, y = rng.normal(size=(300, 3)), rng.random(300) < 0.1
+        x[y] += 3.0
+        np.savez(folder / f"{name}.npz", x=x, y=y)
+    figures = quick("ranking", tmp_path, "--datasets", tmp_path)["streams"]
+    families = {figure["family"] for figure in figures}
+    assert families == {
+        f"{p}, {n}" for p in ("groups", "scattered", "sets") for n in ("even", "odd")
+    }
+    means = {
+        m: np.mean([f["area"] for f in figures if f["method"] == m])
+        for m in ("forest, frozen", "scorer, p-value")
+    }
+    assert means["scorer, p-value"] > max(0.8, means["forest, frozen"])
+    assert "forest, refit" in (tmp_path / "ranking.md").read_text()
+
+
 def test_calibration_compares_realised_with_nominal_rates(tmp_path, data):
     figures = quick("calibration", tmp_path, "--data", data)
     assert {"correlations", "atoms", "slow drift", "tiny"} <= set(figures)

@@ -9,7 +9,7 @@ from benchmarks import labelled
 from benchmarks.labelled import DEVELOPMENT, HELD_OUT, MOST_ROWS, SETS
 
 
-def test_every_set_serves_for_one_of_the_two_purposes():
+def test_every_set_is_either_for_development_or_held_out():
     assert set(DEVELOPMENT) | set(HELD_OUT) == set(SETS)
     assert not set(DEVELOPMENT) & set(HELD_OUT)
     assert list(DEVELOPMENT) == sorted(DEVELOPMENT) and list(HELD_OUT) == sorted(HELD_OUT)

@@ -13,7 +13,7 @@ PAGE = "docs/commands.md"
 COMMANDS = main.list_commands(Context(main))
 
 
-def test_there_is_a_section_for_every_command_and_none_besides():
+def test_there_is_one_section_for_every_command_and_no_other():
     assert sorted(re.findall(r"^## faust-oslrau (\w+)$", read(PAGE), re.MULTILINE)) == COMMANDS
 
 

@@ -48,18 +48,39 @@ def test_atoms_alarm_at_most_at_the_nominal_rate():
         assert (prequential(scores)[RECENT:] <= rate).mean() <= rate
 
 
-def test_p_values_are_ranks_above_the_lowest_few():
+def test_p_values_are_ranks_above_the_lowest_few_and_in_proportion_between_them():
     scores = np.random.default_rng(3).normal(size=1000)
-    lowest = np.sort(scores)
-    p_values = calibrated(scores).p_value(lowest[4:])
-    np.testing.assert_array_equal(p_values, (1 + np.arange(5, 1001)) / 1001)
+    ascending = np.sort(scores)
+    calibration = calibrated(scores)
+    ranks = np.arange(5, 1001)
+    np.testing.assert_array_equal(calibration.p_value(ascending[4:]), ranks / 1001)
+    middle = (ascending[4:-1] + ascending[5:]) / 2
+    np.testing.assert_allclose(calibration.p_value(middle), (ranks[:-1] + 0.5) / 1001)
+    assert calibration.p_value(ascending[-1:] + 1.0) == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 16, 150, 5000])
+def test_p_values_keep_the_order_of_the_scores_wherever_they_lie(n):
+    scores = np.random.default_rng(7).normal(size=n)
+    grid = np.linspace(-30.0, scores.max(), 1000)
+    p_values = calibrated(scores).p_value(grid)
+    falls = scores.min() - 30.0 if n == 1 else -np.inf  # one score has no spread
+    assert (np.diff(p_values)[grid[1:] > falls] >= 0).all()
+    if n > 1:
+        assert len(np.unique(p_values)) == len(grid)
+
+
+@pytest.mark.parametrize("n", [16, 100, 190])
+def test_few_scores_do_not_make_a_record_rarer_than_half_of_one_of_them(n):
+    scores = np.random.default_rng(8).normal(size=n)
+    assert calibrated(scores).p_value(np.array([-1e300]))[0] >= 0.5 / (n + 1)
 
 
 def test_below_all_scores_p_values_fall_on_towards_zero_but_never_reach_it():
     scores = np.random.default_rng(4).normal(size=5000)
     p_values = calibrated(scores).p_value(np.linspace(scores.min(), -500.0, 1000))
     assert (np.diff(p_values) <= 0).all() and p_values[-1] > 0
-    assert p_values[0] < 6 / 5001 and p_values[200] < 1e-6
+    assert p_values[0] < 5 / 5001 and p_values[200] < 1e-6
 
 
 def test_the_tail_finds_the_shape_it_was_drawn_from():
@@ -77,7 +98,7 @@ def test_few_or_equal_scores_have_no_tail():
     assert fit_tail(np.sort(np.random.default_rng(6).normal(size=100))) is None
     assert fit_tail(np.zeros(5000)) is None
     p_values = calibrated(np.zeros(5000)).p_value(np.array([-1.0, 0.0, 1.0]))
-    np.testing.assert_array_equal(p_values, [1 / 5001, 1.0, 1.0])
+    np.testing.assert_array_equal(p_values, [1 / 5001, 5000 / 5001, 1.0])
 
 
 def test_there_is_no_p_value_before_the_first_scores():

@@ -50,8 +50,8 @@ def test_nothing_is_left_to_compile_once_records_flow(kind):
 
 
 @pytest.mark.parametrize("edited", ["vector/math.py", "network/layout.py"])
-def test_an_edit_in_one_room_drops_the_kernels_of_all(tmp_path, edited):
-    cached = [tmp_path / room / "__pycache__" / "kernel.nbc" for room in ("network", "scoring")]
+def test_an_edit_in_one_folder_drops_the_kernels_of_all(tmp_path, edited):
+    cached = [tmp_path / folder / "__pycache__" / "kernel.nbc" for folder in ("network", "scoring")]
     sources = [tmp_path / "vector/math.py", tmp_path / "network/layout.py", tmp_path / "stream.py"]
     for age, files in ((300, sources), (200, cached), (100, [tmp_path / "stream.py"])):
         for file in files:
@@ -65,7 +65,7 @@ def test_an_edit_in_one_room_drops_the_kernels_of_all(tmp_path, edited):
     assert not any(file.exists() for file in cached)
 
 
-def test_kernels_are_defined_in_rooms_only():
+def test_no_kernel_is_defined_at_the_top_level():
     top = Path(faust_oslrau.learner.__file__).parent
     assert not [file for file in top.glob("*.py") if "@kernel" in file.read_text()]
     assert [file for file in top.glob("*/*.py") if "@kernel" in file.read_text()]

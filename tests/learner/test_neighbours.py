@@ -9,14 +9,8 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.scoring.neighbours import (
-    LARGEST_DISTANCE,
-    POOL,
-    SAMPLE,
-    STRIDE,
-    Neighbours,
-    in_turn,
-)
+from faust_oslrau.learner.scoring.nearest import FARTHEST, RANK
+from faust_oslrau.learner.scoring.neighbours import BLOCK, POOL, STRIDE, Neighbours, in_turn
 
 D = 5
 PAST = clusters(81, 2000, D, missing=0.1)
@@ -30,17 +24,26 @@ def neighbours(*batches):
     return result
 
 
-@pytest.mark.parametrize("n", [1, 15, 40, 1000])
-def test_the_distance_is_the_mean_of_those_to_the_nearest_of_each_sample(n):
+@pytest.mark.parametrize("n", [1, 3, 15, 40, 1000])
+def test_the_distance_is_the_mean_of_those_to_the_fourth_nearest_of_each_sample(n):
     found = neighbours(PAST[:n])
     deviation, recent = np.nanstd(PAST[:n], axis=0), in_turn(found.rows, n)
     scale = np.divide(1.0, deviation, out=np.zeros(D), where=deviation > 0)
-    samples = max(1, len(recent) // SAMPLE)
+    samples = max(1, len(recent) // BLOCK)
     for row, distance in zip(ROWS_NOW, found.distance(ROWS_NOW), strict=True):
-        gaps = np.abs(row - recent) * scale
+        gaps = np.minimum(np.abs(row - recent) * scale, FARTHEST)
         gaps = np.where(np.isnan(gaps), 1.0, gaps).sum(axis=1)
-        nearest = [gaps[first::samples].min() for first in range(samples)]
+        nearest = [np.sort(gaps[first::samples])[:RANK][-1] for first in range(samples)]
         assert distance == pytest.approx(np.mean(nearest))
+
+
+def test_a_group_of_less_than_an_eighth_of_the_records_is_far_from_its_own():
+    rng = np.random.default_rng(86)
+    rows = rng.normal(size=(2000, 8))
+    odd = rng.random(2000) < 0.05
+    rows[odd] = 3.0 + 0.01 * rng.normal(size=(odd.sum(), 8))
+    distance = neighbours(rows).distance(rows)
+    assert np.median(distance[odd]) > np.quantile(distance[~odd], 0.99)
 
 
 @pytest.mark.parametrize("batch", [1, 100, 256, 5000])
@@ -107,7 +110,7 @@ def test_wild_values_give_finite_distances(wild):
     past[250, 1] = wild
     for found in (neighbours(PAST[:300]), neighbours(past), neighbours(past, past)):
         distance = found.distance(np.vstack([np.full((1, D), wild), ROWS_NOW, past]))
-        assert ((distance >= 0) & (distance <= LARGEST_DISTANCE)).all()
+        assert ((distance >= 0) & (distance <= FARTHEST * D)).all()
 
 
 def test_nothing_is_learned_of_no_rows():

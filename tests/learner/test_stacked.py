@@ -121,13 +121,13 @@ def test_proximity_is_minus_the_mahalanobis_distance_and_has_no_bound():
     expected = np.sqrt(
         np.einsum("ri,ij,rj->r", rows - mean, np.linalg.inv(covariance), rows - mean)
     )
-    found = -MODEL.proximity(rows, MODEL.score_samples(rows))
+    found = -MODEL.proximity(rows)
     np.testing.assert_allclose(found, expected, rtol=0.02)
     far = np.full((1, D), 1e4)
-    assert MODEL.proximity(far, np.zeros(1))[0] < -1000 * found.max()
+    assert MODEL.proximity(far)[0] < -1000 * found.max()
     assert MODEL.score_samples(far)[0] > -200  # wide leaves bound it
     rows[:, 0] = np.nan  # as far as complete ones, in the mean
-    lacking = -MODEL.proximity(rows, np.zeros(len(rows)))
+    lacking = -MODEL.proximity(rows)
     assert lacking.mean() == pytest.approx(found.mean(), rel=0.05)
 
 
@@ -291,7 +291,7 @@ def test_a_stream_too_wide_for_full_covariances_goes_on_through_bytes():
     copy = StackedSPN.from_bytes(model.to_bytes())
     assert copy.to_bytes() == model.to_bytes()
     assert copy.partial_fit(rows[400:]).to_bytes() == model.partial_fit(rows[400:]).to_bytes()
-    assert model.evaluate(rows).measures.shape == (600, 2)
+    assert model.evaluate(rows).measures.shape == (600, 1)
     assert np.isfinite(model.given_others(rows[:5])[1]).all()
 
 

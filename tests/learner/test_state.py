@@ -11,8 +11,8 @@ from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
-from faust_oslrau.learner._layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
 from faust_oslrau.learner.network import packing
+from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
 from faust_oslrau.learner.state import MAGIC, pack, unpack
 
 X = clusters(21, 1200, 4, missing=0.05)
@@ -142,7 +142,7 @@ def test_another_format_version_is_named():
 def test_a_scorer_of_another_format_is_refused_by_name():
     values, arrays = unpack(StreamScorer(OSLRAU()).to_bytes(), "StreamScorer")
     del values["format"]  # as the first format was written
-    with pytest.raises(StateError, match="expected format 5 of a scorer, got 1"):
+    with pytest.raises(StateError, match="expected format 6 of a scorer, got 1"):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
@@ -164,6 +164,17 @@ def test_a_scorer_of_another_format_is_refused_by_name():
         {"level": np.full(4, np.inf)},
         {"level": np.full(4, np.nan)},
         {"spread": np.full(4, np.inf)},
+        {"mass_mean": np.zeros((1, 4))},
+        {"mass_weight": np.zeros(8)},
+        {"mass_scale": np.full(4, np.inf)},
+        {"mass_covariance": np.zeros((8, 4, 4)) - np.eye(4)},
+        {
+            "mass_location": np.zeros(3),
+            "mass_scale": np.ones(3),
+            "mass_weight": np.ones(1),
+            "mass_mean": np.zeros((1, 3)),
+            "mass_covariance": np.eye(3)[None],
+        },
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -216,11 +227,11 @@ def test_a_chain_of_sums_is_refused_before_it_is_built(monkeypatch):
     n = 200_000
     monkeypatch.setattr(packing, "Network", None)  # it would take half a minute
     state = crafted([LEAF] + [SUM] * n, [0] + [1] * n, [0], 1)
-    with pytest.raises(StateError, match="no more levels"):
+    with pytest.raises(StateError, match="nodes on a path"):
         OSLRAU.from_bytes(state)
 
 
-def test_the_state_that_an_older_version_wrote_is_read_and_learned_on():
+def test_the_state_of_an_older_version_is_read_and_learns_further():
     model = OSLRAU.from_bytes(
         Path(__file__).with_name("golden").joinpath("format-1.bin").read_bytes()
     )

@@ -216,7 +216,7 @@ def test_an_alert_says_how_bad_what_and_what_to_do(alert):
     assert alert["annotations"]["runbook"] == f"docs/runbooks.md#{alert['alert'].lower()}"
 
 
-def test_there_is_a_runbook_for_every_alert_and_none_besides():
+def test_there_is_one_runbook_for_every_alert_and_no_other():
     text = (ROOT / "docs" / "runbooks.md").read_text()
     assert re.findall("^## (Oslrau.*)$", text, re.MULTILINE) == list(alerts())
 

@@ -77,7 +77,7 @@ def test_anomalous_records_list_their_observed_fields_the_most_to_blame_first():
     assert "contributions" not in messages[0] and "contributions" not in messages[2]
 
 
-def test_of_very_many_fields_the_most_to_blame_are_listed():
+def test_a_record_of_many_fields_lists_those_most_to_blame():
     block = scores([-9], [0], [True], np.arange(100.0)[None])
     (message,) = encode_scores("t", 0, [0], [0], block, [f"f{i}" for i in range(100)])
     listed = [item["field"] for item in json.loads(message)["contributions"]]

@@ -3,8 +3,9 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from faust_oslrau.topics import OutMessage, message_bytes, shortened
+from faust_oslrau.topics import OutMessage, message_bytes
 from faust_oslrau.topics.anomalies import encode_anomaly, encode_drift
+from faust_oslrau.topics.shortening import shortened
 
 PLACE = {"topic": 'feat,"record":ures', "partition": 3, "offset": 42}
 SCORE = {**PLACE, "timestamp": 7, "log_likelihood": -1.5, "warming_up": False}

@@ -88,7 +88,7 @@ def test_data_outlives_a_stop_and_a_kill(tmp_path: Path, topic_name: str) -> Non
         assert asyncio.run(_read(broker.bootstrap_servers, topic_name)) == b"kept"
 
 
-def test_data_of_another_number_of_nodes_is_refused(tmp_path: Path) -> None:
+def test_data_of_a_cluster_with_another_number_of_nodes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text('{"cluster_id": "AAAAAAAAAAAAAAAAAAAAAA", "nodes": 3}')
     with pytest.raises(BrokerError, match="holds a cluster of 3 nodes, not of 1"):
         KafkaBroker(tmp_path).start()

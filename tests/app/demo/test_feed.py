@@ -81,7 +81,7 @@ def test_anomalous_messages_are_valid_and_complete(many: list[Message]) -> None:
     assert not np.isnan(rows).any()
 
 
-def test_some_fields_are_missing_now_and_then(good_rows: NDArray[np.float64]) -> None:
+def test_some_fields_are_sometimes_missing(good_rows: NDArray[np.float64]) -> None:
     missing = np.isnan(good_rows).mean(axis=0)
     assert (missing > 0).all()
     assert (missing < 0.01).all()

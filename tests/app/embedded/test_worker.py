@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import orjson
+import pytest
 
 
 def test_records_are_scored_and_bad_ones_are_dead_letters(
@@ -36,6 +39,29 @@ def test_a_taken_web_port_is_named_in_one_line(topics, start_worker):
     assert second.wait() == 2
     (line,) = second.log().splitlines()
     assert f"expected a free port, 127.0.0.1:{first.port} is taken" in line
+
+
+@pytest.mark.parametrize("settings_then", [{"alarm_rate": 0.05}, {"features": "a"}])
+def test_changed_settings_are_refused_in_one_line(
+    settings_then, topics, client, start_worker, topic_name
+):
+    client.send(topic_name, [(0, b'{"a": %d, "b": 1}' % i) for i in range(100)])
+    assert start_worker().wait_records(100).terminate() == 0
+    refused = start_worker(log_level="WARNING", **settings_then)
+    assert refused.wait() == 2
+    (line,) = refused.log().splitlines()
+    assert line.startswith("Error: ") and next(iter(settings_then)) in line
+
+
+@pytest.mark.parametrize("library", ["numpy", "llvmlite"])
+def test_a_worker_that_is_still_importing_its_libraries_can_be_stopped(
+    library, topics, start_worker
+):
+    worker = start_worker()
+    mapped = Path(f"/proc/{worker.pid}/maps")
+    worker.wait_until(lambda: library in mapped.read_text(), f"importing {library}")
+    assert worker.terminate() == 0, worker.log()
+    assert worker.log() == ""
 
 
 def test_the_pages_say_what_is_going_on(topics, client, start_worker, topic_name):

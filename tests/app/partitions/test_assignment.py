@@ -95,7 +95,7 @@ async def test_work_that_piles_up_makes_the_reader_wait(tmp_path, broker):
 
 
 @in_loop
-async def test_a_batch_of_a_partition_that_is_not_held_is_left(tmp_path, broker):
+async def test_a_batch_of_a_partition_that_is_not_held_is_ignored(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         await worker.assign(FIRST)
         worker.consumer.positions[SECOND] = 0
@@ -143,7 +143,7 @@ async def test_an_error_that_nobody_expected_ends_the_app(tmp_path, broker):
 
 
 @in_loop
-async def test_a_commit_that_fails_is_made_good_later(tmp_path, broker, caplog):
+async def test_a_commit_that_fails_is_repeated_later(tmp_path, broker, caplog):
     async with MemoryWorker(tmp_path, broker) as worker:
         (partition,) = await worker.assign(FIRST)
         await worker.read(FIRST, 50)
@@ -182,7 +182,9 @@ async def test_retention_that_overtakes_the_worker_ends_the_app(tmp_path, broker
 
 
 @in_loop
-async def test_a_worker_told_to_continue_passes_over_what_retention_deleted(tmp_path, broker):
+async def test_with_lost_history_continue_a_worker_skips_records_that_retention_deleted(
+    tmp_path, broker
+):
     async with MemoryWorker(tmp_path, broker, lost_history="continue") as worker:
         (partition,) = await worker.assign(FIRST)
         await worker.read(FIRST, 100)

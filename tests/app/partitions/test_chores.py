@@ -30,7 +30,8 @@ _LOG = values(300)
 @pytest.fixture(autouse=True)
 def busy(monkeypatch):
     """The chores are done all the time, and their retries come at once."""
-    for name in ("_SNAPSHOT_SECONDS", "_LAG_SECONDS", "_MEASURE_SECONDS", "_TOPICS_SECONDS"):
+    waits = ("SNAPSHOT", "LAG", "MEASURE", "TOPICS", "MEMBERS")
+    for name in (f"_{wait}_SECONDS" for wait in waits):
         monkeypatch.setattr(chores, name, 0.005)
 
 
@@ -131,7 +132,7 @@ async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path
 
 
 @in_loop
-async def test_a_lag_that_comes_after_the_partition_went_is_nobodys(tmp_path, broker):
+async def test_a_lag_measured_after_a_partition_was_revoked_is_ignored(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         first, second = await worker.assign(FIRST, SECOND)
         broker.answering.clear()
@@ -145,7 +146,7 @@ async def test_a_lag_that_comes_after_the_partition_went_is_nobodys(tmp_path, br
 
 
 @in_loop
-async def test_chores_go_on_when_the_broker_comes_back(tmp_path, broker, caplog):
+async def test_chores_continue_when_the_broker_comes_back(tmp_path, broker, caplog):
     caplog.set_level(logging.DEBUG)
     async with _Working(tmp_path, broker) as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
@@ -189,7 +190,7 @@ async def test_networks_are_measured_as_they_grow(tmp_path, broker):
 
 
 @in_loop
-async def test_a_topic_made_anew_ends_the_worker(tmp_path, broker):
+async def test_a_recreated_topic_ends_the_worker(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         await worker.assign(FIRST)
         await worker.read(FIRST, 100)
@@ -199,7 +200,9 @@ async def test_a_topic_made_anew_ends_the_worker(tmp_path, broker):
 
 
 @in_loop
-async def test_a_worker_told_to_continue_learns_a_topic_made_anew_from_its_start(tmp_path, broker):
+async def test_with_lost_history_continue_a_recreated_topic_is_learned_from_its_start(
+    tmp_path, broker
+):
     anew = values(100, seed=5)
     async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
@@ -213,7 +216,7 @@ async def test_a_worker_told_to_continue_learns_a_topic_made_anew_from_its_start
 
 
 @in_loop
-async def test_a_topic_made_anew_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):
+async def test_a_recreated_topic_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):
     async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
         worker.delivery.acknowledging.clear()
@@ -233,3 +236,20 @@ async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
         await worker.assign(FIRST)
         await worker.read(FIRST)
         await until(lambda: "7 more records rejected" in caplog.text)
+
+
+@in_loop
+async def test_a_member_of_the_group_that_is_no_worker_is_named_once(tmp_path, broker, caplog):
+    def warnings():
+        return [message for message in caplog.messages if "is no worker" in message]
+
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        broker.foreign_members = {"id-1": "client 'other' at 10.0.0.7"}
+        await until(warnings)
+        await asyncio.sleep(0.03)  # several looks
+        (warning,) = warnings()
+        assert "client 'other' at 10.0.0.7" in warning and worker.settings.app_id in warning
+        broker.foreign_members = {}
+        await asyncio.sleep(0.03)
+        broker.foreign_members = {"id-2": "client 'other' at 10.0.0.7"}  # it is back
+        await until(lambda: len(warnings()) == 2)

@@ -82,7 +82,7 @@ def test_exactly_once_what_a_topic_does_not_take_goes_as_headers_alone(
     ("delivery", "check"),
     [("at_least_once", _assert_at_least_once), ("exactly_once", _assert_once)],
 )
-def test_a_zombie_harms_nothing(
+def test_a_worker_that_lost_its_partitions_harms_nothing(
     delivery, check, client, settings, start_worker, topic_name, free_port
 ):
     client.create(topic_name, 2)

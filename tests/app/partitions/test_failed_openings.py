@@ -153,7 +153,7 @@ async def test_history_that_is_lost_ends_the_app(tmp_path, broker):
 
 
 @in_loop
-async def test_partitions_whose_outputs_have_no_place_wait_for_it(tmp_path, broker):
+async def test_partitions_without_output_partitions_wait_for_them(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         worker.topics.granted = 1
         await worker.assign(FIRST, SECOND)

@@ -53,8 +53,8 @@ def hold(outbox, store):
     def hold(resume):
         metrics = Metrics(CollectorRegistry()).of_partition(*_TP)
         pipeline = PartitionPipeline(*_TP, Settings())
-        keeper = SnapshotSchedule(_TP, resume.start, store, Settings(), metrics)
-        return HeldPartition(_TP, pipeline, resume, executor, outbox, metrics, keeper)
+        schedule = SnapshotSchedule(_TP, resume.start, store, Settings(), metrics)
+        return HeldPartition(_TP, pipeline, resume, executor, outbox, metrics, schedule)
 
     with ThreadPoolExecutor(1) as executor:
         yield hold

@@ -55,7 +55,7 @@ def test_a_recreated_topic_under_a_running_worker_ends_it_with_the_reason(
     assert again.wait() == 4
 
 
-def test_a_worker_that_is_to_go_on_learns_a_recreated_topic_from_its_start(
+def test_with_lost_history_continue_a_worker_learns_a_recreated_topic_from_its_start(
     delivery, client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -111,7 +111,7 @@ def test_retention_that_overtakes_a_running_worker_ends_it_with_the_reason(overt
     assert " but the log begins at 1100" in worker.log().splitlines()[-1]
 
 
-def test_a_worker_that_is_to_go_on_counts_what_retention_took(overtaken):
+def test_with_lost_history_continue_a_worker_counts_records_that_retention_deleted(overtaken):
     worker = overtaken(**_GOING_ON)
     worker.wait_offsets(1500)
     missing = worker.metric("oslrau_missing_offsets_total")

@@ -42,7 +42,7 @@ async def test_a_partition_lost_in_the_middle_of_a_batch_is_given_up_and_the_oth
 
 
 @in_loop
-async def test_a_lost_partition_that_the_group_left_here_is_opened_again(tmp_path, broker):
+async def test_a_lost_partition_that_stays_assigned_is_opened_again(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, session_timeout=0.01) as worker:
         (partition,) = await worker.assign(FIRST)
         await worker.read(FIRST, 100)
@@ -57,7 +57,9 @@ async def test_a_lost_partition_that_the_group_left_here_is_opened_again(tmp_pat
 
 
 @in_loop
-async def test_a_lost_partition_that_the_group_gave_to_another_is_left_to_it(tmp_path, broker):
+async def test_a_lost_partition_that_the_group_assigned_elsewhere_is_not_opened_again(
+    tmp_path, broker
+):
     async with MemoryWorker(tmp_path, broker, session_timeout=0.02) as worker:
         await worker.assign(FIRST, SECOND)
         worker.delivery.lost = {FIRST}

@@ -212,7 +212,7 @@ async def test_a_parked_state_goes_on_as_it_is(tmp_path):
 
 
 @in_loop
-async def test_a_parked_state_learns_in_silence_what_others_emitted_meanwhile(tmp_path):
+async def test_a_parked_state_learns_records_that_others_emitted_without_emitting_them(tmp_path):
     async with _Parked(tmp_path) as parked:
         assert await parked.find(_log(committed=150)) is parked.partition
         assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 150)

@@ -63,7 +63,7 @@ def test_the_others_are_summed_up_by_reason_once_an_interval(clock, caplog):
     assert caplog.messages[4:] == ["features/2: 5 more records rejected in 61 s: not_json 5"]
 
 
-def test_after_a_quiet_interval_the_first_ones_are_told_again(clock, caplog):
+def test_after_an_interval_without_rejections_the_first_ones_are_logged_again(clock, caplog):
     log = RejectionLog(("features", 2))
     reject = _rejecting(log)
     reject(5)

@@ -5,6 +5,7 @@ from faust.types import TP
 
 from faust_oslrau.app.kafka.positions import PartitionLog, recorded_start, start_metadata
 from faust_oslrau.app.partitions.resume import (
+    ForeignOffsetError,
     LostHistoryError,
     Resume,
     resume_from,
@@ -27,8 +28,39 @@ def test_a_restart_learns_from_the_recorded_start_and_emits_from_the_committed_o
     assert resume_without_state(log, Settings()) == Resume(100, 500, committed=500)
 
 
-def test_offsets_of_another_program_are_taken_where_the_whole_log_is_there():
-    assert resume_without_state(_log(committed=500), Settings()) == Resume(0, 500)
+@pytest.mark.parametrize(("start", "committed"), [(0, 0), (700, 0), (700, 500), (700, 700)])
+def test_an_offset_of_another_program_before_the_start_changes_nothing(start, committed):
+    settings = Settings(start="2026-05-01T00:00:00Z" if start else "earliest")
+    log = _log(configured=start, committed=committed)
+    assert resume_without_state(log, settings) == Resume(start, start)
+
+
+@pytest.mark.parametrize(
+    ("log", "settings"),
+    [
+        (_log(committed=500), {}),
+        (_log(first=200, configured=200, committed=500), {}),
+        (_log(first=200, configured=200, committed=150), {}),
+        (_log(configured=400, committed=500), {"start": "2026-05-01T00:00:00Z"}),
+        (_log(configured=1000, committed=500), {"start": "latest"}),
+    ],
+)
+def test_an_offset_of_another_program_that_would_suppress_scores_is_refused(log, settings):
+    with pytest.raises(ForeignOffsetError) as caught:
+        resume_without_state(log, Settings(app_id="meters", **settings))
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in (f"offset {log.committed} of features/0", "group meters", "inspect --reset"):
+        assert part in message
+
+
+def test_a_state_goes_on_after_an_offset_of_another_program_only_where_no_score_is_suppressed():
+    assert resume_from(_log(committed=300), 0, 400, Settings()) == Resume(0, 400)
+    assert resume_from(_log(committed=400), 0, 400, Settings()) == Resume(0, 400)
+    with pytest.raises(ForeignOffsetError, match="offset 401 of features/0"):
+        resume_from(_log(committed=401), 0, 400, Settings())
+    going_on = Settings(lost_history="continue")
+    assert resume_from(_log(committed=500), 0, 400, going_on) == Resume(0, 500)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +68,6 @@ def test_offsets_of_another_program_are_taken_where_the_whole_log_is_there():
     [
         (_log(first=200, committed=500, recorded=100), {}, "log now begins at 200"),
         (_log(committed=2000, recorded=0), {}, "the log ends at 1000"),
-        (_log(first=200, configured=200, committed=500), {}, "is not recorded"),
-        (_log(configured=1000, committed=500), {"start": "latest"}, "is not recorded"),
     ],
 )
 def test_lost_history_is_refused_unless_the_settings_allow_it(log, settings, words):
@@ -53,6 +83,8 @@ def test_lost_history_is_refused_unless_the_settings_allow_it(log, settings, wor
         (_log(first=200, configured=200, committed=500, recorded=100), {}, Resume(200, 500)),
         (_log(first=600, configured=600, committed=500, recorded=100), {}, Resume(600, 600)),
         (_log(configured=1000, committed=500), {"start": "latest"}, Resume(500, 500)),
+        # The offset of another program is accepted.
+        (_log(committed=500), {}, Resume(0, 500)),
         # The topic was made anew: none of its records has been scored.
         (_log(committed=2000, recorded=0), {}, Resume(0, 0)),
     ],

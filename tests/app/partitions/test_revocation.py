@@ -44,7 +44,7 @@ async def test_revocation_finishes_the_work_commits_saves_and_lets_the_state_com
 
 
 @in_loop
-async def test_batches_that_wait_at_a_revocation_are_left_to_whoever_is_next(tmp_path, broker):
+async def test_batches_that_wait_at_a_revocation_are_dropped(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         await worker.assign(FIRST)
         worker.delivery.acknowledging.clear()
@@ -59,9 +59,7 @@ async def test_batches_that_wait_at_a_revocation_are_left_to_whoever_is_next(tmp
 
 
 @in_loop
-async def test_work_that_nobody_acknowledges_ends_in_bounded_time_and_is_done_again(
-    tmp_path, broker
-):
+async def test_work_without_acknowledgement_ends_in_bounded_time_and_is_repeated(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         (partition,) = await worker.assign(FIRST)
         await worker.read(FIRST, 100)
@@ -122,7 +120,9 @@ async def test_without_a_broker_a_revocation_saves_nothing_but_parks_the_state(t
 
 
 @in_loop
-async def test_last_snapshots_that_take_too_long_are_left(tmp_path, broker, monkeypatch, caplog):
+async def test_last_snapshots_that_take_too_long_are_given_up(
+    tmp_path, broker, monkeypatch, caplog
+):
     monkeypatch.setattr(assignment, "_LAST_SNAPSHOTS_SECONDS", 0.01)
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
         await worker.assign(FIRST)

@@ -255,6 +255,12 @@ def test_a_secret_can_come_from_a_file(tmp_path):
         load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": str(tmp_path / "none")})
 
 
+def test_a_password_file_that_never_ends_is_refused():
+    environ = {name: value for name, value in SASL.items() if "PASSWORD" not in name}
+    with pytest.raises(SettingsError, match="'/dev/zero': more than 65,536 bytes"):
+        load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": "/dev/zero"})
+
+
 @pytest.mark.parametrize(
     ("security", "message"),
     [

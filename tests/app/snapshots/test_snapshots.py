@@ -83,7 +83,7 @@ def test_damaged_bytes_are_no_snapshot():
         ({"learner": LearnerSettings(kind="stacked")}, "learner.kind = 'oslrau', now 'stacked'"),
     ],
 )
-def test_other_settings_are_refused_with_the_way_out(changes, words):
+def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, words):
     snapshot = _pipeline(_records(0, 100)).snapshot(0, 100)
     with pytest.raises(IncompatibleSnapshotError) as caught:
         PartitionPipeline.restored(snapshot, replace(Settings(), **changes))

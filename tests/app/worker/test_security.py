@@ -70,7 +70,7 @@ def allowed_to_write(servers, topic_name):
         allow(servers, "topic", f"{topic_name}.{name}", "write", "describe_configs")
     allow(servers, "topic", f"{topic_name}.snapshots", "read")
     allow(servers, "group", topic_name, "read")
-    allow(servers, "transactional_id", f"{topic_name}-", "write", "describe", prefixed=True)
+    allow(servers, "transactional_id", f"{topic_name}/", "write", "describe", prefixed=True)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_a_worker_that_may_not_add_partitions_is_refused_at_start_in_one_line(
     )
 
 
-def test_without_a_place_for_their_outputs_new_partitions_wait_and_the_others_go_on(
+def test_new_partitions_without_output_partitions_wait_and_the_others_continue(
     password, allowed_to_write, servers, client, start_worker, settings, topic_name
 ):
     client.create(topic_name, 1)

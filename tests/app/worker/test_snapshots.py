@@ -27,7 +27,7 @@ def settings(settings, request):
     return replace(settings, snapshots=request.param)
 
 
-def test_a_restart_goes_on_from_the_snapshot_of_the_shutdown(
+def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections import Counter, defaultdict
@@ -9,6 +10,7 @@ from itertools import count
 
 import orjson
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 
@@ -82,7 +84,7 @@ def test_live_scores_equal_those_of_the_pipeline_offline(
     assert anomalies
 
 
-def test_without_snapshots_a_restart_learns_again_but_emits_nothing_twice(
+def test_without_snapshots_a_restart_learns_again_and_emits_nothing_twice(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2)
@@ -173,7 +175,7 @@ def test_every_kind_of_bad_input_is_a_dead_letter_byte_for_byte(
         assert (found["oslrau-partition"], found["oslrau-offset"]) == (b"1", b"%d" % offset)
 
 
-def test_ten_thousand_bad_messages_in_a_row_hold_nothing_up(
+def test_ten_thousand_bad_messages_in_a_row_do_not_delay_later_records(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -230,7 +232,7 @@ def test_where_learning_began_outlives_a_restart(client, settings, start_worker,
     assert _outputs(client.read(settings.scores_topic)) == scores
 
 
-def test_without_snapshots_lost_history_is_refused_or_gone_on_without_as_the_settings_say(
+def test_without_snapshots_the_setting_lost_history_decides(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -246,6 +248,37 @@ def test_without_snapshots_lost_history_is_refused_or_gone_on_without_as_the_set
     worker.terminate()
     scored = _offsets(client.read(settings.scores_topic))
     assert scored == Counter((0, offset) for offset in range(600))
+
+
+def test_another_program_in_the_group_is_named_and_its_offset_is_refused(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, _rows(400))
+
+    async def join_and_commit(worker):
+        async with AIOKafkaConsumer(
+            topic_name,
+            bootstrap_servers=client.servers,
+            group_id=settings.app_id,
+            client_id="other-program",
+            enable_auto_commit=False,
+        ) as other:
+            named = lambda: "no worker, client 'other-program' at" in worker.log()  # noqa: E731
+            await asyncio.to_thread(worker.wait_until, named, "aware of the other program")
+            worker.kill()
+            while not other.assignment():
+                await asyncio.sleep(0.1)
+            await other.commit({TopicPartition(topic_name, 0): 300})
+
+    asyncio.run(join_and_commit(start_worker(snapshots="off").wait_records(400)))
+    refused = start_worker(snapshots="off", log_level="ERROR")
+    assert refused.wait() == 4
+    (line,) = refused.log().splitlines()
+    assert f"committed offset 300 of {topic_name}/0 in the group {settings.app_id}" in line
+    worker = start_worker(snapshots="off", lost_history="continue").wait_records(400)
+    assert worker.metric("oslrau_records_total", outcome="replayed") == 300
+    assert worker.terminate() == 0
 
 
 def test_a_source_topic_may_come_later(client, settings, start_worker, topic_name):

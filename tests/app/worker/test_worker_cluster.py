@@ -19,7 +19,7 @@ def kafka(kafka_installed, tmp_path_factory):
 
 
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
-def test_the_loss_of_a_leader_is_made_good_by_the_other_nodes(
+def test_the_other_nodes_replace_a_lost_leader(
     delivery, kafka, client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2, replicas=3)

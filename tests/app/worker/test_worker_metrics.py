@@ -40,7 +40,7 @@ def folder(tmp_path):
     return tmp_path / "kept"
 
 
-def test_a_snapshot_that_cannot_be_saved_is_counted_and_made_good(
+def test_a_snapshot_that_cannot_be_saved_is_counted_and_saved_later(
     client, start_worker, topic_name, folder
 ):
     client.create(topic_name, 1)

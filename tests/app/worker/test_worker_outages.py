@@ -25,6 +25,13 @@ def kafka(kafka_installed, tmp_path):
         yield broker
 
 
+def test_the_first_worker_of_a_fresh_cluster_logs_no_error(client, start_worker, topic_name):
+    client.create(topic_name)
+    worker = start_worker().wait_ready()
+    assert worker.terminate() == 0
+    assert " ERROR " not in worker.log()
+
+
 @pytest.fixture(params=["at_least_once", "exactly_once"])
 def busy_worker(client, start_worker, topic_name, request):
     """A worker in the middle of 40,000 records."""

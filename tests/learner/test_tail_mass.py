@@ -1,0 +1,145 @@
+"""How much of the stream lies further out than a record."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from streams import clusters
+
+from faust_oslrau.learner.scoring.tail_mass import BACKGROUND, MOST, REFIT, TailMass
+from faust_oslrau.learner.scoring.tails import log_survival
+
+D = 5
+PAST = clusters(91, 1000, D, missing=0.1)
+ROWS = clusters(92, 100, D, missing=0.1)
+
+
+def fitted(rows):
+    result = TailMass()
+    result.update(rows, len(rows))
+    return result
+
+
+def gaussians(found):
+    """Weight, mean and covariance of each Gaussian that counts, in the fields' own units."""
+    total = found.weight.sum()
+    centre = found.weight @ found.mean / total
+    off = found.mean - centre
+    around = np.einsum("k,kab->ab", found.weight, found.covariance)
+    around += (found.weight * off.T) @ off
+    yield BACKGROUND, centre, around / total
+    for weight, mean, covariance in zip(found.weight, found.mean, found.covariance, strict=True):
+        if weight >= 0.05:
+            yield weight, mean, covariance
+
+
+def naive_log_mass(found, row):
+    seen = ~np.isnan(row)
+    total = 0.0
+    for weight, mean, covariance in gaussians(found):
+        dx = ((row - found.location) * found.scale - mean)[seen]
+        part = covariance[np.ix_(seen, seen)] + 1e-6 * np.eye(len(dx))
+        total += weight * chi2.sf(dx @ np.linalg.solve(part, dx), len(dx))
+    return np.log(total)
+
+
+def test_the_mass_is_that_of_gaussians_further_out_by_the_observed_fields():
+    found = fitted(PAST)
+    for row, log_mass in zip(ROWS, found.log_mass(ROWS), strict=True):
+        if not np.isnan(row).all():
+            assert log_mass == pytest.approx(
+                min(naive_log_mass(found, row), 0.0), abs=0.1, rel=0.05
+            )
+
+
+@pytest.mark.parametrize("fields", [1.0, 3.0, 16.0, 100.0])
+def test_the_survival_of_a_chi_square_falls_with_it_and_is_right(fields):
+    q = np.linspace(0.0, 6.0 * fields + 60.0, 2000)
+    found = np.array([log_survival(each, fields) for each in q])
+    assert (np.diff(found) <= 1e-12).all()
+    expected = chi2.logsf(q, fields)
+    near = expected > -7.0
+    np.testing.assert_allclose(found[near], expected[near], atol=0.25)
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=60))
+def test_the_bits_of_a_row_do_not_depend_on_its_company(chosen):
+    found = fitted(PAST)
+    whole = found.log_mass(ROWS)
+    assert found.log_mass(ROWS[chosen]).tobytes() == whole[chosen].tobytes()
+
+
+def test_a_small_group_counts_for_no_more_than_its_share():
+    rng = np.random.default_rng(93)
+    rows = rng.normal(size=(1000, 8))
+    rows[:30] = 4.0 + 0.01 * rng.normal(size=(30, 8))
+    found = fitted(rows)
+    assert np.median(found.log_mass(rows[:30])) < np.log(0.03)
+    assert np.median(found.log_mass(rows[30:])) > np.log(0.2)
+
+
+def test_units_do_not_matter():
+    units = np.array([1e-9, 1e9, 1.0, 1e-3, 1e6])
+    expected = fitted(PAST).log_mass(ROWS)
+    np.testing.assert_allclose(fitted(PAST * units).log_mass(ROWS * units), expected, atol=1e-6)
+
+
+def test_later_rounds_follow_a_stream_that_moves():
+    found = fitted(PAST)
+    moved = PAST + 2.0 * np.nanstd(PAST, axis=0)
+    before = np.median(found.log_mass(moved))
+    for n in range(REFIT + 1000, 12 * REFIT, REFIT):
+        found.update(moved, n)
+    assert np.median(found.log_mass(moved)) > before + 0.5
+
+
+def test_a_field_that_begins_to_vary_late_counts_from_the_next_fit_on():
+    rows = np.column_stack([PAST[:, 0], np.full(len(PAST), 7.0)])
+    found = fitted(np.nan_to_num(rows))
+    odd = np.array([[0.0, 9.0]])
+    assert found.log_mass(odd) == found.log_mass(np.array([[0.0, 7.0]]))
+    rows[::2, 1] = 8.0
+    found.update(np.nan_to_num(rows), 1000 + REFIT)
+    assert found.log_mass(odd) < found.log_mass(np.array([[0.0, 7.0]]))
+
+
+@pytest.mark.parametrize("wild", [1e300, -1e300, 1.7e308, 5e-324])
+def test_wild_values_give_finite_masses_and_do_not_blind(wild):
+    past = PAST[:300].copy()
+    past[[250, 260], 1] = wild
+    found = fitted(past)
+    log_mass = found.log_mass(np.vstack([np.full((1, D), wild), past]))
+    assert np.isfinite(log_mass).all() and (log_mass <= 0).all()
+    far = np.nanmean(PAST[:300], axis=0) + 20.0 * np.nanstd(PAST[:300], axis=0)
+    assert found.log_mass(far[None])[0] < np.log(0.01)
+
+
+@pytest.mark.parametrize("rows", [np.full((20, 3), np.nan), np.ones((20, 3)), np.ones((1, 3))])
+def test_rows_that_tell_nothing_make_nothing_unusual(rows):
+    log_mass = fitted(rows).log_mass(np.array([[1.0, 1.0, 1.0], [np.nan] * 3]))
+    assert (log_mass > np.log(0.5)).all()
+
+
+def test_there_is_no_mass_without_records_or_of_too_many_fields():
+    assert TailMass().log_mass(ROWS).tolist() == [0.0] * len(ROWS)
+    wide = np.random.default_rng(95).normal(size=(50, 129))
+    assert fitted(wide).log_mass(wide).tolist() == [0.0] * 50
+
+
+def test_wide_records_have_fewer_gaussians():
+    rng = np.random.default_rng(96)
+    assert len(fitted(rng.normal(size=(1000, 16))).weight) == MOST
+    assert len(fitted(rng.normal(size=(1000, 100))).weight) == 1
+
+
+def test_every_state_can_be_taken_up_and_gone_on_from():
+    going_on, taken_up = fitted(PAST), TailMass()
+    taken_up.restore(
+        going_on.location, going_on.scale, going_on.weight, going_on.mean.copy(),
+        going_on.covariance, going_on.n,
+    )  # fmt: skip
+    for found in (going_on, taken_up):
+        found.update(PAST[::-1].copy(), 1000 + REFIT)
+    assert taken_up.covariance.tobytes() == going_on.covariance.tobytes()
+    assert taken_up.log_mass(ROWS).tobytes() == going_on.log_mass(ROWS).tobytes()
