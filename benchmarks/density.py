@@ -93,7 +93,8 @@ class Stream:
 
 def run(plan: Plan) -> None:
     """The stacked density beside oSLRAU, Gaussians and mixtures: test folds, and streams."""
-    compile_kernels()
+    for kind in (OSLRAU, StackedSPN):
+        compile_kernels(kind)
     folds = [fold for dataset in plan.datasets() for fold in test_folds(plan, dataset)]
     streams = [result for name, x, y in load_streams(plan) for result in score(name, x, y)]
     table = markdown([stream_row(stream) for stream in streams])

@@ -302,6 +302,9 @@ class OSLRAU(Parameters, NetworkDensity):
         batches = -(-(self.structure_until - self.n_records_) // size)
         return min(batches * size, remaining)
 
+    def proximity(self, X: ArrayLike) -> None:
+        """Return None: no wide leaf bounds the log-density, which tells how far a row is."""
+
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
         """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
         return (

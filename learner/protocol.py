@@ -40,6 +40,13 @@ class Learner(Protocol):
         ``k`` never changes once something was learned; a row's bits depend on that row alone.
         """
 
+    def proximity(self, X: ArrayLike) -> NDArray[np.float64] | None:
+        """Say how near each row (m,) is to what was learned, high = near, for the guard.
+
+        Unlike a density that wide components keep from falling, it has no lower bound. Rows that
+        lack fields compare with complete ones. None says that the log-density serves as well.
+        """
+
     def given_others(
         self, X: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

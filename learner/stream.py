@@ -14,7 +14,7 @@ from .oslrau import OSLRAU
 from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
-from .scoring.calibration import Calibration
+from .scoring.calibration import Calibration, RecentScores
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.missing import Missing
@@ -107,6 +107,7 @@ class StreamScorer:
         self._ranking = Ranking()
         self._calibration = Calibration()
         self._densities = Calibration()
+        self._proximities = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
         self._missing = Missing()
@@ -194,6 +195,8 @@ class StreamScorer:
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
+        if len(self._proximities.recent) > 0:
+            arrays["recent_proximities"] = self._proximities.recent
         return pack("StreamScorer", values, arrays)
 
     @classmethod
@@ -245,6 +248,10 @@ class StreamScorer:
             raise StateError("state: expected a log-density for each recent score")
         self._calibration.update(arrays["recent"])
         self._densities.update(arrays["recent_densities"])
+        proximities = arrays.get("recent_proximities", np.empty(0))
+        if len(proximities) not in (0, len(arrays["recent"])):
+            raise StateError("state: expected a proximity for each recent score")
+        self._proximities.update(proximities)
         self._guard.restore(
             arrays["held"], arrays["held_positions"], arrays["far_positions"],
             bool(values["far_accepted"]),
@@ -355,6 +362,7 @@ class StreamScorer:
         """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
+        densities, proximities = measures[:, 0], self._proximity(rows)
         change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
@@ -365,13 +373,17 @@ class StreamScorer:
         usual = scores >= self._calibration.lowest_usual
         self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
-            known &= self._learn_usual(rows, measures[:, 0], block, latest)
+            known &= self._learn_usual(
+                rows, densities if proximities is None else proximities, block, latest
+            )
         else:
             self._neighbours.update(rows)
         self._tail_mass.update(self._neighbours.rows, self._neighbours.n)
+        self._calibrate(
+            scores[known], densities[known], None if proximities is None else proximities[known]
+        )
         if not known.all():
-            scores, measures = scores[known], measures[known]
-        self._calibrate(scores, measures[:, 0])
+            measures = measures[known]
         if not first:
             self._ranking.update(measures)
         self._pending, self._pending_measures = [], []
@@ -379,28 +391,43 @@ class StreamScorer:
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
 
-    def _calibrate(self, scores: FloatArray, densities: FloatArray) -> None:
+    def _proximity(self, rows: FloatArray) -> FloatArray | None:
+        """Return what the guard compares (m,) where it is not the log-density."""
+        return self.learner.proximity(rows) if self.learner.n_records_ > 0 else None
+
+    @property
+    def _guarded(self) -> RecentScores:
+        """Recent values of what the guard compares."""
+        return self._proximities if len(self._proximities.recent) > 0 else self._densities
+
+    def _calibrate(
+        self, scores: FloatArray, densities: FloatArray, proximities: FloatArray | None
+    ) -> None:
         """Add scores to the recent ones; while these are few, remove those below the fence."""
         young = len(self._densities.recent) < FEWEST_SCORES
         self._calibration.update(scores)
         self._densities.update(densities)
+        if proximities is not None:
+            self._proximities.update(proximities)
         if young and self.learning:
-            usual = self._densities.recent >= fence(self._densities.ascending)
+            usual = self._guarded.recent >= fence(self._guarded.ascending)
             self._calibration.select(usual)
             self._densities.select(usual)
+            if len(self._proximities.recent) > 0:
+                self._proximities.select(usual)
 
     def _learn_usual(
         self,
         rows: FloatArray,
-        densities: FloatArray,
+        proximity: FloatArray,
         block: BlockMaker,
         latest: Measured | None,
     ) -> NDArray[np.bool_]:
         """Learn the rows that the guard lets pass; return whose scores count as usual (m,)."""
-        ascending = self._densities.ascending
+        ascending = self._guarded.ascending
         # Only so many far scores may count as usual that the next far one is still an anomaly.
         room = int(self.alarm_rate * (len(ascending) + 1)) - 1
-        parted = self._guard.part(rows, densities, ascending, self.n_records, room)
+        parted = self._guard.part(rows, proximity, ascending, self.n_records, room)
         before = self.learner.n_records_
         usual = rows.compress(parted.usual, axis=0)
         self.learner.partial_fit(usual, evaluation=latest)

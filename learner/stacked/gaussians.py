@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 
 from . import gaussian_kernels as kernels
 from .leaves import LEAST_VARIANCE
-from .product_kernels import LEAST_SHARE, log_sums_of_rows
+from .product_kernels import log_sums_of_rows
 
 FloatArray = NDArray[np.float64]
 
 WEIGHT_PRIOR = 0.5
 """Records' worth added to each component."""
+
+LEAST_SHARE = 1e-3
+"""Shares of a record below this are not learned: leaving out larger ones costs likelihood."""
 
 LEAST_COUNT = 1e-6
 """Records below which a component keeps its mean."""

@@ -108,7 +108,8 @@ def add_gaussians(
 ) -> None:
     """Merge Gaussians, each at several widths, into the mixtures of ``n`` columns of a block.
 
-    ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network.
+    ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network. Moments are
+    those of the Gaussian at its own width.
     """
     d = len(block)
     scratch = np.zeros((2 * d + 4, d))
@@ -126,7 +127,7 @@ def add_gaussians(
                     square = widths[s] * widths[s]
                     log_density = log_norm[k] + found[1] - others * log_positive(widths[s])
                     log_density += log_weight[k, s] - 0.5 * found[0] / square
-                    merge(v, i, log_density, found[2], found[3] * square, d, mixtures)
+                    merge(v, i, log_density, found[2], found[3], d, mixtures)
 
 
 @kernel

@@ -20,8 +20,9 @@ the most likely leaf, which is far above 1e-38."""
 SMALLEST = 1e-300
 """In place of products that are smaller: the logarithm needs normal numbers."""
 
-LEAST_SHARE = 1e-3
-"""Shares of a record below this are not learned."""
+LEAST_SHARE = 0.01
+"""Shares of a record below this are not learned: most products have one, and most of the time
+would go into them."""
 
 LEAST_LEAF = 1e-5
 """Nor are leaves whose density times weight is less than this share of a variable's, where all
@@ -234,6 +235,30 @@ def weigh(density: Array, chosen: Array, n: int, W: Array, lo: int, k: int) -> f
         density[1, b] = density[0, b] * W[lo + chosen[b], k]
         total += density[1, b]
     return total
+
+
+@kernel
+def set_weights(count: Array, first: Array, prior: Array, shrinkage: float, W: Array) -> None:
+    """Fill ``W`` (n, K + 1) by counts (n, K): marginal weights, then each product's.
+
+    The marginal weights have one record's worth of ``prior`` (n,), each product's ``shrinkage``
+    records' worth of the marginal ones.
+    """
+    K = count.shape[1]
+    totals = np.empty(K)
+    for v in range(len(first) - 1):
+        everything = 1.0
+        totals[:] = shrinkage
+        for j in range(first[v], first[v + 1]):
+            W[j, 0] = prior[j]
+            for k in range(K):
+                W[j, 0] += count[j, k]
+                totals[k] += count[j, k]
+            everything += W[j, 0] - prior[j]
+        for j in range(first[v], first[v + 1]):
+            W[j, 0] /= everything
+            for k in range(K):
+                W[j, k + 1] = (count[j, k] + shrinkage * W[j, 0]) / totals[k]
 
 
 @kernel

@@ -80,18 +80,25 @@ class SharedProducts:
         return log_density, shares
 
     def conditional_moments(self) -> FloatArray:
-        """Means and variances (2, d, K + 1) of each variable in each product."""
+        """Means and variances (2, d, K + 1) of each variable in each product.
+
+        Wide leaves do not count, unless a variable has no others.
+        """
         leaves = self.leaves
-        mean = np.add.reduceat(self.W * leaves.mean[:, None], leaves.first[:-1])
+        narrow = np.where(leaves.is_wide[:, None], 0.0, self.W)
+        total = leaves.sums(narrow)
+        share = np.divide(narrow, total, out=self.W.copy(), where=total > 0)
+        mean = np.add.reduceat(share * leaves.mean[:, None], leaves.first[:-1])
         shift = leaves.mean[:, None] - mean[leaves.variable]
-        spread = self.W * (leaves.variance[:, None] + shift**2)
+        spread = share * (leaves.variance[:, None] + shift**2)
         return np.stack([mean, np.add.reduceat(spread, leaves.first[:-1])])
 
     def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
         """Add the statistics of the columns of ``Z``; the earlier ones count ``kept`` times."""
-        self.count *= kept
-        self.leaf_count *= kept
-        self.moments *= kept
+        if kept < 1.0:
+            self.count *= kept
+            self.leaf_count *= kept
+            self.moments *= kept
         self.count += shares.sum(axis=0)
         kernels.add_statistics(
             Z, shares, self.leaves.first, self.leaves.coefficients(0.0), self.W,
@@ -103,12 +110,7 @@ class SharedProducts:
         """Set the parameters that the statistics give."""
         leaves, K = self.leaves, len(self.weight)
         self.weight = (self.count + WEIGHT_PRIOR) / (self.count.sum() + WEIGHT_PRIOR * K)
-        total = self.leaf_count.sum(axis=1)
-        marginal = (total + leaves.prior_weight) / (leaves.sums(total) + 1.0)
-        self.W[:, 0] = marginal
-        self.W[:, 1:] = (self.leaf_count + SHRINKAGE * marginal[:, None]) / (
-            leaves.sums(self.leaf_count) + SHRINKAGE
-        )
+        kernels.set_weights(self.leaf_count, leaves.first, leaves.prior_weight, SHRINKAGE, self.W)
         n, first, second = self.moments
         mean = (first + leaves.prior_mean) / (n + 1.0)
         squares = np.maximum(second - 2.0 * mean * first + n * mean * mean, 0.0)

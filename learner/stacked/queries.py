@@ -18,6 +18,9 @@ from .product_kernels import copy_rows
 
 FloatArray = NDArray[np.float64]
 
+LEAST_VARIANCE = 1e-4
+"""Added to the variances of fields where distances are measured, so that none is zero."""
+
 LEAST_SHARE = 1e-12
 """Parts of the network with less than this share of a row do not count in its moments."""
 
@@ -25,7 +28,8 @@ LEAST_SHARE = 1e-12
 def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     """Tell what the other variables of each column of ``Z`` (d, m) say of each one.
 
-    Returns (3, d, m): the log-density of the others, and mean and variance given them.
+    Returns (3, d, m): the log-density of the others, and mean and variance given them, in which
+    wide leaves and the widths of Gaussians do not count.
     """
     d, m = Z.shape
     result, block = np.empty((3, d, m)), np.zeros((d, WIDTH))
@@ -74,6 +78,20 @@ def gaussian_parts(
         yield gaussians.part(slice(n - 1, n)), widths, np.log(weights[None, n - 1 :])
 
 
+def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:
+    """Minus the distance (m,) of each column of ``Z`` (d, m) from the mean, in deviations.
+
+    By the background's Gaussian, without one by the fields' marginal moments.
+    """
+    if network.background is None:
+        mean, variance = network.products.conditional_moments()[:, :, 0, None]
+        square = np.nansum((Z - mean) ** 2 / (variance + LEAST_VARIANCE), axis=0)
+    else:
+        square = network.background.gaussians.part(slice(2, 3)).distances(Z)[0][0]
+    observed = np.maximum(np.count_nonzero(~np.isnan(Z), axis=0), 1)
+    return np.asarray(-np.sqrt(square * (len(Z) / observed)), np.float64)
+
+
 class Part(NamedTuple):
     """A part of the network, given what is observed.
 
@@ -82,7 +100,9 @@ class Part(NamedTuple):
     share
         Its probability given what is observed.
     mean, covariance
-        Moments of all variables (d,) and (d, d); a product's are diagonal.
+        Moments of all variables (d,) and (d, d), without wide leaves; a product's are diagonal.
+    width
+        Factor by which deviations of the part's Gaussian exceed those of its covariance.
     product
         Number of the product in the columns of W, or None.
     tree
@@ -94,6 +114,7 @@ class Part(NamedTuple):
     covariance: FloatArray
     product: int | None
     tree: bool = False
+    width: float = 1.0
 
 
 def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
@@ -114,16 +135,16 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
     last = len(network.background.strengths) - 1
     of_background = np.concatenate([np.arange(last), np.full(1 + len(WIDTHS), last)])
     widths = np.concatenate([np.ones(last + 1), WIDTHS])
-    for gaussians, which, scale, weights in (
-        (network.mixture.gaussians, np.arange(len(found.gaussians[0])), None,
+    of_mixture = np.arange(len(found.gaussians[0]))
+    for gaussians, which, width, weights in (
+        (network.mixture.gaussians, of_mixture, np.ones(len(of_mixture)),
          own[2] * found.gaussians[0]),
         (network.background.gaussians, of_background, widths, own[3 : 3 + N_BACKGROUND]),
     ):  # fmt: skip
         for i in np.flatnonzero(weights > LEAST_SHARE).tolist():
             mean, covariance = conditional(gaussians, int(which[i]), z)
-            if scale is not None:
-                covariance = covariance * scale[i] ** 2
-            result.append(Part(float(weights[i]), mean, covariance, None))
+            share = float(weights[i])
+            result.append(Part(share, mean, covariance, None, width=float(width[i])))
     return result
 
 
@@ -138,7 +159,10 @@ def conditional(gaussians: Gaussians, k: int, z: FloatArray) -> tuple[FloatArray
 
 
 def moments(network: StackedNetwork, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and covariance (d, d) given what is observed of ``z`` (d,)."""
+    """Mean (d,) and covariance (d, d) given what is observed of ``z`` (d,).
+
+    Wide leaves and the widths of Gaussians do not count.
+    """
     found = parts(network, z)
     share = np.array([part.share for part in found])
     share /= share.sum()
@@ -165,8 +189,8 @@ def sample(network: StackedNetwork, n: int, rng: np.random.Generator, z: FloatAr
             rows[chosen] = network.tree.sample(len(chosen), rng, z)
         else:
             draws = rng.multivariate_normal(
-                part.mean[missing], part.covariance[np.ix_(missing, missing)], len(chosen),
-                method="cholesky",
+                part.mean[missing], part.width**2 * part.covariance[np.ix_(missing, missing)],
+                len(chosen), method="cholesky",
             )  # fmt: skip
             rows[np.ix_(chosen, missing)] = draws
     return rows

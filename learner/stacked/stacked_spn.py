@@ -207,11 +207,24 @@ class StackedSPN(Parameters, DerivedQueries):
         measures = (evaluated.log_density - jacobian)[:, None]
         return StackedEvaluation(measures, self._check(X), evaluated, network, self.n_records_)
 
+    def proximity(self, X: ArrayLike) -> FloatArray:
+        """Return minus the distance (m,) of each row from the stream's mean, in deviations.
+
+        The Mahalanobis distance by the Gaussian over the whole stream, beyond 128 variables by the
+        variances alone. Wide leaves bound the log-density; the distance has no bound, so that the
+        guard of a `StreamScorer` can tell how far a row is. Rows that lack fields count as if the
+        missing ones were as far as the others.
+        """
+        network, Z, _ = self._query(X)
+        return queries.proximity(network, Z)
+
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each field against the others: ``contributions``, and what is ``expected``.
 
         Three arrays (m, d): -log p(x_i | the other fields) in nats, NaN where x_i is missing, and
-        mean and standard deviation of the field given the others.
+        mean and standard deviation of the field given the others. In these moments wide leaves do
+        not count, and a wide Gaussian counts as the one that it widens: they are there to bound
+        the loss of a record, and with a deviation of 1e5 they would hide all others.
         """
         network, Z, _ = self._query(X)
         location, scale = self._units()
@@ -227,7 +240,8 @@ class StackedSPN(Parameters, DerivedQueries):
     def conditional_moments(self, row: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d) of a row's missing fields given its observed ones.
 
-        Observed fields keep their value, with covariance zero.
+        Observed fields keep their value, with covariance zero. Wide leaves and Gaussians do not
+        count, as in `given_others`; samples come from them, too.
         """
         given = np.asarray(row, np.float64)
         network, Z, _ = self._query(given[None])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..vector.compiler import Array, kernel
+
 FloatArray = NDArray[np.float64]
 
 MEMORY = 512
@@ -24,8 +26,22 @@ PRIOR = 0.3
 def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     """Improve the weights (E,) for the log-densities ``history`` (n, E) by some steps of EM."""
     density = np.exp(history - history.max(axis=1, keepdims=True))
-    for _ in range(STEPS):
-        share = density * weight
-        count = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + PRIOR
-        weight = count / count.sum()
+    weight = weight.copy()
+    improve(weight, density, STEPS, PRIOR)
     return weight
+
+
+@kernel
+def improve(weight: Array, density: Array, steps: int, prior: float) -> None:
+    """Take steps of EM for the weights (E,) of densities (n, E)."""
+    n, E = density.shape
+    count = np.empty(E)
+    for _ in range(steps):
+        count[:] = prior
+        for i in range(n):
+            total = 0.0
+            for e in range(E):
+                total += density[i, e] * weight[e]
+            for e in range(E):
+                count[e] += density[i, e] * weight[e] / total
+        weight[:] = count / count.sum()

@@ -8,7 +8,10 @@ WIDTHS = [3.0, 15.0, 150.0]
 
 
 def parts(network, z):
-    """Logarithmic weight, mean and covariance of each part of the network given a row (d,)."""
+    """Logarithmic weight, mean and covariance of each part of the network given a row (d,).
+
+    In the moments, wide leaves do not count, and a wide Gaussian counts as the one it widens.
+    """
     tied, weight = network.products, network.weight
     shares = [weight[0], *(weight[1] * tied.weight)]
     found = [product(tied, k, np.log(share), z) for k, share in enumerate(shares)]
@@ -20,7 +23,8 @@ def parts(network, z):
         for share, k, width in zip(
             weight[3:9], [0, 1, 2, 2, 2, 2], [1, 1, 1, *WIDTHS], strict=True
         ):
-            found.append(gaussian(background.mean[k], wide[k] * width**2, np.log(share), z))
+            own = gaussian(background.mean[k], wide[k] * width**2, np.log(share), z)
+            found.append((*own[:2], own[2] / width**2))
     if network.tree is not None:
         log_density = network.tree.learner.score_samples(z[None])[0]
         mean, covariance = network.tree.learner.conditional_moments(z)
@@ -34,8 +38,9 @@ def product(tied, k, log_weight, z):
         own = slice(*tied.leaves.first[v : v + 2])
         share, centre, spread = tied.W[own, k], tied.leaves.mean[own], tied.leaves.variance[own]
         if np.isnan(x):
-            mean[v] = share @ centre
-            variance[v] = share @ (spread + (centre - mean[v]) ** 2)
+            narrow = share[4:] / share[4:].sum()
+            mean[v] = narrow @ centre[4:]
+            variance[v] = narrow @ (spread[4:] + (centre[4:] - mean[v]) ** 2)
         else:
             log_weight += logsumexp(norm(centre, np.sqrt(spread)).logpdf(x), b=share)
     return log_weight, mean, np.diag(variance)

@@ -22,14 +22,17 @@ export function readNetwork(columns) {
     if (node.kind === "sum") node.children.sort((a, b) => b.weight - a.weight);
   }
   for (const node of nodes) node.share = (node.parent?.share ?? 1) * (node.weight ?? 1);
-  for (const [i, leaves] of (columns.leaves ?? []).entries()) if (leaves) addShared(nodes[i], leaves, columns.shares[i], nodes);
+  addShared(nodes, columns);
   return nodes[0];
 }
 
-/** Draw leaves that several sums share below one more of them, where they count as no new nodes. */
-function addShared(sum, leaves, weights, nodes) {
-  const copies = leaves.map((leaf, i) => ({ ...nodes[leaf], parent: sum, weight: weights[i], share: sum.share * weights[i] }));
-  sum.children = copies.toSorted((a, b) => b.weight - a.weight);
+/** Draw leaves that several sums share below each of them; copies count as no new nodes. */
+function addShared(nodes, { leaves = [], shares }) {
+  for (const [i, sum] of nodes.entries()) {
+    if (!leaves[i]) continue;
+    const copies = leaves[i].map((leaf, j) => ({ ...nodes[leaf], parent: sum, weight: shares[i][j], share: sum.share * shares[i][j] }));
+    sum.children = copies.toSorted((a, b) => b.weight - a.weight);
+  }
 }
 
 function readNode(columns, i) {
