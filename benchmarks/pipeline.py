@@ -212,12 +212,17 @@ class Watch:
         self._scores = scores
 
     async def sample(self) -> Sample:
-        return Sample(
-            records=await self._scored(),
-            seconds=time.monotonic(),
-            cpu_seconds=self.reader.cpu_seconds(),
-            metrics=self.reader.metrics(),
-        )
+        records, seconds = await self._scored(), time.monotonic()
+        cpu_seconds = self.reader.cpu_seconds()
+        return Sample(seconds, cpu_seconds, records, await self._metrics(records))
+
+    async def _metrics(self, records: int) -> Metrics:
+        """Return metrics that count so many records: the page may be some moments old."""
+        found = self.reader.metrics()
+        while self.reader.has_pages and found.records < records:
+            await self._pause()
+            found = self.reader.metrics()
+        return found
 
     async def _scored(self) -> int:
         if self._scores is None:

@@ -73,7 +73,7 @@ class ReaderProcess:
     def __init__(self, reader: Reader, environment: Mapping[str, str], log: Path) -> None:
         self._command = [reader.python, *reader.command]
         self._environment = {**os.environ, **environment, **reader.settings}
-        self._has_pages = reader.has_pages
+        self.has_pages = reader.has_pages
         self._log = log
 
     def __enter__(self) -> Self:
@@ -131,7 +131,7 @@ class ReaderProcess:
 
     def page(self) -> str:
         """Return the page of metrics; empty if there is none yet."""
-        return self._get("/metrics") if self._has_pages else ""
+        return self._get("/metrics") if self.has_pages else ""
 
     def _get(self, page: str) -> str:
         url = f"http://127.0.0.1:{self._environment['OSLRAU_WEB_PORT']}{page}"

@@ -106,8 +106,8 @@ def fault_readings(kind: str) -> int:
 
 
 def _with_speed(content: bytes) -> Malformation:
-    """Return a function that adds `content` as the value of the field speed to a message."""
-    return lambda message: b'{"speed":%b,%b' % (content, message[1:])
+    """Return a function that gives the field speed of a message the value `content`."""
+    return lambda message: b'%b,"speed":%b}' % (message[:-1], content)  # the last one counts
 
 
 MALFORMATIONS: dict[str, tuple[Malformation, Reason]] = {
