@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..network.traversal import deepest
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.traversal import deepest
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 
 class MiniBatch(NamedTuple):

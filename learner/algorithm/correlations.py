@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from ..network.layout import NIL, Pools
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.layout import NIL, Pools
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .rule import LearningRule
 
 CORRELATION_VARIANCE_FLOOR = 1e-4

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..network.editing import add_edge, new_node, take_statistics
-from ..network.layout import LEAF, NIL, PRODUCT, Pools, moments_length
-from ..network.leaves import refresh_leaf
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.editing import add_edge, new_node, take_statistics
+from faust_oslrau.learner.network.layout import LEAF, NIL, PRODUCT, Pools, moments_length
+from faust_oslrau.learner.network.leaves import refresh_leaf
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 LEAF_VARIANCE_AT_CREATION = 1e-4
 """Least variance of the leaves of a new component (authors' code)."""

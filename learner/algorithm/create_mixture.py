@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.editing import add_edge, add_statistics, free_node, join_scopes, new_node
-from ..network.layout import LEAF, MERGES_DENIED, MIXTURES, N_NODES, NIL, PRODUCT, SUM, Pools
-from ..network.leaves import evaluate_leaf, gaussian
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.editing import (
+    add_edge,
+    add_statistics,
+    free_node,
+    join_scopes,
+    new_node,
+)
+from faust_oslrau.learner.network.layout import (
+    LEAF,
+    MERGES_DENIED,
+    MIXTURES,
+    N_NODES,
+    NIL,
+    PRODUCT,
+    SUM,
+    Pools,
+)
+from faust_oslrau.learner.network.leaves import evaluate_leaf, gaussian
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .batch import MiniBatch
 from .create_factored_model import create_factored_model
 from .rule import CLEAR_WIN

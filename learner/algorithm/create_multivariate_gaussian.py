@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from ..network.editing import add_statistics, free_node, new_node, remove_edge
-from ..network.layout import FREE, MULTIVARIATE_LEAF, MULTIVARIATE_LEAVES, NIL, SCOPES_TOP, Pools
-from ..network.leaves import refresh_multivariate
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.editing import add_statistics, free_node, new_node, remove_edge
+from faust_oslrau.learner.network.layout import (
+    FREE,
+    MULTIVARIATE_LEAF,
+    MULTIVARIATE_LEAVES,
+    NIL,
+    SCOPES_TOP,
+    Pools,
+)
+from faust_oslrau.learner.network.leaves import refresh_multivariate
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .batch import MiniBatch
 from .moments import add_counts
 

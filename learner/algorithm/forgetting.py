@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..network.layout import FREE, LEAF, NIL, NODES_TOP, SUM, Pools
-from ..vector.compiler import kernel
+from faust_oslrau.learner.network.layout import FREE, LEAF, NIL, NODES_TOP, SUM, Pools
+from faust_oslrau.learner.vector.compiler import kernel
 
 
 @kernel

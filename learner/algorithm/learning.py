@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ..network.blocks import copy_columns, new_block
-from ..network.evaluation import evaluate
-from ..network.layout import (
+from faust_oslrau.learner.network.blocks import copy_columns, new_block
+from faust_oslrau.learner.network.evaluation import evaluate
+from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
     NIL,
     NODES_TOP,
@@ -20,7 +20,8 @@ from ..network.layout import (
     STATS_TOP,
     Pools,
 )
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .batch import new_batch
 from .forgetting import forget
 from .pruning import SPARE, prune

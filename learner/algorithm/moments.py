@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.leaves import refresh_leaf
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, choose, fma, load, padded, spread, store
+from faust_oslrau.learner.network.leaves import refresh_leaf
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, choose, fma, load, padded, spread, store
 
 
 @kernel

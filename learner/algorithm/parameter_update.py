@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.layout import BACKGROUND, NIL, ROOT, Pools
-from ..network.leaves import refresh_multivariate
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.layout import BACKGROUND, NIL, ROOT, Pools
+from faust_oslrau.learner.network.leaves import refresh_multivariate
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .batch import MiniBatch
 from .moments import add_counts, update_moments
 from .rule import CLEAR_WIN

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.editing import free_node, remove_edge
-from ..network.layout import BACKGROUND, N_NODES, NIL, PRODUCT, ROOT, SUM, Pools
-from ..network.traversal import list_nodes
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.network.editing import free_node, remove_edge
+from faust_oslrau.learner.network.layout import BACKGROUND, N_NODES, NIL, PRODUCT, ROOT, SUM, Pools
+from faust_oslrau.learner.network.traversal import list_nodes
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .simplification import dissolve_sum
 
 FADED = 1.0

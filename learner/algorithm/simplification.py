@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..network.editing import add_edge, free_node, remove_edge
-from ..network.layout import NIL, PRODUCT, ROOT, Pools
-from ..vector.compiler import kernel
+from faust_oslrau.learner.network.editing import add_edge, free_node, remove_edge
+from faust_oslrau.learner.network.layout import NIL, PRODUCT, ROOT, Pools
+from faust_oslrau.learner.vector.compiler import kernel
 
 
 @kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.editing import add_edge, new_node, take_statistics
-from ..network.layout import (
+from faust_oslrau.learner.network.editing import add_edge, new_node, take_statistics
+from faust_oslrau.learner.network.layout import (
     BACKGROUND,
     MULTIVARIATE_LEAF,
     NIL,
@@ -14,8 +14,9 @@ from ..network.layout import (
     moments_length,
     statistics_length,
 )
-from ..network.leaves import refresh_multivariate
-from ..network.structure import Network
+from faust_oslrau.learner.network.leaves import refresh_multivariate
+from faust_oslrau.learner.network.structure import Network
+
 from .create_factored_model import create_factored_model
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.editing import add_edge, remove_edge
-from ..network.layout import (
+from faust_oslrau.learner.network.editing import add_edge, remove_edge
+from faust_oslrau.learner.network.layout import (
     BACKGROUND,
     LEAF,
     MULTIVARIATE_LEAF,
@@ -15,7 +15,8 @@ from ..network.layout import (
     SUM,
     Pools,
 )
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .batch import MiniBatch
 from .correlations import choose_merges
 from .create_mixture import affordable, create_mixture, install_mixture, split_rows

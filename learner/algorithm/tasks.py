@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 (
     TASK_NODE,

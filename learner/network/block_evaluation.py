@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, aligned_stack, choose, fma, load, padded, spread, store
-from ..vector.log_sums import NOTHING, add_term, begin_sum, end_sum
-from ..vector.math import log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.log_sums import NOTHING, add_term, begin_sum, end_sum
+from faust_oslrau.learner.vector.math import log_positive
+
 from .blocks import FEW
 from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools
 from .leaves import evaluate_leaf, evaluate_multivariate

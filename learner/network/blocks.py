@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import padded
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import padded
 
 MOST_ROWS, LEAST_ROWS = 256, 64
 """Rows of a block: more are not faster, fewer lose time at the ends of loops."""

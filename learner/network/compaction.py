@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .editing import link
 from .layout import FIRST, LAST, LEAF, NIL, statistics_length
 

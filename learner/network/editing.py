@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .layout import (
     EDGES_TOP,
     FIRST,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import padded
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import padded
+
 from .block_evaluation import evaluate_rows, row_of
 from .blocks import copy_columns, new_block
 from .layout import NIL, ROOT, Pools

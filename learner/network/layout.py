@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 FREE, SUM, PRODUCT, LEAF, MULTIVARIATE_LEAF = range(5)
 """Node kinds; FREE marks a record on the free list."""

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 import math
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, Value, aligned_stack, choose, fma, load, spread, store
-from ..vector.math import log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    Value,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.math import log_positive
+
 from .layout import moments_length
 
 LOG_2PI = math.log(2.0 * math.pi)

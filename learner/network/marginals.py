@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import choose, fma
-from ..vector.math import log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import choose, fma
+from faust_oslrau.learner.vector.math import log_positive
+
 from .layout import moments_length
 from .leaves import LOG_2PI
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidNetworkError, StateError
+from faust_oslrau.learner.errors import InvalidNetworkError, StateError
+
 from .editing import add_edge, new_node, take_statistics
 from .layout import (
     BACKGROUND,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import fma
-from ..vector.log_sums import add_term_of_row
-from ..vector.math import log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import fma
+from faust_oslrau.learner.vector.log_sums import add_term_of_row
+from faust_oslrau.learner.vector.math import log_positive
+
 from .layout import FIRST, LEAF, NIL, PRODUCT, SUM, Pools
 from .leaves import evaluate_leaf, multivariate_of_row
 from .marginals import ends_of_runs, evaluate_incomplete

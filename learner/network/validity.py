@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidNetworkError
+from faust_oslrau.learner.errors import InvalidNetworkError
+
 from .layout import FIRST, KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, NODE, PRODUCT, SUM
 from .traversal import deepest
 

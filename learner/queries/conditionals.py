@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..network.layout import Pools, moments_length
-from ..network.leaves import LOG_2PI, whitened
-from ..network.marginals import observed_densities
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, aligned_stack, all_below, choose, fma, load, spread, store
-from ..vector.math import log_positive
+from faust_oslrau.learner.network.layout import Pools, moments_length
+from faust_oslrau.learner.network.leaves import LOG_2PI, whitened
+from faust_oslrau.learner.network.marginals import observed_densities
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    aligned_stack,
+    all_below,
+    choose,
+    fma,
+    load,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.math import log_positive
+
 from .mixtures import add_component
 
 DOWN, SQUARED, LOG_WEIGHT, CENTRE, SPREAD, DISTANCES = range(6)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import NotFittedError
-from ..network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
-from ..network.structure import Network
+from faust_oslrau.learner.errors import NotFittedError
+from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
+from faust_oslrau.learner.network.structure import Network
+
 from .derived import DerivedQueries
 from .drawing import to_dot, to_networkx
 from .inference import contributions, given_others, moments, sample

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InvalidInputError
+from faust_oslrau.learner.errors import InvalidInputError
 
 FloatArray = NDArray[np.float64]
 

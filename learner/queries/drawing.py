@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..network.layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, SUM
-from ..network.structure import Network
+from faust_oslrau.learner.network.layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, SUM
+from faust_oslrau.learner.network.structure import Network
 
 if TYPE_CHECKING:
     import networkx

@@ -7,11 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network.blocks import copy_columns, neighbours_together, new_block, rows_per_block
-from ..network.evaluation import evaluate
-from ..network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
-from ..network.structure import NO_ROWS, Network
-from ..network.traversal import deepest
+from faust_oslrau.learner.network.blocks import (
+    copy_columns,
+    neighbours_together,
+    new_block,
+    rows_per_block,
+)
+from faust_oslrau.learner.network.evaluation import evaluate
+from faust_oslrau.learner.network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
+from faust_oslrau.learner.network.structure import NO_ROWS, Network
+from faust_oslrau.learner.network.traversal import deepest
+
 from .leave_one_out import assign_rows, leave_one_out
 from .mixtures import REFERENCE, TOTAL, VARIANCE
 

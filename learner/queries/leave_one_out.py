@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
-from ..network.leaves import gaussian
-from ..network.marginals import ends_of_runs
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
-from ..vector.math import log_positive
+from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
+from faust_oslrau.learner.network.leaves import gaussian
+from faust_oslrau.learner.network.marginals import ends_of_runs
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
+from faust_oslrau.learner.vector.math import log_positive
+
 from .conditionals import DOWN, SCRATCH, add_conditionals
 from .mixtures import TOTAL, add_component, clear
 

@@ -7,11 +7,11 @@ and variances.
 
 from __future__ import annotations
 
-from ..network.blocks import FEW
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import Value, all_below, choose, fma, load, store
-from ..vector.log_sums import FAR_AHEAD, NOTHING, moved
-from ..vector.math import exp_bounded, larger, smaller
+from faust_oslrau.learner.network.blocks import FEW
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import Value, all_below, choose, fma, load, store
+from faust_oslrau.learner.vector.log_sums import FAR_AHEAD, NOTHING, moved
+from faust_oslrau.learner.vector.math import exp_bounded, larger, smaller
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Parts of ``mixtures``, d rows each."""

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network.layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, SUM
-from ..network.structure import Network
-from ..vector.compiler import Array
+from faust_oslrau.learner.network.layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, SUM
+from faust_oslrau.learner.network.structure import Network
+from faust_oslrau.learner.vector.compiler import Array
 
 FloatArray = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocol import Learner
+from faust_oslrau.learner.protocol import Learner
 
 FloatArray = NDArray[np.float64]
 

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from ..state import record_count
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state import record_count
+
 from .ordered import ranks
 
 FloatArray = NDArray[np.float64]

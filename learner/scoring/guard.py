@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
+from faust_oslrau.learner.errors import StateError
 
 FloatArray = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
+from faust_oslrau.learner.errors import StateError
 
 FloatArray = NDArray[np.float64]
 Measure = Callable[[FloatArray], FloatArray]

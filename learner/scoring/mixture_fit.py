@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.math import exp_bounded, log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.math import exp_bounded, log_positive
 
 NEGLIGIBLE = 1e-4
 """Share of a row in a Gaussian from which on it counts there."""

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, absolute, aligned_stack, choose, load, spread, store
-from ..vector.math import larger, smaller
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    absolute,
+    aligned_stack,
+    choose,
+    load,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.math import larger, smaller
 
 UNKNOWN = 1.0
 """What a field counts whose value is missing on either side."""

@@ -15,8 +15,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from ..vector.lanes import padded
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.vector.lanes import padded
+
 from .nearest import fill_variances, mean_near
 from .ranking import share_of_batch
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
+from faust_oslrau.learner.errors import StateError
 
 FloatArray = NDArray[np.float64]
 

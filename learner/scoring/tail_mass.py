@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from ..vector.lanes import padded
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.vector.lanes import padded
+
 from .mixture_fit import fill_moments, fill_shares, spread_out, with_background
 from .nearest import fill_variances
 from .neighbours import GOLDEN

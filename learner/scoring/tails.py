@@ -6,11 +6,19 @@ import math
 
 import numpy as np
 
-from ..network.leaves import whitened
-from ..network.marginals import add_direction, scalar_product, subtract_part
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, Value, aligned_stack, choose, load, spread, store
-from ..vector.math import exp_bounded, larger, log_positive
+from faust_oslrau.learner.network.leaves import whitened
+from faust_oslrau.learner.network.marginals import add_direction, scalar_product, subtract_part
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    Value,
+    aligned_stack,
+    choose,
+    load,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
 
 LEAST = 1e-300
 """Keeps logarithms finite."""

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInputError, InvalidParameterError
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
 from .blame import Blame
 
 FloatArray = NDArray[np.float64]

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, aligned_stack, choose, fma, load, spread, store
-from ..vector.math import log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, fma, load, spread, store
+from faust_oslrau.learner.vector.math import log_positive
 
 LOG_2PI = math.log(2.0 * math.pi)
 

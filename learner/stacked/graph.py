@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network.layout import KIND_NAMES
-from ..queries.drawing import SYMBOLS, edge_shares, quoted
-from ..queries.inference import leaf_moments
+from faust_oslrau.learner.network.layout import KIND_NAMES
+from faust_oslrau.learner.queries.drawing import SYMBOLS, edge_shares, quoted
+from faust_oslrau.learner.queries.inference import leaf_moments
+
 from .gaussians import WIDTHS, Gaussians
 from .network import StackedNetwork
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..queries.mixtures import MEAN, TOTAL, VARIANCE, add_component, add_gaussian
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, load, spread, store
-from ..vector.math import larger, log_positive
+from faust_oslrau.learner.queries.mixtures import MEAN, TOTAL, VARIANCE, add_component, add_gaussian
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, load, spread, store
+from faust_oslrau.learner.vector.math import larger, log_positive
+
 from .gaussian_kernels import (
     FAR,
     LOG_2PI,

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from ..queries.scaling import Scaling
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.queries.scaling import Scaling
+
 from .gaussians import Background, GaussianMixture, Gaussians, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
 from .network import N_BACKGROUND, StackedNetwork

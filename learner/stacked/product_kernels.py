@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..vector.compiler import Array, kernel
-from ..vector.lanes import WIDTH, aligned_stack, choose, fma, load, spread, store
-from ..vector.math import exp_bounded, larger, log_positive
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, fma, load, spread, store
+from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
 
 FACTORS = 8
 """Factors that are multiplied before their logarithm is taken. A factor is at least the weight of

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..queries.mixtures import clear
-from ..vector.lanes import WIDTH
+from faust_oslrau.learner.queries.mixtures import clear
+from faust_oslrau.learner.vector.lanes import WIDTH
+
 from . import others as kernels
 from .gaussian_kernels import fill_missing, new_scratch
 from .gaussians import WIDTHS, Gaussians

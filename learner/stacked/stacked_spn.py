@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import NotFittedError, StateError
-from ..parameters import Parameters, require
-from ..queries.derived import DerivedQueries
-from ..state import MOST_RECORDS, pack, record_count, unpack
+from faust_oslrau.learner.errors import NotFittedError, StateError
+from faust_oslrau.learner.parameters import Parameters, require
+from faust_oslrau.learner.queries.derived import DerivedQueries
+from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
+
 from . import graph, queries
 from .network import Evaluated, StackedNetwork
 from .packing import pack_training, unpack_training

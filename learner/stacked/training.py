@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..queries.scaling import Scaling
+from faust_oslrau.learner.queries.scaling import Scaling
+
 from . import renewal
 from .gaussians import Background, GaussianMixture
 from .leaves import Leaves

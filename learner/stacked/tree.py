@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
-from ..oslrau import OSLRAU
-from ..queries import inference
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.oslrau import OSLRAU
+from faust_oslrau.learner.queries import inference
 
 FloatArray = NDArray[np.float64]
 

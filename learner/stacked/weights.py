@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 FloatArray = NDArray[np.float64]
 
