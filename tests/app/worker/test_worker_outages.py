@@ -34,10 +34,14 @@ def test_the_first_worker_of_a_fresh_cluster_logs_no_error(client, start_worker,
 
 @pytest.fixture(params=["at_least_once", "exactly_once"])
 def busy_worker(client, start_worker, topic_name, request):
-    """A worker in the middle of 150,000 records."""
+    """A worker in the middle of 150,000 records; by itself it commits only when it stops."""
     client.create(topic_name, 2)
-    client.send(topic_name, [(i % 2, b'{"a": %d, "b": 1}' % (i % 97)) for i in range(150_000)])
-    return start_worker(delivery=request.param, snapshot_interval=0.5).wait_records(5000)
+    fields = ", ".join(f'"{name}": 1' for name in "bcdefghijkl")
+    client.send(
+        topic_name, [(i % 2, f'{{"a": {i % 97}, {fields}}}'.encode()) for i in range(150_000)]
+    )
+    worker = start_worker(delivery=request.param, snapshot_interval=0.5, commit_interval=3000)
+    return worker.wait_records(5000)
 
 
 def test_records_are_scored_once_each_when_the_broker_comes_back(
