@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -69,6 +69,25 @@ def open_input(path: Path, key: str | None = None) -> InputFile:
     if not path.is_file():
         raise InputFileError(f"{path}: expected a file, there is none")
     return formats[path.suffix.lower()](path, key)
+
+
+class JoinedInput:
+    """The messages of several files, one file after the other."""
+
+    def __init__(self, files: Sequence[InputFile]) -> None:
+        self._files = files
+        self._done = 0
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the files from the beginning of the first."""
+        for done, file in enumerate(self._files):
+            self._done = done
+            yield from file
+
+    @property
+    def share_read(self) -> float:
+        """How much of the files has been read, from 0 to 1; each counts as much."""
+        return (self._done + self._files[self._done].share_read) / len(self._files)
 
 
 class _TextInput:
