@@ -119,10 +119,7 @@ class Comparison:
     @property
     def differing_settings(self) -> dict[str, tuple[Any, Any]]:
         """The settings that scores depend on and that differ, with the values of A and B."""
-        a, b = (
-            scoring_settings(log.settings) | {"learning": log.settings.learning}
-            for log in self.logs
-        )
+        a, b = (scoring_settings(log.settings) for log in self.logs)
         names = [*a, *(name for name in b if name not in a)]
         return {n: (a.get(n), b.get(n)) for n in names if a.get(n) != b.get(n)}
 

@@ -29,7 +29,8 @@ class LabelledFile:
     path
         A file as `open_input` reads it.
     column
-        The column or top-level field with 0, 1, true or false; 1 is anomalous.
+        The column or top-level field with 0, 1, true or false; 1 is anomalous. In an npz file, it
+        may be a vector beside the matrix.
     partitions, key
         How rows are distributed.
 
@@ -42,7 +43,7 @@ class LabelledFile:
 
     def __init__(self, path: Path, column: str, partitions: int = 1, key: str | None = None):
         self._path = path
-        self._source: InputFile = open_input(path, key)
+        self._source: InputFile = open_input(path, key, extra=column)
         self._column = column
         self._labels: list[list[bool]] = [[] for _ in range(partitions)]
 

@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import LEARNERS, ProcessedBlock
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import compile_kernels
@@ -33,7 +34,7 @@ class Scores:
     offset
         Offsets in the partition's log.
     log_likelihood
-        Log-densities in nats; NaN if nothing was learned.
+        Log-densities in nats.
     p_value
         Probabilities, NaN where unknown.
     is_alarm
@@ -64,9 +65,16 @@ class ScoredLog:
         What reports call the settings.
     settings
         The settings of a worker.
+
+    Raises
+    ------
+    SettingsError
+        Learning is off: without a model, there would be no scores.
     """
 
     def __init__(self, name: str, settings: Settings) -> None:
+        if not settings.learning:
+            raise SettingsError(f"{name}: expected learning = true, as no model is learned yet")
         compile_kernels(LEARNERS[settings.learner.kind])  # or the first records would take longer
         self.name = name
         self.settings = settings

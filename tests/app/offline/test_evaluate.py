@@ -165,6 +165,9 @@ def test_every_kind_of_file_gives_the_same(columns, file, tmp_path):
     expected = without_time(evaluated(file))
     assert without_time(evaluated(tmp_path / "log.parquet")) == expected
     assert without_time(evaluated(tmp_path / "log.ndjson")) == expected
+    matrix, fault = np.column_stack([columns["a"], columns["b"]]), np.array(columns["fault"])
+    np.savez(tmp_path / "log.npz", x=matrix, fault=fault)
+    assert without_time(evaluated(tmp_path / "log.npz")) == expected
 
 
 def without_time(found):
@@ -209,6 +212,13 @@ def test_wrong_files_labels_and_settings_are_told_in_one_line(columns, file, tmp
         write_csv(other, {**columns, "fault": [same] * ROWS})
         code, told = failure(other, "--labels", "fault")
         assert code == 1 and "expected labelled records and others" in told
+    np.savez(tmp_path / "log.npz", x=np.ones((5, 2)), fault=np.ones(4))
+    code, told = failure(tmp_path / "log.npz", "--labels", "fault")
+    assert code == 1 and "expected 5 numbers in the array fault" in told
+    (tmp_path / "frozen.toml").write_text("learning = false\n")
+    frozen = ("--settings", tmp_path / "frozen.toml")
+    code, told = failure(file, "--labels", "fault", *frozen)
+    assert code == 2 and "expected learning = true" in told
     (tmp_path / "empty.ndjson").touch()
     assert failure(tmp_path / "empty.ndjson", "--labels", "fault")[0] == 1
     plot = tmp_path / "plot.pdf"
