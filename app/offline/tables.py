@@ -124,11 +124,14 @@ def _faults(found: Sequence[Evaluation]) -> str:
             delay = "not found" if fault.delay is None else f"{fault.delay:,}"
             delays.setdefault((fault.partition, fault.offset, fault.records), {})[i] = delay
     rows: Rows = [("fault at partition/offset", "records", *_delay_heads(found))]
-    for (partition, offset, records), of in sorted(delays.items())[:_MOST_FAULTS]:
-        shown = (of.get(i, "-") for i in range(len(found)))
+    longest = sorted(delays, key=lambda fault: -fault[2])[:_MOST_FAULTS]
+    for partition, offset, records in sorted(longest):
+        shown = (delays[partition, offset, records].get(i, "-") for i in range(len(found)))
         rows.append((f"{partition}/{offset}", f"{records:,}", *shown))
-    more = len(delays) - _MOST_FAULTS
-    return aligned(rows) + (f"\n{more:,} more faults are in the output of --json" * (more > 0))
+    if len(delays) > len(longest):
+        rest = f"{len(delays) - len(longest):,} more faults, none of them longer: see --json"
+        return f"{aligned(rows)}\n{rest}"
+    return aligned(rows)
 
 
 def _delay_heads(found: Sequence[Evaluation]) -> list[str]:

@@ -139,6 +139,16 @@ def test_several_settings_are_evaluated_side_by_side(file, tmp_path):
     assert "0/2500" in result.stdout
 
 
+def test_of_many_faults_the_longest_are_listed_in_their_order(columns, tmp_path):
+    path = tmp_path / "log.csv"
+    label = [int(i % 50 < 1 + (i > 2000)) for i in range(ROWS)]
+    write_csv(path, {**columns, "fault": label})
+    lines = run(path, "--labels", "fault").stdout.splitlines()
+    listed = [line.split()[:2] for line in lines if line.startswith("0/")]
+    assert listed == [[f"0/{offset}", "2"] for offset in range(2000, ROWS, 50)]
+    assert lines[-1] == "35 more faults, none of them longer: see --json"
+
+
 def test_keys_and_partitions_distribute_rows_and_labels(columns, tmp_path):
     path = tmp_path / "log.csv"
     write_csv(path, {**columns, "machine": [f"m{i * i % 7}" for i in range(ROWS)]})
