@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -22,6 +23,9 @@ Pair = tuple[float, float]
 
 STRETCHES = 10
 """Parts of the log that a report lists."""
+
+# Stretches whose mean log-likelihoods are taken as independent.
+_INDEPENDENT = 20
 
 GROUPS = ("both", "only_a", "only_b")
 """Who raises an alarm."""
@@ -85,6 +89,18 @@ class Comparison:
         a, b = (mean_of_best(scores.log_likelihood) for scores in self.scores)
         return a, b
 
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the difference of the means, in nats; NaN for a short log.
+
+        Neighbouring records are not independent, so it is that of the means of 20 stretches.
+        """
+        stretches = self.stretches(_INDEPENDENT)
+        if not all(stretch.records for stretch in stretches):
+            return float("nan")
+        differences = [b - a for _, (a, b), _ in stretches]
+        return float(np.std(differences, ddof=1)) / math.sqrt(_INDEPENDENT)
+
     def group(self, name: str) -> NDArray[np.bool_]:
         """Tell which records (n,) are alarms of a group."""
         a, b = (scores.is_alarm for scores in self.scores)
@@ -133,6 +149,7 @@ class Comparison:
             "compared": len(self.partition),
             "log_likelihood": self.log_likelihood,
             "log_likelihood_best": self.log_likelihood_best,
+            "standard_error": self.standard_error,
             "stretches": [stretch._asdict() for stretch in self.stretches()],
             "alarms": {name: [asdict(d) for d in self.alarms(name)] for name in GROUPS},
         }

@@ -82,7 +82,7 @@ class Evaluation:
     @property
     def alarms(self) -> int:
         """The number of alarms at the settings' alarm rate."""
-        return len(self.log.blamed)
+        return self.log.alarms
 
     @property
     def precision(self) -> float:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 import orjson
@@ -261,7 +262,7 @@ def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, BadZipFile) as error:
         raise InputFileError(f"{path}: expected an npz file of arrays, {error}") from None
 
 

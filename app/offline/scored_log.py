@@ -124,6 +124,11 @@ class ScoredLog:
         return self._scored.total()
 
     @property
+    def alarms(self) -> int:
+        """The number of alarms after the warm-up."""
+        return len(self.blamed)
+
+    @property
     def microseconds(self) -> float:
         """CPU time per record to decode, score, learn and encode."""
         return 1e6 * self.cpu_seconds / max(1, self.records)
@@ -135,7 +140,7 @@ class ScoredLog:
             "records": self.records,
             "scored": self.scored,
             "rejected": dict(self.rejected),
-            "alarms": len(self.blamed),
+            "alarms": self.alarms,
             "microseconds": self.microseconds,
         }
 

@@ -25,7 +25,7 @@ def comparison_text(found: Comparison) -> str:
         f"A is {a.name}, B is {b.name}.\n{a.records:,} records, {len(found.partition):,} compared: "
         f"scored under both, after the first {WARM_UP} of a partition.",
         aligned(_settings(found)),
-        aligned(_figures(found)),
+        aligned(_figures(found), left=(0, 3)),
         aligned(_stretches(found)),
         *(_alarms(found, group) for group in GROUPS),
     ]
@@ -76,11 +76,11 @@ def _figures(found: Comparison) -> Rows:
     a, b = found.logs
     return [
         ("", "A", "B", "B - A"),
-        ("log-likelihood, mean", *_pair(found.log_likelihood)),
+        ("log-likelihood, mean", *_pair(found.log_likelihood, found.standard_error)),
         ("log-likelihood, best 99 %", *_pair(found.log_likelihood_best)),
         ("CPU time per record, µs", *_pair((a.microseconds, b.microseconds))),
         ("rejected", *_counts(a.rejected.total(), b.rejected.total())),
-        ("alarms", *_counts(len(a.blamed), len(b.blamed))),
+        ("alarms", *_counts(a.alarms, b.alarms)),
     ]
 
 
@@ -138,10 +138,13 @@ def _delay_heads(found: Sequence[Evaluation]) -> list[str]:
     return ["delay"] if len(found) == 1 else [f"delay {each.log.name}" for each in found]
 
 
-def _pair(values: Pair) -> tuple[str, str, str]:
-    """Return two numbers and their difference."""
+def _pair(values: Pair, error: float = float("nan")) -> tuple[str, str, str]:
+    """Return two numbers and their difference, with its standard error unless that is NaN."""
     a, b = values
-    return _number(a), _number(b), "-" if isnan(b - a) else f"{b - a:+,.2f}"
+    difference = "-" if isnan(b - a) else f"{b - a:+,.2f}"
+    if not isnan(error):
+        difference += f" ± {error:.2f}"
+    return _number(a), _number(b), difference
 
 
 def _counts(a: int, b: int) -> tuple[str, str, str]:

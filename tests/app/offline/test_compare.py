@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from faust_oslrau.app.cli import main
+from faust_oslrau.app.offline.comparison import Comparison
 from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.offline.scored_log import Scores
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import load_settings
 from faust_oslrau.topics import Record
@@ -126,7 +128,26 @@ def test_equal_settings_give_no_difference(folder):
     assert found["log_likelihood"][0] == found["log_likelihood"][1]
     assert found["alarms"]["only_a"] == found["alarms"]["only_b"] == []
     assert len(found["alarms"]["both"]) > 0
+    assert found["standard_error"] == 0
     assert all(s["log_likelihood"][0] == s["log_likelihood"][1] for s in found["stretches"])
+
+
+def test_the_standard_error_is_that_of_stretches():
+    """Records that differ in blocks of 50 count as 20 stretches, not as 1,000 records."""
+    difference = np.repeat(np.random.default_rng(0).normal(size=20), 50)
+    comparison = Comparison(
+        logs=(None, None),
+        partition=np.zeros(1000, np.int64),
+        position=np.arange(1000) / 1000,
+        scores=tuple(scores_with(level) for level in (np.zeros(1000), difference)),
+    )
+    expected = difference[::50].std(ddof=1) / np.sqrt(20)
+    assert comparison.standard_error == pytest.approx(expected)
+
+
+def scores_with(log_likelihood):
+    n = len(log_likelihood)
+    return Scores(np.arange(n), log_likelihood, np.ones(n), np.zeros(n, bool))
 
 
 def test_several_files_are_one_log(folder):
