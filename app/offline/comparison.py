@@ -65,16 +65,13 @@ class Comparison:
     logs
         The whole logs of A and B.
     partition
-        The partition of each record (n,).
-    position
-        Where the record stands among those of its partition (n,), from 0 to below 1.
+        The partition of each record (n,), ascending.
     scores
         The records' scores under A and B.
     """
 
     logs: tuple[ScoredLog, ScoredLog]
     partition: NDArray[np.int64]
-    position: NDArray[np.float64]
     scores: tuple[Scores, Scores]
 
     @property
@@ -108,7 +105,8 @@ class Comparison:
 
     def stretches(self, count: int = STRETCHES) -> list[Stretch]:
         """Part the log into stretches with equal shares of each partition's records."""
-        number = (self.position * count).astype(np.int64)
+        sizes = np.unique(self.partition, return_counts=True)[1]
+        number = np.concatenate([np.arange(n) * count // n for n in sizes.tolist()])
         return [self._stretch(number == i) for i in range(count)]
 
     def _stretch(self, chosen: NDArray[np.bool_]) -> Stretch:
@@ -174,7 +172,6 @@ def compare(a: ScoredLog, b: ScoredLog) -> Comparison:
     return Comparison(
         logs=(a, b),
         partition=np.repeat(np.array(list(common), np.int64), counts),
-        position=np.concatenate([np.arange(n) / n for n in counts]),
         scores=(
             Scores.joined([pair[0] for pair in common.values()]),
             Scores.joined([pair[1] for pair in common.values()]),

@@ -89,26 +89,25 @@ def plot_evaluation(found: Sequence[Evaluation], path: Path) -> None:
         The file cannot be written.
     """
     figure = _figure(9, 4.5 + 1.8 * len(found))
-    grid = figure.add_gridspec(1 + len(found), 2, height_ratios=(2.5, *[1] * len(found)))
-    roc, precision = (figure.add_subplot(grid[0, column]) for column in range(2))
+    parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(2.5, len(found)))
+    upper, lower = parts[:, 0]
+    roc, precision = upper.subplots(1, 2)
     for each in found:
-        curve = each.curve
-        roc.plot(
-            curve.false_alarm_rate,
-            curve.recall,
-            label=f"{each.log.name}: {curve.area_under_roc:.3f}",
-        )
-        precision.step(
-            curve.recall, curve.precision, where="pre",
-            label=f"{each.log.name}: {curve.average_precision:.3f}",
-        )  # fmt: skip
+        name, curve = each.log.name, each.curve
+        area, mean = f"{name}: {curve.area_under_roc:.3f}", f"{name}: {curve.average_precision:.3f}"
+        roc.plot(curve.false_alarm_rate, curve.recall, label=area)
+        precision.step(curve.recall[1:], curve.precision[1:], where="pre", label=mean)
     roc.plot([0, 1], [0, 1], color="0.8", linewidth=0.8)
     roc.set(title="ROC curve, area", xlabel="share of other records", ylabel="recall")
     precision.set(title="average precision", xlabel="recall", ylabel="precision", ylim=(0, 1.05))
     for axes in (roc, precision):
         axes.legend(fontsize=8)
-    for row, each in enumerate(found, start=1):
-        _draw_p_values(figure.add_subplot(grid[row, :]), each)
+    rows = lower.subplots(len(found), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, each in zip(rows, found, strict=True):
+        _draw_p_values(axes, each)
+    rows[0].set_yscale("log")
+    rows[0].invert_yaxis()  # of all rows
+    rows[-1].set_xlabel("record (red: faults)")
     _save(figure, path)
 
 
@@ -125,8 +124,8 @@ def _draw_p_values(axes: Axes, found: Evaluation) -> None:
     whole_height = axes.get_xaxis_transform()
     axes.broken_barh(faults, (0, 1), transform=whole_height, color="tab:red", alpha=0.25)
     axes.axhline(found.log.settings.alarm_rate, color="0.3", linewidth=0.8, linestyle="--")
-    axes.set(yscale="log", ylabel="p-value", xlabel=f"record, {found.log.name} (red: faults)")
-    axes.invert_yaxis()
+    axes.set_ylabel("p-value")
+    axes.set_title(found.log.name, fontsize=9)
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -86,8 +86,9 @@ def _figures(found: Comparison) -> Rows:
 
 def _stretches(found: Comparison) -> Rows:
     stretches = found.stretches()
+    means = ("log-likelihood A", "B", "B - A")
     alarms = ("alarms in both", "only in A", "only in B")
-    rows: Rows = [("stretch of the log", "records", "A", "B", "B - A", *alarms)]
+    rows: Rows = [("stretch of the log", "records", *means, *alarms)]
     for i, stretch in enumerate(stretches):
         name = f"{100 * i // len(stretches)} to {100 * (i + 1) // len(stretches)} %"
         counts = (f"{stretch.alarms[group]:,}" for group in GROUPS)

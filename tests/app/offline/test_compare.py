@@ -138,7 +138,6 @@ def test_the_standard_error_is_that_of_stretches():
     comparison = Comparison(
         logs=(None, None),
         partition=np.zeros(1000, np.int64),
-        position=np.arange(1000) / 1000,
         scores=tuple(scores_with(level) for level in (np.zeros(1000), difference)),
     )
     expected = difference[::50].std(ddof=1) / np.sqrt(20)
