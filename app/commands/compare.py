@@ -10,8 +10,7 @@ import click
 import orjson
 
 from faust_oslrau.app.offline.command_line import chosen_log, log_options
-from faust_oslrau.app.offline.comparison import check_fields
-from faust_oslrau.app.offline.comparison import compare as comparison_of
+from faust_oslrau.app.offline.comparison import check_fields, compare_logs
 from faust_oslrau.app.offline.plots import check_plot, plot_comparison
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.scored_log import ScoredLog
@@ -57,7 +56,7 @@ def compare(
 
     with progress("scored twice") as report:
         log.read(process, report)
-    found = comparison_of(log_a, log_b)
+    found = compare_logs(log_a, log_b)
     click.echo(orjson.dumps(found.as_dict()) if as_json else comparison_text(found))
     if plot is not None:
         plot_comparison(found, plot)

@@ -36,7 +36,7 @@ class ComparisonError(OslrauError):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ComparedAlarm:
     """An alarm of A, of B or of both, with p-values and the fields most to blame under each.
 
     `blamed` is empty where the record is no alarm.
@@ -118,17 +118,17 @@ class Comparison:
         alarms = {name: int(np.count_nonzero(chosen & self.group(name))) for name in GROUPS}
         return Stretch(n, (a, b), alarms)
 
-    def alarms(self, group: str) -> list[Difference]:
+    def alarms(self, group: str) -> list[ComparedAlarm]:
         """Return the alarms of a group, the most unusual first."""
         found = np.flatnonzero(self.group(group))
         lowest = np.fmin(self.scores[0].p_value[found], self.scores[1].p_value[found])
-        return [self._difference(i) for i in found[np.argsort(lowest, kind="stable")].tolist()]
+        return [self._alarm(i) for i in found[np.argsort(lowest, kind="stable")].tolist()]
 
-    def _difference(self, i: int) -> Difference:
+    def _alarm(self, i: int) -> ComparedAlarm:
         place = int(self.partition[i]), int(self.scores[0].offset[i])
         p_a, p_b = (float(scores.p_value[i]) for scores in self.scores)
         blamed_a, blamed_b = (log.blamed.get(place, ()) for log in self.logs)
-        return Difference(*place, (p_a, p_b), (blamed_a, blamed_b))
+        return ComparedAlarm(*place, (p_a, p_b), (blamed_a, blamed_b))
 
     @property
     def differing_settings(self) -> dict[str, tuple[Any, Any]]:
@@ -149,11 +149,11 @@ class Comparison:
             "log_likelihood_best": self.log_likelihood_best,
             "standard_error": self.standard_error,
             "stretches": [stretch._asdict() for stretch in self.stretches()],
-            "alarms": {name: [asdict(d) for d in self.alarms(name)] for name in GROUPS},
+            "alarms": {name: [asdict(alarm) for alarm in self.alarms(name)] for name in GROUPS},
         }
 
 
-def compare(a: ScoredLog, b: ScoredLog) -> Comparison:
+def compare_logs(a: ScoredLog, b: ScoredLog) -> Comparison:
     """Compare the same log as scored under two sets of settings.
 
     Raises

@@ -123,7 +123,7 @@ class Evaluation:
         }
 
 
-def evaluate(log: ScoredLog, labels: Labels) -> Evaluation:
+def evaluate_log(log: ScoredLog, labels: Labels) -> Evaluation:
     """Compare the alarms and p-values of a log with its labels.
 
     Raises

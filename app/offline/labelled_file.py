@@ -45,12 +45,12 @@ class LabelledFile:
         self._path = path
         self._source: InputFile = open_input(path, key, extra=column)
         self._column = column
-        self._labels: list[list[bool]] = [[] for _ in range(partitions)]
+        self._labels = [bytearray() for _ in range(partitions)]
 
     @property
     def labels(self) -> list[NDArray[np.bool_]]:
         """The labels of the rows read so far: for each partition an array by offset."""
-        return [np.array(labels, np.bool_) for labels in self._labels]
+        return [np.frombuffer(bytes(labels), np.bool_) for labels in self._labels]
 
     @property
     def share_read(self) -> float:

@@ -7,7 +7,7 @@ from math import isnan
 
 from faust_oslrau.learner.stream import WARM_UP
 
-from .comparison import GROUPS, Comparison, Difference, Pair
+from .comparison import GROUPS, ComparedAlarm, Comparison, Pair
 from .evaluation import Evaluation
 
 # Rows of a table that may be long; JSON has all.
@@ -80,7 +80,7 @@ def _figures(found: Comparison) -> Rows:
         ("log-likelihood, best 99 %", *_pair(found.log_likelihood_best)),
         ("CPU time per record, µs", *_pair((a.microseconds, b.microseconds))),
         ("rejected", *_counts(a.rejected.total(), b.rejected.total())),
-        ("alarms", *_counts(a.alarms, b.alarms)),
+        ("alarms", *_counts(*(int(scores.is_alarm.sum()) for scores in found.scores))),
     ]
 
 
@@ -110,7 +110,7 @@ def _alarms(found: Comparison, group: str) -> str:
     return f"{title}\n{aligned(rows, left=(0, 3))}"
 
 
-def _blamed(alarm: Difference) -> str:
+def _blamed(alarm: ComparedAlarm) -> str:
     """Name the fields that both blame, or those of each."""
     a, b = (", ".join(names) for names in alarm.blamed)
     if a and b and a != b:

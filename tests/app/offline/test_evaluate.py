@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from faust_oslrau.app.cli import main
-from faust_oslrau.app.offline.evaluation import evaluate
+from faust_oslrau.app.offline.evaluation import evaluate_log
 from faust_oslrau.app.offline.labelled_file import LabelledFile
 from faust_oslrau.app.offline.scored_log import ScoredLog
 from faust_oslrau.app.pipeline import PartitionPipeline
@@ -110,7 +110,7 @@ def test_delays_count_records_of_the_partition_rejected_ones_included(tmp_path):
     source, log = LabelledFile(path, "fault"), ScoredLog("settings", Settings(alarm_rate=0.01))
     records = [Record("features", 0, i, None, key, value) for i, (key, value) in enumerate(source)]
     log.process(records)
-    (fault,) = evaluate(log, source.labels).faults
+    (fault,) = evaluate_log(log, source.labels).faults
     assert (fault.offset, fault.records, fault.delay) == (303, 10, 4)
 
 
