@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
 
-from .gaussians import Background, GaussianMixture, Gaussians, shrinkages
+from .background import N_BACKGROUND, Background
+from .gaussians import GaussianMixture, Gaussians, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
-from .network import N_BACKGROUND, StackedNetwork
+from .network import StackedNetwork
 from .products import SharedProducts
 from .replacement import POOL, RECENT, Replacement
 from .training import SCALE_RECORDS, Training
@@ -67,8 +68,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     """Copy what the network and its training are made of into plain arrays."""
     d, products = network.n_variables, network.products
     mixture = network.mixture or GaussianMixture(0, d)
-    background = network.background or Background(d)
-    wide = network.background is None
+    background = network.background
     tree, leaves, lower = network.tree, products.leaves, np.tril_indices(d)
     numbers = [training.built, training.renewing, mixture.shrinkage, background.count]
     arrays = {
@@ -95,7 +95,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "gaussian_squares": mixture.squares[:, lower[0], lower[1]],
         "votes": mixture.votes,
         "background_sums": background.sums,
-        "background_squares": background.squares[lower][None][: 0 if wide else 1],
+        "background_squares": np.concatenate([_lower(each) for each in background.squares])[None],
         "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }
@@ -122,14 +122,14 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     training.replacement = _replacement(arrays, d)
     _check_records(training, d)
     weight = arrays["weight"]
-    products, mixture, background = _products(arrays, d), None, None
+    products, mixture = _products(arrays, d), None
     _require((weight > 0).all() and abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
     tree = Tree.from_bytes(arrays["tree"].tobytes(), d) if len(arrays["tree"]) > 0 else None
     if len(arrays["gaussian_count"]) > 0:
         mixture = _mixture(arrays, d, shrinkage)
-        background = _background(arrays, d, count)
+    background = _background(arrays, d, count)
     _require(training.history.shape[1] == len(weight), "a history of each expert")
-    n_experts = 2 + (0 if mixture is None else 1 + N_BACKGROUND) + (tree is not None)
+    n_experts = 2 + (mixture is not None) + N_BACKGROUND + (tree is not None)
     _require(len(weight) == n_experts, f"{n_experts} experts")
     training.network = StackedNetwork(products, mixture, background, tree, weight)
     return training
@@ -221,10 +221,22 @@ def _background(arrays: Arrays, d: int, count: float) -> Background:
     _require(arrays["background_sums"].shape == (d,) and count > 0, "sums of the background")
     background = Background(d)
     background.count, background.sums = count, arrays["background_sums"]
-    background.squares = _squares(arrays["background_squares"], 1, d)[0]
+    packed, start = arrays["background_squares"], 0
+    for b, own in enumerate(background.blocks):
+        size = own.stop - own.start
+        end = start + size * (size + 1) // 2
+        background.squares[b] = _squares(packed[:, start:end], 1, size)[0]
+        start = end
+    _require(packed.shape[1] == start, "squares of the background")
     background.update()
-    _check_gaussians(background.gaussians)
+    for gaussians in background.gaussians:
+        _check_gaussians(gaussians)
     return background
+
+
+def _lower(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lower triangle of a matrix, row by row."""
+    return np.asarray(matrix[np.tril_indices(len(matrix))], np.float64)
 
 
 def _squares(packed: NDArray[np.float64], K: int, d: int) -> NDArray[np.float64]:
