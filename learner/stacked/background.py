@@ -27,6 +27,9 @@ WIDTHS = np.array([3.0, 15.0, 150.0])
 N_BACKGROUND = N_STRENGTHS + len(WIDTHS)
 """Gaussians of the background: three strengths, and three more widths of the last."""
 
+LEAST_NEWS = 1 / 16
+"""Share of the known records that fresh ones need to be, so that the Gaussians change."""
+
 
 def blocks_of(d: int) -> list[slice]:
     """Divide ``d`` variables into as few blocks of neighbours as fit, as equal as possible."""
@@ -44,19 +47,19 @@ class Background:
 
     Attributes
     ----------
-    count, sums
-        Statistics: records, and their sum (d,).
-    blocks, squares
-        The variables of each block, and its sums of products in the lower triangle.
+    blocks
+        The variables of each block.
+    known, fresh
+        Moments that the Gaussians are made of, and those of the records since.
+    kept
+        What is left of the weight of the known ones.
     gaussians
         Those of each block, one for each strength.
     """
 
     def __init__(self, d: int) -> None:
         self.blocks = blocks_of(d)
-        self.count, self.sums = 0.0, np.zeros(d)
-        sizes = [block.stop - block.start for block in self.blocks]
-        self.squares = [np.zeros((size, size)) for size in sizes]
+        self.known, self.fresh, self.kept = Moments(self.blocks), Moments(self.blocks), 1.0
         self.gaussians: list[Gaussians] = []
 
     def log_densities(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
@@ -79,29 +82,68 @@ class Background:
         ]
 
     def learn(self, Z: FloatArray, kept: float) -> None:
-        """Add the columns of ``Z`` (d, m), of which missing values count as the mean."""
-        mean = self.sums / self.count if self.count > 0 else means(Z)
-        X = np.where(np.isnan(Z), mean[:, None], Z)
-        self.count = self.count * kept + X.shape[1]
-        self.sums *= kept
-        for block, squares in zip(self.blocks, self.squares, strict=True):
-            squares *= kept
-            kernels.add_squares(X[block], self.sums[block], squares)
-        self.update()
+        """Add the columns of ``Z`` (d, m), of which missing values count as the mean.
+
+        The Gaussians change when the fresh records have become a sixteenth of the known ones.
+        """
+        mean = self.known.mean if self.known.count > 0 else means(Z)
+        self.kept *= kept
+        self.fresh.fade(kept)
+        self.fresh.add(self.blocks, np.where(np.isnan(Z), mean[:, None], Z))
+        if self.fresh.count >= LEAST_NEWS * self.known.count * self.kept:
+            self.known.fade(self.kept)
+            self.known.merge(self.fresh)
+            self.fresh, self.kept = Moments(self.blocks), 1.0
+            self.update()
 
     def update(self) -> None:
         """Set the parameters that the statistics give."""
+        known = self.known
         self.gaussians = [
-            _shrunk(self.count, self.sums[block], squares)
-            for block, squares in zip(self.blocks, self.squares, strict=True)
+            _shrunk(known.count, known.sums[block], squares)
+            for block, squares in zip(self.blocks, known.squares, strict=True)
         ]
 
 
+class Moments:
+    """Moments of records: how many there are, their sum (d,), and sums of products by block.
+
+    The latter are lower triangles (size, size).
+    """
+
+    def __init__(self, blocks: list[slice]) -> None:
+        self.count, self.sums = 0.0, np.zeros(blocks[-1].stop)
+        self.squares = [np.zeros((block.stop - block.start,) * 2) for block in blocks]
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean (d,)."""
+        return self.sums / self.count
+
+    def fade(self, kept: float) -> None:
+        """Let all records so far count ``kept`` times."""
+        self.count *= kept
+        for values in (self.sums, *self.squares):
+            values *= kept
+
+    def add(self, blocks: list[slice], Z: FloatArray) -> None:
+        """Add the columns of ``Z`` (d, m), which lack no value."""
+        self.count += Z.shape[1]
+        for block, squares in zip(blocks, self.squares, strict=True):
+            kernels.add_squares(Z[block], self.sums[block], squares)
+
+    def merge(self, others: Moments) -> None:
+        """Add other records."""
+        self.count += others.count
+        self.sums += others.sums
+        for own, squares in zip(self.squares, others.squares, strict=True):
+            own += squares
+
+
 def _shrunk(count: float, sums: FloatArray, squares: FloatArray) -> Gaussians:
-    """Gaussians of each strength, with covariances of which the lower triangles are right."""
-    d, mean = len(sums), sums / count
-    w = np.array([*STRENGTHS, d + 2.0])[:, None, None]
-    scatter = squares - count * np.outer(mean, mean)
-    variance = np.diag(np.diag(scatter) / count + LEAST_VARIANCE)
-    covariance = (scatter + w * variance) / (count + w) + LEAST_VARIANCE * np.eye(d)
-    return Gaussians(np.tile(mean, (len(w), 1)), covariance)
+    """Gaussians of each strength."""
+    d = len(sums)
+    strengths = np.array([*STRENGTHS, d + 2.0])
+    covariance = np.zeros((len(strengths), d, d))
+    kernels.shrink(count, sums, squares, strengths, LEAST_VARIANCE, covariance)
+    return Gaussians(np.tile(sums / count, (len(strengths), 1)), covariance)

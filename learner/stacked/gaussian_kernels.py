@@ -111,11 +111,16 @@ def distances(
             for v in range(d):
                 store(dx, v, 0, load(block, v, 0) - mean[k, v])
             total = spread(0.0)
-            for a in range(d):
-                y = spread(0.0)
+            for a in range(0, d, 2):
+                other = min(a + 1, d - 1)  # two entries at a time, as each waits for its last sum
+                one, two = spread(0.0), spread(0.0)
                 for b in range(a + 1):
-                    y = fma(whitening[k, a, b], load(dx, b, 0), y)
-                total = fma(y, y, total)
+                    one = fma(whitening[k, a, b], load(dx, b, 0), one)
+                    two = fma(whitening[k, other, b], load(dx, b, 0), two)
+                total = fma(one, one, total)
+                if other > a:
+                    two = fma(whitening[k, other, other], load(dx, other, 0), two)
+                    total = fma(two, two, total)
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]
@@ -335,3 +340,22 @@ def add_squares(Z: Array, sums: Array, squares: Array) -> None:
             for b in range(c, min(c + WIDTH, other + 1)):
                 if other > a:
                     squares[other, b] += result[1, b - c]
+
+
+@kernel
+def shrink(
+    count: float, sums: Array, squares: Array, strengths: Array, least: float, covariance: Array
+) -> None:
+    """Fill lower triangles of ``covariance`` (K, d, d), drawn to the diagonal by ``strengths``.
+
+    ``least`` is what a variance is at the least.
+    """
+    d = len(sums)
+    for k in range(len(strengths)):
+        scale = 1.0 / (count + strengths[k])
+        for a in range(d):
+            mean = sums[a] / count
+            for b in range(a + 1):
+                covariance[k, a, b] = (squares[a, b] - mean * sums[b]) * scale
+            variance = (squares[a, a] - mean * sums[a]) / count + least
+            covariance[k, a, a] += strengths[k] * variance * scale + least

@@ -133,7 +133,7 @@ def _add_gaussians(
     background, last = network.background, N_STRENGTHS - 1
     kinds = [(k, 1.0) for k in range(last + 1)] + [(last, width) for width in WIDTHS.tolist()]
     for (k, width), share in zip(kinds, network.background_weights.tolist(), strict=True):
-        parent, own_share, n = 0, share, background.count
+        parent, own_share, n = 0, share, background.known.count
         if len(background.blocks) > 1:
             parent, own_share = _add(nodes, Node("product", scope, n, 0, share)), None
         for own, gaussians in zip(background.blocks, background.gaussians, strict=True):

@@ -140,7 +140,7 @@ class StackedNetwork:
         d, K = self.n_variables, len(self.products.weight)
         n_leaves = len(self.products.leaves.mean)
         total = len(self.weight) - 1 + K - 1 + (K + 1) * (n_leaves - d) + 2 * n_leaves
-        sizes = [len(squares) for squares in self.background.squares]
+        sizes = [len(squares) for squares in self.background.known.squares]
         total += d + sum(size * (size + 1) // 2 for size in sizes)
         if self.mixture is not None:
             total += len(self.mixture.weight) * (d + d * (d + 1) // 2 + 1) - 1

@@ -55,7 +55,7 @@ TYPES = {
     "gaussian_sums": ("<f8", 2),
     "gaussian_squares": ("<f8", 2),
     "votes": ("<f8", 1),
-    "background_sums": ("<f8", 1),
+    "background_sums": ("<f8", 2),
     "background_squares": ("<f8", 2),
     "tree": ("|u1", 1),
     "numbers": ("<f8", 1),
@@ -70,7 +70,11 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     mixture = network.mixture or GaussianMixture(0, d)
     background = network.background
     tree, leaves, lower = network.tree, products.leaves, np.tril_indices(d)
-    numbers = [training.built, training.renewing, mixture.shrinkage, background.count]
+    known, fresh = background.known, background.fresh
+    numbers = [
+        training.built, training.renewing, mixture.shrinkage,
+        known.count, fresh.count, background.kept,
+    ]  # fmt: skip
     arrays = {
         "location": training.scaling.location,
         "scale": training.scaling.scale,
@@ -94,8 +98,8 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "gaussian_sums": mixture.sums,
         "gaussian_squares": mixture.squares[:, lower[0], lower[1]],
         "votes": mixture.votes,
-        "background_sums": background.sums,
-        "background_squares": np.concatenate([_lower(each) for each in background.squares])[None],
+        "background_sums": np.stack([known.sums, fresh.sums]),
+        "background_squares": np.stack([_lower(each.squares) for each in (known, fresh)]),
         "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }
@@ -115,7 +119,7 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     training = Training(d)
     training.scaling = Scaling.of(arrays["location"], arrays["scale"])
     training.n_records = n_records
-    built, renewing, shrinkage, count = arrays["numbers"].tolist()
+    built, renewing, shrinkage, *of_background = arrays["numbers"].tolist()
     training.built, training.renewing = int(built), bool(renewing)
     training.raw, training.window = arrays["raw"], arrays["window"]
     training.sample, training.history = arrays["sample"], arrays["history"]
@@ -127,7 +131,7 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     tree = Tree.from_bytes(arrays["tree"].tobytes(), d) if len(arrays["tree"]) > 0 else None
     if len(arrays["gaussian_count"]) > 0:
         mixture = _mixture(arrays, d, shrinkage)
-    background = _background(arrays, d, count)
+    background = _background(arrays, d, *of_background)
     _require(training.history.shape[1] == len(weight), "a history of each expert")
     n_experts = 2 + (mixture is not None) + N_BACKGROUND + (tree is not None)
     _require(len(weight) == n_experts, f"{n_experts} experts")
@@ -152,7 +156,7 @@ def _check_arrays(arrays: Arrays) -> None:
             _require((np.abs(array) <= LARGEST).all(), f"finite numbers in {name}")
         else:
             _require(np.isfinite(array).all(), f"finite numbers in {name}")
-    _require(len(arrays["numbers"]) == 4, "four numbers")
+    _require(len(arrays["numbers"]) == 6, "six numbers")
 
 
 def _check_records(training: Training, d: int) -> None:
@@ -217,26 +221,30 @@ def _mixture(arrays: Arrays, d: int, shrinkage: float) -> GaussianMixture:
     return mixture
 
 
-def _background(arrays: Arrays, d: int, count: float) -> Background:
-    _require(arrays["background_sums"].shape == (d,) and count > 0, "sums of the background")
+def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float) -> Background:
+    sums, packed = arrays["background_sums"], arrays["background_squares"]
+    _require(sums.shape == (2, d) and len(packed) == 2, "two moments of the background")
+    _require(known > 0 and fresh >= 0 and 0 < kept <= 1, "records of the background")
     background = Background(d)
-    background.count, background.sums = count, arrays["background_sums"]
-    packed, start = arrays["background_squares"], 0
-    for b, own in enumerate(background.blocks):
-        size = own.stop - own.start
-        end = start + size * (size + 1) // 2
-        background.squares[b] = _squares(packed[:, start:end], 1, size)[0]
-        start = end
-    _require(packed.shape[1] == start, "squares of the background")
+    background.kept = kept
+    for i, (moments, count) in enumerate(
+        ((background.known, known), (background.fresh, fresh))
+    ):
+        moments.count, moments.sums, start = count, sums[i].copy(), 0
+        for b, own in enumerate(moments.squares):
+            end = start + len(own) * (len(own) + 1) // 2
+            moments.squares[b] = _squares(packed[i : i + 1, start:end], 1, len(own))[0]
+            start = end
+        _require(packed.shape[1] == start, "squares of the background")
     background.update()
     for gaussians in background.gaussians:
         _check_gaussians(gaussians)
     return background
 
 
-def _lower(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Lower triangle of a matrix, row by row."""
-    return np.asarray(matrix[np.tril_indices(len(matrix))], np.float64)
+def _lower(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Lower triangles of matrices, one after the other and row by row."""
+    return np.concatenate([matrix[np.tril_indices(len(matrix))] for matrix in matrices])
 
 
 def _squares(packed: NDArray[np.float64], K: int, d: int) -> NDArray[np.float64]:

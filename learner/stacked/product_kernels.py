@@ -28,6 +28,9 @@ LEAST_LEAF = 1e-5
 """Nor are leaves whose density times weight is less than this share of a variable's, where all
 variables are independent."""
 
+FARTHEST = 12.0
+"""Nats below the likeliest leaf from which on no leaf has that share."""
+
 
 @kernel
 def copy_rows(Z: Array, start: int, n: int, block: Array) -> None:
@@ -155,19 +158,65 @@ def new_scratch(d: int, columns: int, first: Array) -> tuple[Array, Array, Array
 
 
 @kernel
-def list_likely(
-    densities: Array, i: int, W: Array, lo: int, hi: int, chosen: Array, density: Array
+def sorted_rows(z: Array) -> Array:
+    """List the columns of observed values, by ascending value."""
+    observed, values, n = np.empty(len(z), np.int64), np.empty(len(z)), 0
+    for r in range(len(z)):
+        if z[r] == z[r]:
+            observed[n], values[n] = r, z[r]
+            n += 1
+    return observed[np.argsort(values[:n], kind="mergesort")]
+
+
+@kernel
+def list_near(
+    least: float, most: float, log_weight: Array, lo: int, hi: int, leaves: Array, near: Array
 ) -> int:
-    """List which of the leaves from ``lo`` to ``hi`` learn row ``i`` of a block, with densities.
+    """List the leaves from ``lo`` to ``hi`` that matter to values from ``least`` to ``most``.
+
+    Those that `list_likely` would take for any of the values are among them. ``log_weight`` (n,)
+    holds logarithms of densities at the mean times marginal weights. Returns their number.
+    """
+    best, n = -np.inf, 0
+    for j in range(lo, hi):
+        far = max(most - leaves[0, j], leaves[0, j] - least)
+        best = max(best, log_weight[j] - 0.5 * leaves[1, j] * far * far)
+    for j in range(lo, hi):
+        gap = max(least - leaves[0, j], leaves[0, j] - most, 0.0)
+        if log_weight[j] - 0.5 * leaves[1, j] * gap * gap >= best - FARTHEST:
+            near[n] = j
+            n += 1
+    return n
+
+
+@kernel
+def near_densities(block: Array, near: Array, n: int, leaves: Array, densities: Array) -> None:
+    """Fill the first ``n`` rows of ``densities`` with those of some leaves, over the largest."""
+    z, largest = load(block, 0, 0), spread(-np.inf)
+    for a in range(n):
+        j = near[a]
+        dx = z - leaves[0, j]
+        log_density = fma(-0.5 * leaves[1, j] * dx, dx, leaves[2, j])
+        largest = larger(log_density, largest)
+        store(densities, a, 0, log_density)
+    for a in range(n):
+        store(densities, a, 0, exp_bounded(load(densities, a, 0) - largest))
+
+
+@kernel
+def list_likely(
+    densities: Array, i: int, W: Array, near: Array, n_near: int, chosen: Array, density: Array
+) -> int:
+    """List which of the leaves that are ``near`` learn row ``i`` of a block, with densities.
 
     Returns how many do.
     """
     total, found = 0.0, 0
-    for j in range(hi - lo):
-        total += densities[j, i] * W[lo + j, 0]
-    for j in range(hi - lo):
-        if densities[j, i] * W[lo + j, 0] >= LEAST_LEAF * total:
-            chosen[found], density[found] = j, densities[j, i]
+    for a in range(n_near):
+        total += densities[a, i] * W[near[a], 0]
+    for a in range(n_near):
+        if densities[a, i] * W[near[a], 0] >= LEAST_LEAF * total:
+            chosen[found], density[found] = near[a], densities[a, i]
             found += 1
     return found
 
@@ -187,32 +236,36 @@ def add_statistics(
     ``count`` (n, K) takes the expected records of each product by leaf, ``moments`` (3, n) the
     sums of 1, z and z squared by the leaves' shares where all variables are independent.
     """
-    d, m = Z.shape
     block, _, _, densities = new_scratch(1, 1, first)
-    chosen, density = np.empty(len(densities), np.int64), np.empty((2, len(densities)))
+    near, chosen = np.empty((2, len(densities)), np.int64)
+    density, log_weight = np.empty((2, len(densities))), np.empty(len(W))
+    for j in range(len(W)):
+        log_weight[j] = leaves[2, j] + log_positive(W[j, 0])
     active, n_active = active_products(shares)
-    for v in range(d):  # outside, so that its weights and counts stay in the nearest cache
-        lo, bounds = first[v], first[v : v + 2]
-        for start in range(0, m, WIDTH):
-            n_rows = min(WIDTH, m - start)
-            copy_rows(Z[v : v + 1], start, n_rows, block)
-            leaf_densities(block, 0, bounds, leaves, densities)
+    for v in range(len(Z)):  # outside, so that its weights and counts stay in the nearest cache
+        rows = sorted_rows(Z[v])  # neighbours have few leaves that matter
+        for start in range(0, len(rows), WIDTH):
+            n_rows = min(WIDTH, len(rows) - start)
+            for i in range(WIDTH):
+                block[0, i] = Z[v, rows[start + min(i, n_rows - 1)]]
+            n_near = list_near(
+                block[0, 0], block[0, WIDTH - 1], log_weight, first[v], first[v + 1], leaves, near
+            )
+            near_densities(block, near, n_near, leaves, densities)
             for i in range(n_rows):
-                z = block[0, i]
-                if z != z:
-                    continue
-                n = list_likely(densities, i, W, lo, bounds[1], chosen, density[0])
-                for a in range(n_active[start + i]):
-                    k = active[start + i, a]
-                    scale = shares[start + i, k] / weigh(density, chosen, n, W, lo, k + 1)
+                z, row = block[0, i], rows[start + i]
+                n = list_likely(densities, i, W, near, n_near, chosen, density[0])
+                for a in range(n_active[row]):
+                    k = active[row, a]
+                    scale = shares[row, k] / weigh(density, chosen, n, W, k + 1)
                     for b in range(n):
-                        count[lo + chosen[b], k] += density[1, b] * scale
-                scale = 1.0 / weigh(density, chosen, n, W, lo, 0)
+                        count[chosen[b], k] += density[1, b] * scale
+                scale = 1.0 / weigh(density, chosen, n, W, 0)
                 for b in range(n):
                     share = density[1, b] * scale
-                    moments[0, lo + chosen[b]] += share
-                    moments[1, lo + chosen[b]] += share * z
-                    moments[2, lo + chosen[b]] += share * z * z
+                    moments[0, chosen[b]] += share
+                    moments[1, chosen[b]] += share * z
+                    moments[2, chosen[b]] += share * z * z
 
 
 @kernel
@@ -228,11 +281,11 @@ def active_products(shares: Array) -> tuple[Array, Array]:
 
 
 @kernel
-def weigh(density: Array, chosen: Array, n: int, W: Array, lo: int, k: int) -> float:
+def weigh(density: Array, chosen: Array, n: int, W: Array, k: int) -> float:
     """Fill the second row of ``density`` with the first times the weights; return the sum."""
     total = 0.0
     for b in range(n):
-        density[1, b] = density[0, b] * W[lo + chosen[b], k]
+        density[1, b] = density[0, b] * W[chosen[b], k]
         total += density[1, b]
     return total
 

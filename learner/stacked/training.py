@@ -29,6 +29,10 @@ SCALE_RECORDS = 240
 SHRINKAGE_RECORDS = 4096
 """Records after which the shrinkage of the Gaussians stays as it is."""
 
+SETTLED, LEAST_WEIGHT, REST = 4096, 0.01, 1024
+"""Records after which an expert of less than this weight only learns mini-batches that reach a
+multiple of so many records."""
+
 CLIP = 30.0
 """Deviations beyond which a value counts as much as there when Gaussians and the tree learn."""
 
@@ -175,12 +179,15 @@ class Training:
     def _learn_once(
         self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated
     ) -> None:
-        """Learn each of the new columns once."""
+        """Learn each of the new columns once; experts of little weight learn some of them."""
         kept, clipped = math.exp(-Z.shape[1] / rule.memory), np.clip(Z, -CLIP, CLIP)
-        network.products.learn(Z, evaluated.products, kept)
-        if network.tree is not None:
+        weight, before = network.weight, self.n_records - Z.shape[1]
+        everything = before < SETTLED or before // REST != self.n_records // REST
+        if everything or weight[:2].sum() >= LEAST_WEIGHT:
+            network.products.learn(Z, evaluated.products, kept)
+        if network.tree is not None and (everything or weight[-1] >= LEAST_WEIGHT):
             network.tree.learn(clipped)
-        if network.mixture is not None:
+        if network.mixture is not None and (everything or weight[2] >= LEAST_WEIGHT):
             network.mixture.learn(clipped, evaluated.gaussians, kept)
         network.background.learn(clipped, kept)
 
