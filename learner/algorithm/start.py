@@ -22,7 +22,6 @@ from faust_oslrau.learner.network.structure import Network
 
 from .create_factored_model import create_factored_model
 
-
 WIDEST_BACKGROUND = 128
 """Most variables of one leaf of the background, whose cost grows with their square."""
 

@@ -359,3 +359,34 @@ def shrink(
                 covariance[k, a, b] = (squares[a, b] - mean * sums[b]) * scale
             variance = (squares[a, a] - mean * sums[a]) / count + least
             covariance[k, a, a] += strengths[k] * variance * scale + least
+
+
+@kernel
+def shrink_to_pooled(
+    count: Array,
+    mean: Array,
+    squares: Array,
+    strength: float,
+    least: float,
+    covariance: Array,
+) -> None:
+    """Fill lower triangles of ``covariance`` (K, d, d), drawn to the pooled one by ``strength``.
+
+    ``least`` is what a variance is at the least.
+    """
+    K, d = mean.shape
+    n, pooled = count.sum(), np.zeros((d, d))
+    for k in range(K):
+        for a in range(d):
+            for b in range(a + 1):
+                covariance[k, a, b] = squares[k, a, b] - count[k] * mean[k, a] * mean[k, b]
+                pooled[a, b] += covariance[k, a, b]
+    for a in range(d):
+        pooled[a, a] += pooled[a, a] / n + least
+    pooled *= strength / (n + 1.0)
+    for k in range(K):
+        scale = 1.0 / (count[k] + strength)
+        for a in range(d):
+            for b in range(a + 1):
+                covariance[k, a, b] = (covariance[k, a, b] + pooled[a, b]) * scale
+            covariance[k, a, a] += least

@@ -26,6 +26,7 @@ FIRST_SHRINKAGE = 4.0
 LOWEST = 50.0
 """Nats for each variable by which one record at most counts against a shrinkage."""
 
+
 FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
 
@@ -140,24 +141,21 @@ class GaussianMixture:
     def set_component(self, k: int, Z: FloatArray) -> None:
         """Replace what component ``k`` has counted by the columns of ``Z`` (d, m)."""
         X = np.where(np.isnan(Z), means(Z)[:, None], Z)
-        self.count[k], self.sums[k] = X.shape[1], X.sum(axis=1)
-        self.squares[k] = np.tril(X @ X.T)
+        self.count[k], self.sums[k], self.squares[k] = X.shape[1], 0.0, 0.0
+        kernels.add_squares(X, self.sums[k], self.squares[k])
         self.update()
 
     def update(self) -> None:
         """Set the parameters that the statistics give."""
-        K, d = self.sums.shape
-        n, ridge = self.count.sum(), LEAST_VARIANCE * np.eye(d)
+        n, K = self.count.sum(), len(self.count)
         self.weight = (self.count + WEIGHT_PRIOR) / (n + WEIGHT_PRIOR * K)
         mean = self.sums / np.maximum(self.count, LEAST_COUNT)[:, None]
         mean = np.where(self.count[:, None] > LEAST_COUNT, mean, self.gaussians.mean)
-        scatter = self.squares - self.count[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        pooled = scatter.sum(axis=0)
-        pooled = (pooled + np.diag(np.diag(pooled) / n + LEAST_VARIANCE)) / (n + 1.0)
-        covariance = (scatter + self.shrinkage * pooled) / (self.count + self.shrinkage)[
-            :, None, None
-        ]
-        self.gaussians = Gaussians(mean, covariance + ridge)
+        covariance = np.zeros_like(self.squares)
+        kernels.shrink_to_pooled(
+            self.count, mean, self.squares, self.shrinkage, LEAST_VARIANCE, covariance
+        )
+        self.gaussians = Gaussians(mean, covariance)
 
     def choose(self, Z: FloatArray) -> bool:
         """Take the shrinkage under which new columns (d, m) are likeliest; say if it changed."""

@@ -227,9 +227,7 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
     _require(known > 0 and fresh >= 0 and 0 < kept <= 1, "records of the background")
     background = Background(d)
     background.kept = kept
-    for i, (moments, count) in enumerate(
-        ((background.known, known), (background.fresh, fresh))
-    ):
+    for i, (moments, count) in enumerate(((background.known, known), (background.fresh, fresh))):
         moments.count, moments.sums, start = count, sums[i].copy(), 0
         for b, own in enumerate(moments.squares):
             end = start + len(own) * (len(own) + 1) // 2

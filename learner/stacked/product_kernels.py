@@ -340,3 +340,15 @@ def marginals(
                     for j in range(first[v + 1] - first[v]):
                         share = densities[j, i] * W[first[v] + j, 0] / total
                         shares[start + i, first[v] + j] = share
+
+
+@kernel
+def add_cross_products(A: Array, B: Array, result: Array) -> None:
+    """Add A^T B to ``result`` (n, k), for ``A`` (m, n) and ``B`` (m, k).
+
+    In this order whatever the number of processors, which a library's product need not be.
+    """
+    for r in range(len(A)):
+        for i in range(A.shape[1]):
+            for j in range(B.shape[1]):
+                result[i, j] += A[r, i] * B[r, j]

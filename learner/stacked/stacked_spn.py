@@ -212,9 +212,9 @@ class StackedSPN(Parameters, DerivedQueries):
     def proximity(self, X: ArrayLike) -> FloatArray:
         """Return minus the distance (m,) of each row from the stream's mean, in deviations.
 
-        The Mahalanobis distance by the Gaussian over the whole stream. Wide leaves bound the log-density; the distance has no bound, so that the
-        guard of a `StreamScorer` can tell how far a row is. Rows that lack fields count as if the
-        missing ones were as far as the others.
+        The Mahalanobis distance by the Gaussian over the whole stream. Wide leaves bound the
+        log-density; the distance has no bound, so that the guard of a `StreamScorer` can tell how
+        far a row is. Rows that lack fields count as if the missing ones were as far as the others.
         """
         network, Z, _ = self._query(X)
         return queries.proximity(network, Z)

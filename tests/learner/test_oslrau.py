@@ -11,7 +11,6 @@ from scipy.stats import multivariate_normal, norm
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
-from faust_oslrau.learner.algorithm import start
 from faust_oslrau.learner.network.blocks import MOST_ROWS
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
 
@@ -294,7 +293,7 @@ def test_a_budget_too_small_for_the_fields_is_refused():
 
 
 def test_the_background_of_many_fields_is_a_product_of_gaussians(monkeypatch):
-    monkeypatch.setattr(start, "WIDEST_BACKGROUND", 3)
+    monkeypatch.setattr("faust_oslrau.learner.algorithm.start.WIDEST_BACKGROUND", 3)
     X = clusters(5, 900, 7)
     model = OSLRAU(memory=2000, standardize=False).partial_fit(X[:600], batch_size=50)
     copy = OSLRAU.from_bytes(model.to_bytes())

@@ -18,7 +18,6 @@ from faust_oslrau.learner import (
     StateError,
     StreamScorer,
 )
-from faust_oslrau.learner.stacked import background, sizes
 from faust_oslrau.learner.stacked.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
@@ -86,8 +85,8 @@ def test_gaussians_agree_with_scipy_whatever_is_missing():
 @pytest.mark.parametrize(("widest", "several"), [(256, 128), (2, 128), (3, 3)])
 def test_every_answer_agrees_with_plain_numpy_after_every_batch(monkeypatch, widest, several):
     """With one covariance, with one in blocks, and with no more than that as in wide records."""
-    monkeypatch.setattr(background, "WIDEST", widest)
-    monkeypatch.setattr(sizes, "WIDEST_MIXTURE", several)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.background.WIDEST", widest)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.sizes.WIDEST_MIXTURE", several)
     model = StackedSPN(max_nodes=500, tree_nodes=60)
     scale = np.array([1.0, 1e3, 1e-3, 1.0])
     for start in range(0, 1500, 250):
