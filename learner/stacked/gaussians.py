@@ -26,7 +26,6 @@ FIRST_SHRINKAGE = 4.0
 LOWEST = 50.0
 """Nats for each variable by which one record at most counts against a shrinkage."""
 
-
 FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
 

@@ -28,6 +28,9 @@ LEAST_LEAF = 1e-5
 """Nor are leaves whose density times weight is less than this share of a variable's, where all
 variables are independent."""
 
+FEW_LEAVES = 16
+"""Leaves of a variable, so few that all of them are looked at for each value."""
+
 FARTHEST = 12.0
 """Nats below the likeliest leaf from which on no leaf has that share."""
 
@@ -158,14 +161,17 @@ def new_scratch(d: int, columns: int, first: Array) -> tuple[Array, Array, Array
 
 
 @kernel
-def sorted_rows(z: Array) -> Array:
-    """List the columns of observed values, by ascending value."""
+def observed_rows(z: Array, few: bool) -> Array:
+    """List the columns of observed values, by ascending value unless there are ``few`` leaves.
+
+    Neighbours have few leaves that matter, which makes up for the time to sort many leaves' rows.
+    """
     observed, values, n = np.empty(len(z), np.int64), np.empty(len(z)), 0
     for r in range(len(z)):
         if z[r] == z[r]:
             observed[n], values[n] = r, z[r]
             n += 1
-    return observed[np.argsort(values[:n], kind="mergesort")]
+    return observed[:n] if few else observed[np.argsort(values[:n])]
 
 
 @kernel
@@ -174,8 +180,8 @@ def list_near(
 ) -> int:
     """List the leaves from ``lo`` to ``hi`` that matter to values from ``least`` to ``most``.
 
-    Those that `list_likely` would take for any of the values are among them. ``log_weight`` (n,)
-    holds logarithms of densities at the mean times marginal weights. Returns their number.
+    No other leaf has a share of `LEAST_LEAF` of any of the values. ``log_weight`` (n,) holds
+    logarithms of densities at the mean times marginal weights. Returns their number.
     """
     best, n = -np.inf, 0
     for j in range(lo, hi):
@@ -190,9 +196,16 @@ def list_near(
 
 
 @kernel
-def near_densities(block: Array, near: Array, n: int, leaves: Array, densities: Array) -> None:
-    """Fill the first ``n`` rows of ``densities`` with those of some leaves, over the largest."""
-    z, largest = load(block, 0, 0), spread(-np.inf)
+def near_shares(
+    block: Array, near: Array, n: int, leaves: Array, W: Array, densities: Array, shares: Array
+) -> None:
+    """Fill the first ``n`` rows of ``densities`` with those of some leaves, over the largest.
+
+    ``shares`` takes the leaves' shares of the values where all variables are independent. The
+    values are the first row of ``block`` (2, WIDTH), and their weights the second.
+    """
+    aligned_stack()
+    z, largest, total = load(block, 0, 0), spread(-np.inf), spread(0.0)
     for a in range(n):
         j = near[a]
         dx = z - leaves[0, j]
@@ -200,22 +213,36 @@ def near_densities(block: Array, near: Array, n: int, leaves: Array, densities: 
         largest = larger(log_density, largest)
         store(densities, a, 0, log_density)
     for a in range(n):
-        store(densities, a, 0, exp_bounded(load(densities, a, 0) - largest))
+        density = exp_bounded(load(densities, a, 0) - largest)
+        store(densities, a, 0, density)
+        share = W[near[a], 0] * density
+        store(shares, a, 0, share)
+        total = total + share
+    scale = load(block, 1, 0) / total
+    for a in range(n):
+        store(shares, a, 0, load(shares, a, 0) * scale)
+
+
+@kernel
+def add_powers(block: Array, near: Array, n: int, lo: int, shares: Array, powers: Array) -> None:
+    """Add shares times 1, z and z squared to ``powers`` (3 leaves, WIDTH), lane by lane."""
+    z = load(block, 0, 0)
+    for a in range(n):
+        at, share = 3 * (near[a] - lo), load(shares, a, 0)
+        first = share * z
+        store(powers, at, 0, load(powers, at, 0) + share)
+        store(powers, at + 1, 0, load(powers, at + 1, 0) + first)
+        store(powers, at + 2, 0, fma(first, z, load(powers, at + 2, 0)))
 
 
 @kernel
 def list_likely(
-    densities: Array, i: int, W: Array, near: Array, n_near: int, chosen: Array, density: Array
+    shares: Array, densities: Array, i: int, near: Array, n: int, chosen: Array, density: Array
 ) -> int:
-    """List which of the leaves that are ``near`` learn row ``i`` of a block, with densities.
-
-    Returns how many do.
-    """
-    total, found = 0.0, 0
-    for a in range(n_near):
-        total += densities[a, i] * W[near[a], 0]
-    for a in range(n_near):
-        if densities[a, i] * W[near[a], 0] >= LEAST_LEAF * total:
+    """List which of ``n`` leaves learn row ``i`` of a block, with densities; return how many."""
+    found = 0
+    for a in range(n):
+        if shares[a, i] >= LEAST_LEAF:
             chosen[found], density[found] = near[a], densities[a, i]
             found += 1
     return found
@@ -236,36 +263,38 @@ def add_statistics(
     ``count`` (n, K) takes the expected records of each product by leaf, ``moments`` (3, n) the
     sums of 1, z and z squared by the leaves' shares where all variables are independent.
     """
-    block, _, _, densities = new_scratch(1, 1, first)
+    block, _, own_shares, densities = new_scratch(2, len(W), first)
+    powers = np.empty((3 * len(densities), WIDTH))
     near, chosen = np.empty((2, len(densities)), np.int64)
     density, log_weight = np.empty((2, len(densities))), np.empty(len(W))
     for j in range(len(W)):
         log_weight[j] = leaves[2, j] + log_positive(W[j, 0])
     active, n_active = active_products(shares)
     for v in range(len(Z)):  # outside, so that its weights and counts stay in the nearest cache
-        rows = sorted_rows(Z[v])  # neighbours have few leaves that matter
+        lo, hi = first[v], first[v + 1]
+        rows = observed_rows(Z[v], hi - lo <= FEW_LEAVES)
+        powers[:] = 0.0
         for start in range(0, len(rows), WIDTH):
             n_rows = min(WIDTH, len(rows) - start)
+            least, most = np.inf, -np.inf
             for i in range(WIDTH):
                 block[0, i] = Z[v, rows[start + min(i, n_rows - 1)]]
-            n_near = list_near(
-                block[0, 0], block[0, WIDTH - 1], log_weight, first[v], first[v + 1], leaves, near
-            )
-            near_densities(block, near, n_near, leaves, densities)
+                block[1, i] = 1.0 if i < n_rows else 0.0
+                least, most = min(least, block[0, i]), max(most, block[0, i])
+            n_near = list_near(least, most, log_weight, lo, hi, leaves, near)
+            near_shares(block, near, n_near, leaves, W, densities, own_shares)
+            add_powers(block, near, n_near, lo, own_shares, powers)
             for i in range(n_rows):
-                z, row = block[0, i], rows[start + i]
-                n = list_likely(densities, i, W, near, n_near, chosen, density[0])
+                row = rows[start + i]
+                n = list_likely(own_shares, densities, i, near, n_near, chosen, density[0])
                 for a in range(n_active[row]):
                     k = active[row, a]
                     scale = shares[row, k] / weigh(density, chosen, n, W, k + 1)
                     for b in range(n):
                         count[chosen[b], k] += density[1, b] * scale
-                scale = 1.0 / weigh(density, chosen, n, W, 0)
-                for b in range(n):
-                    share = density[1, b] * scale
-                    moments[0, chosen[b]] += share
-                    moments[1, chosen[b]] += share * z
-                    moments[2, chosen[b]] += share * z * z
+        for j in range(lo, hi):
+            for power in range(3):
+                moments[power, j] += powers[3 * (j - lo) + power].sum()
 
 
 @kernel
