@@ -29,9 +29,9 @@ SCALE_RECORDS = 240
 SHRINKAGE_RECORDS = 4096
 """Records after which the shrinkage of the Gaussians stays as it is."""
 
-SETTLED, LEAST_WEIGHT, REST = 4096, 0.01, 1024
+SETTLED, LEAST_WEIGHT, REST = 4096, 0.002, 1024
 """Records after which an expert of less than this weight only learns mini-batches that reach a
-multiple of so many records."""
+multiple of so many records. The weight of an expert that no record needs is a third of this."""
 
 CLIP = 30.0
 """Deviations beyond which a value counts as much as there when Gaussians and the tree learn."""
@@ -179,13 +179,16 @@ class Training:
     def _learn_once(
         self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated
     ) -> None:
-        """Learn each of the new columns once; experts of little weight learn some of them."""
+        """Learn each of the new columns once; products and Gaussians without weight learn some.
+
+        The tree learns all, as what it grows from a few records may take long to have weight.
+        """
         kept, clipped = math.exp(-Z.shape[1] / rule.memory), np.clip(Z, -CLIP, CLIP)
         weight, before = network.weight, self.n_records - Z.shape[1]
         everything = before < SETTLED or before // REST != self.n_records // REST
-        if everything or weight[:2].sum() >= LEAST_WEIGHT:
+        if everything or weight[:2].max() >= LEAST_WEIGHT:
             network.products.learn(Z, evaluated.products, kept)
-        if network.tree is not None and (everything or weight[-1] >= LEAST_WEIGHT):
+        if network.tree is not None:
             network.tree.learn(clipped)
         if network.mixture is not None and (everything or weight[2] >= LEAST_WEIGHT):
             network.mixture.learn(clipped, evaluated.gaussians, kept)

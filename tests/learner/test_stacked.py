@@ -245,6 +245,19 @@ def test_a_scorer_goes_on_from_any_record_to_the_same_bits():
         assert copy.to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.parametrize("memory", [None, 6000.0])
+def test_a_settled_model_goes_on_through_bytes(memory):
+    """Some parts then learn fewer records, and the Gaussian of the stream changes less often."""
+    rows = clusters(8, 7000, 4, missing=0.02)
+    whole = learned(rows[:5120], memory=memory)
+    copies = []
+    for start in range(5120, 7000, 256):
+        copies.append(StackedSPN.from_bytes(whole.to_bytes()))
+        for model in (whole, *copies):
+            model.partial_fit(rows[start : start + 256])
+    assert {copy.to_bytes() for copy in copies} == {whole.to_bytes()}
+
+
 STATE = learned(INCOMPLETE[:300]).to_bytes()
 LATE_STATE = learned(clusters(9, 2600, 20, missing=0.01)).to_bytes()
 
