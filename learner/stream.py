@@ -304,8 +304,8 @@ class StreamScorer:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
         if self._entities is not None:
-            waiting = len(pending) if self._ranking.n > 0 else 0
-            self._entities.restore(arrays, self._n_fields, len(pending), waiting)
+            scored = len(pending) if self.learner.n_records_ > 0 else 0
+            self._entities.restore(arrays, self._n_fields, len(pending), scored)
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
 
     def _check_measures(self, *taken_up: NDArray[Any]) -> None:
@@ -332,9 +332,7 @@ class StreamScorer:
             raise InvalidInputError("entity: expected none without max_entities")
         return []
 
-    def _advance(
-        self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice
-    ) -> None:
+    def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         own = None if self._entities is None else self._entities.take(rows, keys)
         measures, evaluation = self._score(rows, own, block, at)
@@ -356,13 +354,15 @@ class StreamScorer:
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self._has_model:
-            jacobian = 0.0
+            log_jacobian = None
             if own is not None:
-                jacobian = own.log_jacobian + self._transforms.log_jacobian(rows)
+                log_jacobian = own.log_jacobian + self._transforms.log_jacobian(rows)
                 rows = own.rows
             evaluation = self.learner.evaluate(rows)
             measures = self._all_measures(rows, evaluation)
-            block.log_likelihood[at] = measures[:, 0] + jacobian
+            block.log_likelihood[at] = measures[:, 0]
+            if log_jacobian is not None:
+                block.log_likelihood[at] += log_jacobian
             measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
             score = self._ranking.score(measures)
             if self._entities is not None:

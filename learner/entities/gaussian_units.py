@@ -16,6 +16,9 @@ from faust_oslrau.learner.vector.compiler import kernel
 SMALL = 1e-8
 """Squares below it are their own log1p, to the last digit."""
 
+LARGEST_SQUARE = 1e200
+"""Squares above it may have overflowed."""
+
 LARGEST = 600.0
 """Exponent at which the way back ends: no expected value is as far from its level."""
 
@@ -29,18 +32,16 @@ def bend(freedom: float) -> float:
 @kernel
 def to_gaussian(z: float, freedom: float) -> tuple[float, float]:
     """Return u(z) of a value ``z`` of Student's t, and log u'(z)."""
-    square = z * z / freedom
+    square, factor = z * z / freedom, bend(freedom)
     if square < SMALL:
-        logarithm, steepness = square, 0.25 * square
-    elif square < 1e200:
+        logarithm, slope = square, math.log(factor) - 0.75 * square
+    elif square < LARGEST_SQUARE:
         logarithm = math.log1p(square)
-        steepness = 0.5 * math.log(square / logarithm)
+        slope = math.log(factor * math.sqrt(square / logarithm) / (1.0 + square))
     else:
         logarithm = 2.0 * math.log(abs(z)) - math.log(freedom)
-        steepness = 0.5 * (logarithm - math.log(logarithm))
-    factor = bend(freedom)
-    u = math.copysign(factor * math.sqrt(freedom * logarithm), z)
-    return u, math.log(factor) + steepness - logarithm
+        slope = math.log(factor) - 0.5 * (logarithm + math.log(logarithm))
+    return math.copysign(factor * math.sqrt(freedom * logarithm), z), slope
 
 
 @kernel

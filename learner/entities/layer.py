@@ -95,7 +95,7 @@ class Entities:
         return self._standardised(rows)
 
     def begin(self, rows: FloatArray) -> FloatArray:
-        """Learn the units of the stream from its first rows (m, d), and return these in own units."""
+        """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
         self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
         for v in range(d):
@@ -203,7 +203,7 @@ class Entities:
         self._n = record_count(arrays["entity_records"].item())
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
-            held, width, first = 0, 0, pending
+            held, width, first, scored = 0, 0, pending, 0
         shapes = [
             (self._levels, (held, width, 3)),
             (self._scores, (held, 3)),

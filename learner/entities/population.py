@@ -78,7 +78,7 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
     By the moments of their logarithms; ``squares`` (k, d) are sums over ``freedom`` (k, d).
     """
     half = np.maximum(freedom, 1.0) / 2.0
-    noise = polygamma(1, half)
+    noise = trigamma(half)
     weight = np.where(freedom >= 1.0, 1.0 / (noise + 0.5), 0.0)
     logarithm = np.log(np.maximum(squares / (2.0 * half), SMALLEST_VARIANCE))
     logarithm += np.log(half) - digamma(half)
@@ -130,10 +130,21 @@ def medians(values: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
     return np.where(k > 0, ordered[np.maximum(k - 1, 0) // 2, np.arange(values.shape[1])], 0.0)
 
 
+def trigamma(x: FloatArray) -> FloatArray:
+    """Return the variance of the logarithm of a gamma variable of shape ``x`` >= 0.5.
+
+    Four steps of the recurrence, then the asymptotic series: an error below 1e-6, and far faster
+    than the function that is exact everywhere.
+    """
+    y = x + 4.0
+    series = 1.0 / y + 0.5 / y**2 + 1.0 / (6.0 * y**3) - 1.0 / (30.0 * y**5)
+    return np.asarray(series + sum((x + step) ** -2.0 for step in range(4)), np.float64)
+
+
 def inverse_trigamma(y: FloatArray) -> FloatArray:
     """Return x > 0 with trigamma(x) = y, by Newton's method (Smyth 2004, appendix)."""
     x = 0.5 + 1.0 / y
     for _ in range(8):
-        trigamma = polygamma(1, x)
-        x = np.maximum(x + trigamma * (1.0 - trigamma / y) / polygamma(2, x), 1e-3)
+        found = polygamma(1, x)
+        x = np.maximum(x + found * (1.0 - found / y) / polygamma(2, x), 1e-3)
     return np.asarray(x, np.float64)

@@ -50,7 +50,7 @@ class Roster:
         return len(self._slots)
 
     def take(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the slots (m,) of the keys of the next records, and which are new to their slot."""
+        """Return the slots (m,) of the next records' keys, and which are new to their slot."""
         slots, fresh = np.empty(len(keys), np.int64), np.zeros(len(keys), np.bool_)
         get, renew = self._slots.get, self._slots.move_to_end
         for row, given in enumerate(keys):
