@@ -1,4 +1,4 @@
-"""Reads which entity a record belongs to: its key, or a field that names a device or a customer."""
+"""Reads which entity each record belongs to: a device, a customer, a service."""
 
 from __future__ import annotations
 
@@ -6,33 +6,80 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-import orjson
 
 from .documents import parse
-from .fields import find, is_beyond
+from .fields import find, is_beyond, is_number
 from .records import KafkaRecord
 
-EntityReader = Callable[[Sequence[KafkaRecord]], list[bytes | None]]
-"""Returns the entity of each valid record; None for a record without one."""
+KEY = "key"
+"""Names the message's key; every other name is one of a field."""
+
+LARGEST_INTEGER = 2**63
+"""Integers from here on are read as doubles, which is all that some parsers give."""
 
 
-def entity_reader(entity: str) -> EntityReader:
-    """Return the reader of a setting: ``key`` is the message's key, all else a field's name.
+class EntityReader:
+    """Reads the entities of valid records.
 
-    A key or text of any length and content names an entity, the empty one as well. A number names
-    the entity of its shortest text: 7, 7.0 and "7" are one entity. Without key, and with anything
-    else in the field, a record has no entity.
+    A text names an entity, as its UTF-8, and a key does as it is, the empty one as well. A number
+    names the entity of its shortest text: 7, 7.0 and "7" are one entity. A record has none if it
+    has no key, or anything else in the field.
+
+    Parameters
+    ----------
+    name
+        `KEY`, or the name of a field.
     """
-    if entity == "key":
-        return _keys
-    if "." in entity:
-        return lambda records: [_slow(record.value, entity) for record in records]
-    content = _fast_reader(entity)
-    return lambda records: [
-        content.encode() if type(content := read(record.value)) is str else as_entity(content)
-        for record in records
-    ]
+
+    def __init__(self, name: str) -> None:
+        self._content = None if name == KEY else _content_reader(name)
+
+    def read(self, records: Sequence[KafkaRecord]) -> list[bytes | None]:
+        """Return the entity of each record; None where it has none."""
+        content = self._content
+        if content is None:
+            return [record.key for record in records]
+        return [as_entity(content(record.value or b"")) for record in records]
 
 
-def _keys(records: Sequence[KafkaRecord]) -> list[bytes | None]:
-    return [record.key for record in records]
+def as_entity(content: Any) -> bytes | None:
+    """Return the entity that the content of a field names."""
+    if isinstance(content, str):
+        try:
+            return content.encode()
+        except UnicodeEncodeError:  # half a surrogate pair
+            return None
+    if not is_number(content) or isinstance(content, bool) or is_beyond(content):
+        return None
+    if abs(content) < LARGEST_INTEGER and content == int(content):
+        return b"%d" % int(content)
+    return repr(float(content)).encode()
+
+
+def _content_reader(field: str) -> Callable[[bytes], Any]:
+    """Return a function that reads one field of a valid record."""
+
+    def read(value: bytes) -> Any:
+        try:
+            return find(parse(value), field)
+        except ValueError:  # a text that is not one, in a field that the decoder skips
+            return None
+
+    return read if "." in field else _faster(field, read)
+
+
+def _faster(field: str, otherwise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Return a function that reads a top-level field without a dict of all of them."""
+    try:
+        record = msgspec.defstruct("Entity", [("name", Any, None)], rename={"name": field})
+        decode = msgspec.json.Decoder(record).decode
+    except ValueError:  # a name with a character that JSON escapes
+        return otherwise
+
+    def read(value: bytes) -> Any:
+        try:
+            return decode(value).name
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return otherwise(value)
+
+    return read
