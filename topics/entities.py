@@ -72,7 +72,7 @@ def _faster(field: str, otherwise: Callable[[bytes], Any]) -> Callable[[bytes], 
     """Return a function that reads a top-level field without a dict of all of them."""
     try:
         record = msgspec.defstruct("Entity", [("name", Any, None)], rename={"name": field})
-        decode = msgspec.json.Decoder(record).decode
+        decode: Callable[[bytes], Any] = msgspec.json.Decoder(record).decode
     except ValueError:  # a name with a character that JSON escapes
         return otherwise
 
