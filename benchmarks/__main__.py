@@ -14,6 +14,7 @@ from . import (
     calibration,
     density,
     drift,
+    entities,
     floor,
     metrics,
     quality,
@@ -52,6 +53,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "calibration": calibration.run,
     "blame": blame.run,
     "transforms": transforms.run,
+    "entities": entities.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
