@@ -1,4 +1,4 @@
-"""What entities gain: one network behind levels and scales, against one for all and one for each."""
+"""What entities gain: one network behind levels and scales, against others for all or each."""
 
 from __future__ import annotations
 

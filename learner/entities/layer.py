@@ -13,7 +13,7 @@ from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.state import record_count
 
-from . import own_scores, population
+from . import memory, own_scores, population
 from .levels import B0, MEMORY, NU, TAU2, restore_values, standardise
 from .roster import Key, Roster
 
@@ -64,6 +64,8 @@ class Entities:
         self.roster = Roster(limit)
         self._levels = np.empty((0, 0, 3))
         self._scores = np.empty((0, 3))
+        self._followed = np.empty((0, 0, 5))
+        self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
         self._population = np.empty((5, 0))
         self._usual = own_scores.first_population()
@@ -103,7 +105,7 @@ class Entities:
             column = column[~np.isnan(column)]
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
-        self._population = population.first_population(d)
+        self._population, self._losses = population.first_population(d), np.zeros((5, d))
         return self._standardised(rows).rows
 
     def _standardised(self, rows: FloatArray) -> OwnRows:
@@ -114,6 +116,10 @@ class Entities:
             rows, self._slots, self._fresh, self._levels, self._population, self._reference,
             own.rows, own.log_jacobian, own.units,
         )  # fmt: skip
+        memory.compare(
+            rows, self._slots, self._fresh, own.units, self._reference,
+            self._followed, self._losses,
+        )  # fmt: skip
         return own
 
     def _reserve(self, d: int) -> None:
@@ -122,6 +128,8 @@ class Entities:
             room = min(2 * len(self.roster), self.roster.limit)
             self._levels = _enlarged(self._levels.reshape(-1, d, 3), room)
             self._scores = _enlarged(self._scores, room)
+            followed = min(room, memory.FOLLOWED)
+            self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
 
     def relate(self, score: FloatArray) -> FloatArray:
         """Return the scores (m,) of the rows taken last in units of their entities."""
@@ -142,6 +150,7 @@ class Entities:
             k = len(self.roster)
             some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
             self._population = population.estimate(self._levels[some], self._population)
+            self._population[MEMORY] = memory.best_memory(self._losses)
             self._usual = own_scores.estimate(self._scores[some], self._usual)
 
     def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
@@ -174,6 +183,8 @@ class Entities:
             "entity_slots": slots,
             "entity_levels": self._levels[:k],
             "entity_scores": self._scores[:k],
+            "entity_followed": self._followed[:k],
+            "entity_losses": self._losses,
             "entity_reference": self._reference,
             "entity_population": self._population,
             "entity_usual_scores": self._usual,
@@ -195,6 +206,7 @@ class Entities:
             arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_slots"]
         )
         self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
+        self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
         self._reference = arrays["entity_reference"]
         self._population = arrays["entity_population"]
         self._usual, self._given = arrays["entity_usual_scores"], arrays["entity_given"]
@@ -207,6 +219,8 @@ class Entities:
         shapes = [
             (self._levels, (held, width, 3)),
             (self._scores, (held, 3)),
+            (self._followed, (min(held, memory.FOLLOWED), width, 5)),
+            (self._losses, (5, width)),
             (self._reference, (2, width)),
             (self._population, (5, width)),
             (self._usual, (4,)),
@@ -222,11 +236,24 @@ class Entities:
         """Refuse a state that would give scores that are no numbers."""
         if not ((self._slots >= 0) & (self._slots < len(self.roster))).all():
             raise StateError("state: expected entities of the first records")
-        numbers = (self._levels, self._scores, self._reference, self._population, self._usual)
+        numbers = (
+            self._levels,
+            self._scores,
+            self._followed,
+            self._losses,
+            self._reference,
+            self._population,
+            self._usual,
+        )
         if not all(np.isfinite(array).all() for array in numbers):
             raise StateError("state: expected finite statistics of entities")
         positive = (self._reference[1], self._population[[B0, NU, TAU2, MEMORY]], self._usual[1:])
-        counts = (self._levels[..., ::2], self._scores[:, ::2])
+        counts = (
+            self._levels[..., ::2],
+            self._scores[:, ::2],
+            self._followed[..., memory.COUNT],
+            self._losses,
+        )
         if any((array <= 0).any() for array in positive) or any((a < 0).any() for a in counts):
             raise StateError("state: expected positive variances of entities")
 

@@ -24,6 +24,10 @@ FEWEST_FREEDOM, MOST_FREEDOM = 0.3, 200.0
 """Degrees of freedom of the prior of variances: from entities whose deviations differ by factors
 of thousands to those whose deviations hardly differ."""
 
+LEAST_KNOWN = 0.9
+"""Degrees of freedom from which on an entity's variance is known: two records, one just forgotten a
+little."""
+
 GUESS = 0.28
 """Variance of log variances that some entities are assumed to have, as with about 8 degrees of
 freedom; it stands for ``GUESS_COUNT`` entities."""
@@ -32,6 +36,11 @@ GUESS_COUNT = 2.0
 
 ROUNDS = 3
 """Rounds in which mean and variance of the levels are weighted by each other."""
+
+SURE = 2.0
+"""Standard errors of chance by which entities must differ before they count as different: where
+they do not, own levels and scales would only add noise, which hurts most where fields are strongly
+correlated."""
 
 FARTHEST_LEVEL = 8.0
 """Levels further from the median than so many deviations (by the median absolute one) count as
@@ -60,13 +69,14 @@ def estimate(levels: FloatArray, before: FloatArray) -> FloatArray:
     population = before.copy()
     count, freedom = levels[:, :, COUNT], np.maximum(levels[:, :, COUNT] - 1.0, 0.0)
     squares = levels[:, :, SQUARES]
-    known = np.count_nonzero(freedom >= 1.0, axis=0) >= 2
+    known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
     if not known.any():
         return population
     nu, tau2 = variance_prior(squares, freedom)
     variance = (nu * tau2 + squares) / (nu + freedom)
-    noise = variance / np.maximum(np.minimum(count, before[MEMORY]), 1e-300)
-    m0, b0 = level_prior(levels[:, :, MEAN], noise, count > 0, before[B0], tau2)
+    seen = count > 0.0
+    noise = variance / np.where(seen, np.minimum(count, before[MEMORY]), 1.0)
+    m0, b0 = level_prior(levels[:, :, MEAN], noise, seen, before[B0], tau2)
     for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0)):
         population[row, known] = found[known]
     return population
@@ -79,13 +89,16 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
     """
     half = np.maximum(freedom, 1.0) / 2.0
     noise = trigamma(half)
-    weight = np.where(freedom >= 1.0, 1.0 / (noise + 0.5), 0.0)
+    weight = np.where(freedom >= LEAST_KNOWN, 1.0 / (noise + 0.5), 0.0)
     logarithm = np.log(np.maximum(squares / (2.0 * half), SMALLEST_VARIANCE))
     logarithm += np.log(half) - digamma(half)
     centre = weighted_mean(logarithm, weight)
     excess = np.minimum((logarithm - centre) ** 2, FARTHEST_LOG) - noise
     entities = weight.sum(axis=0) / np.maximum(weight.max(axis=0), 1e-300)
-    spread = weighted_mean(excess, weight) * entities + GUESS_COUNT * GUESS
+    fourth = 2.0 / half**3 + 3.0 / half**4 + 2.0 / half**5  # nearly its cumulant
+    by_chance = chance(2.0 * noise**2 + fourth, weight)
+    spread = np.maximum(weighted_mean(excess, weight) - by_chance, 0.0) * entities
+    spread += GUESS_COUNT * GUESS
     spread = np.maximum(spread / (entities + GUESS_COUNT), 0.01)
     nu = np.clip(2.0 * inverse_trigamma(spread), FEWEST_FREEDOM, MOST_FREEDOM)
     tau2 = np.exp(centre + digamma(nu / 2.0) - np.log(nu / 2.0))
@@ -113,7 +126,8 @@ def level_prior(
         square = weight**2
         entities = square.sum(axis=0) / np.maximum(square.max(axis=0), 1e-300)
         between = weighted_mean((level - m0) ** 2 * bessel - noise, square)
-        guess = 0.02 * (np.maximum(between, 0.0) + tau2)
+        between = np.maximum(between - chance(2.0 * noise**2, square), 0.0)
+        guess = 0.02 * (between + tau2)
         b0 = np.maximum((between * entities + guess) / (entities + 1.0), SMALLEST_SPREAD * tau2)
     return m0, b0
 
@@ -121,6 +135,13 @@ def level_prior(
 def weighted_mean(values: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the weighted mean (d,) of values (k, d)."""
     return np.asarray((values * weight).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300))
+
+
+def chance(variance: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return what a weighted mean (d,) of terms (k, d) with this variance reaches by chance."""
+    variance = np.where(weight > 0.0, variance, 0.0)
+    total = np.maximum(weight.sum(axis=0), 1e-300)
+    return np.asarray(SURE * np.sqrt((variance * weight**2).sum(axis=0)) / total)
 
 
 def medians(values: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:

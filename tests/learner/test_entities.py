@@ -186,6 +186,21 @@ def test_noisy_and_quiet_entities_raise_alarms_at_the_nominal_rate():
     assert np.quantile(rates, 0.05) > 0.005 and np.quantile(rates, 0.95) < 0.02
 
 
+@needs_compiler("long streams")
+def test_levels_that_drift_are_followed_and_others_are_not_forgotten():
+    keys, rows, _, _ = machines(11, 8000, 20, 3)
+    steady, (before,) = run([], keys, rows)
+    of = np.array([int(key.removeprefix(b"machine-")) for key in keys])
+    rng = np.random.default_rng(12)
+    for entity in range(20):
+        at = of == entity
+        rows[at, 0] += rng.normal(size=at.sum()).cumsum()
+    drifting, (after,) = run([], keys, rows)
+    assert steady._entities._population[levels.MEMORY].tolist() == [1000.0, 1000.0, 1000.0]
+    assert drifting._entities._population[levels.MEMORY].tolist() == [5.0, 1000.0, 1000.0]
+    assert after.log_likelihood[-1000:].mean() > before.log_likelihood[-1000:].mean() - 1.5
+
+
 def test_expected_values_stay_in_the_fields_own_units_with_transforms():
     rows = np.exp(ROWS / 5)
     scorer, _ = run([], rows=rows, transforms=dict.fromkeys(range(3), "log"), max_entities=30)
@@ -302,6 +317,8 @@ BROKEN = {
     "entity_slots": lambda a: a + 1,
     "entity_levels": lambda a: -a,
     "entity_scores": lambda a: a[:-1],
+    "entity_followed": lambda a: a[:-1],
+    "entity_losses": lambda a: -1 - a,
     "entity_reference": lambda a: 0 * a,
     "entity_population": lambda a: 0 * a,
     "entity_usual_scores": lambda a: np.full_like(a, np.nan),
