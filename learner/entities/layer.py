@@ -14,7 +14,7 @@ from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.state import record_count
 
 from . import memory, own_scores, population
-from .levels import B0, MEMORY, NU, TAU2, restore_values, standardise
+from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
 from .roster import Key, Roster
 
 FloatArray = NDArray[np.float64]
@@ -67,7 +67,7 @@ class Entities:
         self._followed = np.empty((0, 0, 5))
         self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
-        self._population = np.empty((5, 0))
+        self._population = np.empty((6, 0))
         self._usual = own_scores.first_population()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._given = np.empty(0)
@@ -170,7 +170,7 @@ class Entities:
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, slope = np.empty(U.shape), np.empty(U.shape)
-        restore_values(np.ascontiguousarray(U), units, self._reference, X, slope)
+        restore_values(np.ascontiguousarray(U), units, self._population, self._reference, X, slope)
         return X, slope
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -222,7 +222,7 @@ class Entities:
             (self._followed, (min(held, memory.FOLLOWED), width, 5)),
             (self._losses, (5, width)),
             (self._reference, (2, width)),
-            (self._population, (5, width)),
+            (self._population, (6, width)),
             (self._usual, (4,)),
             (self._slots, (first,)),
             (self._fresh, (first,)),
@@ -247,7 +247,11 @@ class Entities:
         )
         if not all(np.isfinite(array).all() for array in numbers):
             raise StateError("state: expected finite statistics of entities")
-        positive = (self._reference[1], self._population[[B0, NU, TAU2, MEMORY]], self._usual[1:])
+        positive = (
+            self._reference[1],
+            self._population[[B0, NU, TAU2, MEMORY, FRAME]],
+            self._usual[1:],
+        )
         counts = (
             self._levels[..., ::2],
             self._scores[:, ::2],

@@ -24,9 +24,10 @@ from .gaussian_units import from_gaussian, to_gaussian
 COUNT, MEAN, SQUARES = range(3)
 """Statistics of a field of an entity."""
 
-M0, B0, NU, TAU2, MEMORY = range(5)
+M0, B0, NU, TAU2, MEMORY, FRAME = range(6)
 """Rows of what entities are like: mean and variance of their levels, degrees of freedom and scale
-of the prior of their variances, and the records that a level remembers."""
+of the prior of their variances, the records that a level remembers, and what Gaussian units are
+multiplied with for the network."""
 
 LOCATION, SCALE, FREEDOM = range(3)
 """Units of a field of a record, as predicted."""
@@ -93,7 +94,7 @@ def standardise(
     """Fill ``U`` (m, d) with rows in Gaussian units of their entities, and learn them one by one.
 
     ``slots`` (m,) are the entities of the rows ``X`` (m, d), ``fresh`` (m,) says which begin anew
-    there. ``levels`` (slots, d, 3) are the statistics, ``population`` (5, d) is what entities are
+    there. ``levels`` (slots, d, 3) are the statistics, ``population`` (6, d) is what entities are
     like, both in units of the stream: ``reference`` (2, d) has their location and scale. Fills
     ``jacobian`` (m,) with log |dU/dX| of the observed fields, ``units`` (m, d, 3) with the
     prediction.
@@ -111,18 +112,21 @@ def standardise(
                 y = min(max(y, -LARGEST_VALUE), LARGEST_VALUE)
                 scale = units[r, v, SCALE]
                 u, slope = to_gaussian((y - units[r, v, LOCATION]) / scale, units[r, v, FREEDOM])
-                U[r, v] = u
-                total += slope - math.log(scale * reference[1, v])
+                U[r, v] = u * population[FRAME, v]
+                total += slope + math.log(population[FRAME, v] / (scale * reference[1, v]))
                 learn(own[v], population, v, y, scale)
         jacobian[r] = total
 
 
 @kernel
-def restore_values(U: Array, units: Array, reference: Array, X: Array, slope: Array) -> None:
+def restore_values(
+    U: Array, units: Array, population: Array, reference: Array, X: Array, slope: Array
+) -> None:
     """Fill ``X`` (m, d) with the values of ``U`` in the fields' units, ``slope`` with log dU/dX."""
     for r in range(U.shape[0]):
         for v in range(U.shape[1]):
             location, scale = units[r, v, LOCATION], units[r, v, SCALE]
-            z, bent = from_gaussian(U[r, v], units[r, v, FREEDOM])
+            frame = population[FRAME, v]
+            z, bent = from_gaussian(U[r, v] / frame, units[r, v, FREEDOM])
             X[r, v] = reference[0, v] + reference[1, v] * (location + scale * z)
-            slope[r, v] = bent - math.log(scale * reference[1, v])
+            slope[r, v] = bent + math.log(frame / (scale * reference[1, v]))

@@ -85,7 +85,7 @@ def estimate(own: FloatArray, before: FloatArray) -> FloatArray:
     weight = count / (count + 16.0)
     level = weighted_mean(mean, weight)
     freedom = VALUE * count[:, None]
-    nu, tau2 = variance_prior(freedom * variance[:, None], freedom)
+    nu, tau2, _ = variance_prior(freedom * variance[:, None], freedom)
     between = weighted_mean((mean - level) ** 2 - variance / count, weight)
     within = weighted_mean(variance, weight)
     shrinkage = np.clip(within / max(float(between), 1e-9), LEAST_SHRINKAGE, MOST_SHRINKAGE)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from .levels import B0, COUNT, LONGEST, M0, MEAN, MEMORY, NU, SQUARES, TAU2
+from .levels import B0, COUNT, FRAME, LONGEST, M0, MEAN, MEMORY, NU, SQUARES, TAU2
 
 FloatArray = NDArray[np.float64]
 
@@ -27,6 +27,11 @@ of thousands to those whose deviations hardly differ."""
 LEAST_KNOWN = 0.9
 """Degrees of freedom from which on an entity's variance is known: two records, one just forgotten a
 little."""
+
+SMALLEST_FRAME, LARGEST_FRAME = 0.5, 2.0
+"""Where entities do not differ, a record in Gaussian units times the root of tau2 does not change
+with the estimates of the first records, which err. So the network is given this, and does not have
+to forget what it learned in other units. Where entities differ, tau2 has any size."""
 
 GUESS = 0.28
 """Variance of log variances that some entities are assumed to have, as with about 8 degrees of
@@ -55,7 +60,7 @@ def first_population(d: int) -> FloatArray:
 
     Half of the variance of the stream is within entities, half between them.
     """
-    population = np.empty((5, d))
+    population = np.ones((6, d))
     population[M0], population[B0], population[TAU2] = 0.0, 0.5, 0.5
     population[NU], population[MEMORY] = 4.0, LONGEST
     return population
@@ -64,7 +69,7 @@ def first_population(d: int) -> FloatArray:
 def estimate(levels: FloatArray, before: FloatArray) -> FloatArray:
     """Estimate what entities are like from the statistics (k, d, 3) of some of them.
 
-    Returns a new population (5, d); fields that too few entities have seen keep the one ``before``.
+    Returns a new population (6, d); fields that too few entities have seen keep the one ``before``.
     """
     population = before.copy()
     count, freedom = levels[:, :, COUNT], np.maximum(levels[:, :, COUNT] - 1.0, 0.0)
@@ -72,18 +77,23 @@ def estimate(levels: FloatArray, before: FloatArray) -> FloatArray:
     known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
     if not known.any():
         return population
-    nu, tau2 = variance_prior(squares, freedom)
+    nu, tau2, error = variance_prior(squares, freedom)
     variance = (nu * tau2 + squares) / (nu + freedom)
     seen = count > 0.0
     noise = variance / np.where(seen, np.minimum(count, before[MEMORY]), 1.0)
-    m0, b0 = level_prior(levels[:, :, MEAN], noise, seen, before[B0], tau2)
-    for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0)):
+    m0, b0 = level_prior(levels[:, :, MEAN], noise, seen, before[B0], tau2, error)
+    frame = np.clip(np.sqrt(tau2), SMALLEST_FRAME, LARGEST_FRAME)
+    for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0), (FRAME, frame)):
         population[row, known] = found[known]
     return population
 
 
-def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
+def variance_prior(
+    squares: FloatArray, freedom: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return nu and tau2 (d,) of a scaled inverse chi-square prior of variances.
+
+    Then the squared relative error (d,) of tau2 as the usual variance.
 
     By the moments of their logarithms; ``squares`` (k, d) are sums over ``freedom`` (k, d).
     """
@@ -102,16 +112,23 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
     spread = np.maximum(spread / (entities + GUESS_COUNT), 0.01)
     nu = np.clip(2.0 * inverse_trigamma(spread), FEWEST_FREEDOM, MOST_FREEDOM)
     tau2 = np.exp(centre + digamma(nu / 2.0) - np.log(nu / 2.0))
-    return nu, np.maximum(tau2, SMALLEST_VARIANCE)
+    error = weighted_mean(np.where(weight > 0.0, noise + spread, 0.0) * weight, weight)
+    return nu, np.maximum(tau2, SMALLEST_VARIANCE), error / np.maximum(weight.sum(axis=0), 1e-300)
 
 
 def level_prior(
-    mean: FloatArray, noise: FloatArray, seen: NDArray[np.bool_], b0: FloatArray, tau2: FloatArray
+    mean: FloatArray,
+    noise: FloatArray,
+    seen: NDArray[np.bool_],
+    b0: FloatArray,
+    tau2: FloatArray,
+    error: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance (d,) of the levels of entities, as random effects.
 
     ``mean`` (k, d) are the means of the entities that were ``seen`` (k, d), ``noise`` (k, d) their
-    squared errors. Entities weigh by how well their level is known.
+    squared errors, which have the relative squared error ``error`` (d,). Entities weigh by how well
+    their level is known.
     """
     middle = medians(mean, seen)
     deviation = 1.48 * medians(np.abs(mean - middle), seen)
@@ -126,7 +143,9 @@ def level_prior(
         square = weight**2
         entities = square.sum(axis=0) / np.maximum(square.max(axis=0), 1e-300)
         between = weighted_mean((level - m0) ** 2 * bessel - noise, square)
-        between = np.maximum(between - chance(2.0 * noise**2, square), 0.0)
+        by_chance = chance(2.0 * noise**2, square) ** 2
+        by_chance += SURE**2 * error * weighted_mean(noise, square) ** 2
+        between = np.maximum(between - np.sqrt(by_chance), 0.0)
         guess = 0.02 * (between + tau2)
         b0 = np.maximum((between * entities + guess) / (entities + 1.0), SMALLEST_SPREAD * tau2)
     return m0, b0
