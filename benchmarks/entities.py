@@ -39,10 +39,11 @@ Each record is scored before it is learned; the first 2,000 do not count. Mean l
 usual records, by how many records of its entity there were: the first, the second to tenth, and so
 on. *One for each* is a scorer of its own for each entity, which says nothing about an entity's
 first 16 records. Area under the ROC curve and average precision are those of p-values, for
-anomalies that are unusual for their entity only: one field off by six of its entity's deviations
-(*spike*), or each field from another record of the entity (*broken*). Alarms are at a nominal rate
-of 0.01: the realised rate, the rate among the first 20 records of an entity, and, of the entities
-with 1,000 records, the share whose own rate is within a factor of 2 of nominal."""
+anomalies that are unusual for their entity only, 0.5 % of the records each: one field off by six of
+its entity's deviations (*spike*), or each field from another record of the entity (*broken*).
+Alarms are at a nominal rate of 0.01, of all records: the realised rate, the rate among the first 20
+records of an entity, and, of the entities with 1,000 records, the share whose own rate is within a
+factor of 2 of nominal."""
 
 COSTS = """\
 ## Cost
@@ -122,11 +123,11 @@ def quality(stream: KeyedStream, log_likelihood: Array, p_value: Array) -> dict[
             average_precision_score(anomalies[rows], surprise[rows])
         )
     alarm = p_value <= ALARM_RATE
-    young = usual & (number < 20)
-    figures["alarms"] = float(alarm[usual].mean())
+    young = late & (number < 20)
+    figures["alarms"] = float(alarm[late].mean())
     figures["of young"] = float(alarm[young].mean()) if young.any() else None
-    counts = np.bincount(stream.key[usual])
-    rates = np.bincount(stream.key[usual], alarm[usual])[counts >= FREQUENT]
+    counts = np.bincount(stream.key[late])
+    rates = np.bincount(stream.key[late], alarm[late])[counts >= FREQUENT]
     rates = rates / counts[counts >= FREQUENT] / ALARM_RATE
     within = (rates >= 0.5) & (rates <= 2.0)
     figures["within 2x"] = float(within.mean()) if len(rates) else None

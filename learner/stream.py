@@ -142,9 +142,14 @@ class StreamScorer:
         }
 
     @property
-    def entities(self) -> tuple[int, int]:
-        """The number of entities, and of those that gave way since this object exists."""
-        return (0, 0) if self._entities is None else self._entities.counts
+    def n_entities(self) -> int:
+        """The number of entities whose usual values are known."""
+        return 0 if self._entities is None else len(self._entities.roster)
+
+    @property
+    def n_evicted(self) -> int:
+        """The number of entities that gave way to others since this object exists."""
+        return 0 if self._entities is None else self._entities.roster.evicted
 
     def process(self, X: ArrayLike, entity: Sequence[Key | str] | None = None) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.

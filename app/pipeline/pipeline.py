@@ -142,10 +142,10 @@ class PartitionPipeline:
 
     @property
     def _evicted(self) -> int:
-        return self.scorer.entities[1] if self.scorer else 0
+        return self.scorer.n_evicted if self.scorer else 0
 
     def _counts(self, entities: list[bytes | None], evicted_before: int) -> EntityCounts:
-        held = self.scorer.entities[0] if self.scorer else 0
+        held = self.scorer.n_entities if self.scorer else 0
         return EntityCounts(held, self._evicted - evicted_before, entities.count(None))
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:

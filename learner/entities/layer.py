@@ -74,11 +74,6 @@ class Entities:
         self._n = 0
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """The number of entities, and of those that gave way since this object exists."""
-        return len(self.roster), self.roster.evicted
-
-    @property
     def has_begun(self) -> bool:
         """Whether rows have units: from the first learning boundary on."""
         return self._reference.size > 0

@@ -216,7 +216,8 @@ def test_an_entity_that_gave_way_comes_back_as_a_new_one():
     rows = 100.0 * np.array([[b"abc".index(key)] for key in keys]) + ROWS[:960, :1]
     held, _ = run([], keys, rows, max_entities=3)
     gone, _ = run([], keys, rows, max_entities=2)
-    assert (held.entities, gone.entities) == ((3, 0), (2, 900))
+    assert (held.n_entities, held.n_evicted) == (3, 0)
+    assert (gone.n_entities, gone.n_evicted) == (2, 900)
     known = held.process([[200.0]], [b"c"]).log_likelihood[0]
     assert known > gone.process([[200.0]], [b"c"]).log_likelihood[0] + 0.5
 
