@@ -170,12 +170,12 @@ class Entities:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, as arrays."""
-        keys, lengths, slots = self.roster.state
-        k, first = len(slots), 0 if self.has_begun else None
+        keys, lengths, ages = self.roster.state
+        k, first = len(ages), 0 if self.has_begun else None
         return {
             "entity_keys": keys,
             "entity_key_lengths": lengths,
-            "entity_slots": slots,
+            "entity_ages": ages,
             "entity_levels": self._levels[:k],
             "entity_scores": self._scores[:k],
             "entity_followed": self._followed[:k],
@@ -198,7 +198,7 @@ class Entities:
         ``scored`` were related to their entities.
         """
         self.roster.restore(
-            arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_slots"]
+            arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
         )
         self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
         self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]

@@ -1,5 +1,6 @@
 """Entities: scores by what is usual for a record's own device, customer or service."""
 
+from collections import OrderedDict
 from itertools import pairwise
 
 import numpy as np
@@ -230,6 +231,26 @@ def test_the_entity_not_seen_for_longest_gives_way():
     assert (len(roster), roster.evicted) == (3, 2)
 
 
+@given(
+    pieces=st.lists(st.lists(st.integers(0, 12).map(lambda key: b"%d" % key)), max_size=8),
+    limit=st.integers(1, 9),
+    restart=st.booleans(),
+)
+def test_the_roster_is_the_one_of_a_dict_in_the_order_of_use(pieces, limit, restart):
+    roster, slots = Roster(limit), OrderedDict()
+    for piece in pieces:
+        if restart:
+            state, roster = roster.state, Roster(limit)
+            roster.restore(*state)
+        found, fresh = roster.take(piece)
+        for row, key in enumerate(piece):
+            assert fresh[row] == (key not in slots)
+            if key not in slots:
+                slots[key] = len(slots) if len(slots) < limit else slots.popitem(last=False)[1]
+            slots.move_to_end(key)
+            assert found[row] == slots[key]
+
+
 def test_every_key_is_an_entity_of_its_own():
     long = b"x" * 1_000_000
     keys = [None, b"", b"\xff\xfe", b"x" * 31, b"x" * 32, b"x" * 33, long, long + b"x"]
@@ -316,7 +337,7 @@ def test_an_entity_of_16_fields_takes_less_than_a_kilobyte_of_state():
 BROKEN = {
     "entity_keys": lambda a: a[:-1],
     "entity_key_lengths": lambda a: a - 1,
-    "entity_slots": lambda a: a + 1,
+    "entity_ages": lambda a: 0 * a,
     "entity_levels": lambda a: -a,
     "entity_scores": lambda a: a[:-1],
     "entity_followed": lambda a: a[:-1],
