@@ -351,9 +351,14 @@ BROKEN = {
 }
 
 
+@pytest.fixture(scope="module")
+def state():
+    return run([], KEYS[:700], ROWS[:700])[0].to_bytes()
+
+
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_state_that_cannot_be_one_is_refused(name):
-    values, arrays = unpack(run([], KEYS[:700], ROWS[:700])[0].to_bytes(), "StreamScorer")
+def test_a_state_that_cannot_be_one_is_refused(name, state):
+    values, arrays = unpack(state, "StreamScorer")
     arrays[name] = np.ascontiguousarray(BROKEN[name](arrays[name]))
     with pytest.raises(StateError):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
