@@ -317,7 +317,7 @@ class StreamScorer:
         if self.learner.n_records_ > 0:
             evaluation = self.learner.evaluate(rows)
             measures = self._all_measures(rows, evaluation)
-            block.log_likelihood[at] = measures[:, 0]
+            block.log_likelihood[at] = self._log_density(rows, evaluation)
             measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
             p_value = self._calibration.p_value(self._ranking.score(measures))
             is_anomaly = p_value <= self.alarm_rate
@@ -342,8 +342,15 @@ class StreamScorer:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
 
+    def _log_density(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
+        """Return the log-density (m,) of transformed rows in the fields' own units."""
+        if self._transforms.names:
+            return evaluation.log_density + self._transforms.log_jacobian(rows)
+        return evaluation.log_density
+
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        return self._transforms.undo_blame(blame(self.learner, rows, log_density, self._is_usual))
+        established = self.learner.established
+        return self._transforms.undo_blame(blame(established, rows, log_density, self._is_usual))
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate

@@ -153,7 +153,7 @@ class Training:
         if n >= SCALE_RECORDS:
             self.raw = self.raw[:0]
         Z = self.window.astype(np.float64)
-        products, mixture, background = _new_products(Z, n, rule), None, None
+        products, mixture, background = new_products(Z, n, rule), None, None
         if rule.sizes.gaussians > 0:
             clipped = np.clip(Z, -CLIP, CLIP)
             mixture = _new_mixture(clipped, n, rule, old.mixture if old else None)
@@ -207,7 +207,7 @@ def single(Z: FloatArray) -> NDArray[np.float32]:
     return np.clip(Z, -LARGEST_KEPT, LARGEST_KEPT).astype(np.float32)
 
 
-def _new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:
+def new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:
     """Fit products to the columns of ``Z`` (d, n)."""
     n_products = max(1, min(rule.sizes.products, n // RECORDS_PER_PRODUCT))
     most = FEWEST_LEAVES + n // RECORDS_PER_LEAF
