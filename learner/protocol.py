@@ -41,7 +41,8 @@ class Learner(Protocol):
     def evaluate(self, X: ArrayLike) -> Measured:
         """Measure how usual each row is by k measures, high = usual, the log-density first.
 
-        That is the log-density of the ``established`` density. ``k`` never changes once something was learned; a row's bits depend on that row alone.
+        That is the log-density of the ``established`` density. ``k`` never changes once something
+        was learned; a row's bits depend on that row alone.
         """
 
     @property

@@ -18,6 +18,8 @@ from . import members as joint
 from . import regimes, room
 from .alarm import Alarm
 from .members import Joint, Member
+from .network import Evaluated
+from .rescaling import move_units
 from .sizes import Sizes
 from .training import Rule, Training
 
@@ -52,7 +54,7 @@ LATEST = 32
 """Records whose regime the shares follow."""
 
 NEEDED = 1 / 32
-"""Share of a batch from which on a network is needed. Outliers are nearer to one of them by chance."""
+"""Share of a batch from which on a network is needed: an outlier is nearer to one by chance."""
 
 
 class Terms(NamedTuple):
@@ -112,7 +114,7 @@ class Contest:
         """Learn one mini-batch (m, d); ``told`` is what the networks say of it, if known."""
         self.n_records += len(X)
         if terms.adapt_after is None or self.incumbent.n_records < YOUNG:
-            self.incumbent.learn(X, terms.rule, told.evaluated[0] if told else None)
+            _teach(self.incumbent, X, terms.rule, told.evaluated[0] if told else None)
             return
         told = told or joint.evaluate(self.members(), X)
         changing = self.alarm.add(X, told.log_density)
@@ -144,7 +146,7 @@ class Contest:
         """Let the incumbent learn what came before the change."""
         sizes = self._sizes(terms, self.room)
         if len(X) > 0 and sizes is not None:
-            self.incumbent.learn(X, terms.rule._replace(sizes=sizes[0]))
+            _teach(self.incumbent, X, terms.rule._replace(sizes=sizes[0]))
 
     def _loses(self, candidate: Training, rows: FloatArray) -> bool:
         """Whether a candidate explains rows better than the root."""
@@ -177,11 +179,9 @@ class Contest:
             grown = room.grow(training, training.scaling.apply(X)[0], terms.rule)
             self.grow_at = 0 if grown else 2 * training.n_records
             evaluated = joint.evaluate(self.members(), X).evaluated[0]
-        training.learn(X, terms.rule, evaluated)
+        _teach(training, X, terms.rule, evaluated)
 
-    def _learn_apart(
-        self, X: FloatArray, terms: Terms, told: Joint, challenger: Training
-    ) -> None:
+    def _learn_apart(self, X: FloatArray, terms: Terms, told: Joint, challenger: Training) -> None:
         """Let each network learn the records of its regime."""
         new = regimes.probabilities(told.each[:, 1] - told.each[:, 0], 1.0 - self.share)
         is_new, sizes = new > 0.5, self._sizes(terms, self.room)
@@ -191,7 +191,7 @@ class Contest:
         for i, (training, own) in enumerate([(self.incumbent, ~is_new), (challenger, is_new)]):
             if own.any():
                 rule = terms.rule._replace(sizes=sizes[i]) if sizes else terms.rule
-                training.learn(X[own], rule, told.take(i, own))
+                _teach(training, X[own], rule, told.take(i, own))
             self.unneeded[i] = 0 if own.any() else self.unneeded[i] + len(X)
         self._weigh(float(new[-LATEST:].mean()), challenger, terms)
         if self.unneeded[0] >= LASTING:
@@ -231,6 +231,14 @@ class Contest:
             self.incumbent = challenger
         self.challenger, self.share, self.unneeded = None, 1.0, [0, 0]
         self.grow_at = self.incumbent.n_records
+
+
+def _teach(
+    training: Training, X: FloatArray, rule: Rule, evaluated: Evaluated | None = None
+) -> None:
+    """Let a network learn records, in units that suit them."""
+    moved = move_units(training, X, rule)
+    training.learn(X, rule, None if moved else evaluated)
 
 
 def _fitted(rows: FloatArray, rule: Rule) -> Training:

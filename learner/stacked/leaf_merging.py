@@ -91,5 +91,6 @@ def _apply(products: SharedProducts, groups: _Groups) -> None:
     products.leaf_count = table @ products.leaf_count
     products.moments = np.ascontiguousarray(products.moments @ table.T)
     products.W = np.repeat(weight[:, None], products.W.shape[1], axis=1)
-    products.leaves = Leaves(first, leaves.mean[only], leaves.variance[only], mean, variance, weight)
+    own_mean, own_variance = leaves.mean[only], leaves.variance[only]
+    products.leaves = Leaves(first, own_mean, own_variance, mean, variance, weight)
     products.update()

@@ -95,24 +95,22 @@ def _mixed(members: Members, each: FloatArray) -> tuple[FloatArray, FloatArray]:
     return log_sums(shares), shares
 
 
-def given_others(
-    members: Members, X: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def given_others(members: Members, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return -log p(x_i | the others), and mean and deviation given them, (m, d) each."""
     told = [_given_others(member, X) for member in members]
     if len(told) == 1:
-        _, nats, mean, variance = told[0]
-        return nats, mean, np.sqrt(variance)
+        return told[0][1:]
     log_share = np.log([member.share for member in members])[:, None, None]
-    others, nats, means, variances = (np.stack(parts) for parts in zip(*told, strict=True))
+    others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
     others += log_share
     log_share = others - np.logaddexp.reduce(others)
     share = np.exp(log_share)
     mean = (share * means).sum(axis=0)
-    variance = (share * (variances + (means - mean) ** 2)).sum(axis=0)
+    unit = np.maximum.reduce([member.units[1] for member in members])  # no square overflows
+    variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
     missing = np.isnan(X)
     nats = -np.logaddexp.reduce(log_share - np.where(missing, 0.0, nats))
-    return np.where(missing, np.nan, nats), mean, np.sqrt(variance)
+    return np.where(missing, np.nan, nats), mean, np.sqrt(variance) * unit
 
 
 def _given_others(
@@ -124,7 +122,7 @@ def _given_others(
     log_density = member.network.log_density(Z)
     nats = np.where(np.isnan(Z), np.nan, others - log_density + np.log(scale)[:, None])
     others = others - jacobian + np.where(np.isnan(Z), 0.0, np.log(scale)[:, None])
-    return others.T, nats.T, mean.T * scale + location, variance.T * scale**2
+    return others.T, nats.T, mean.T * scale + location, np.sqrt(variance.T) * scale
 
 
 def moments(members: Members, row: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -69,7 +69,7 @@ def _nodes(sizes: Sizes, d: int) -> int:
 
 
 def shrink(training: Training, sizes: Sizes) -> None:
-    """Drop the tree of a network, and merge leaves and its lightest products until ``sizes`` hold."""
+    """Drop the tree, and merge leaves and the lightest products until ``sizes`` hold."""
     network, d = training.network, len(training.window)
     if network is None:
         return
@@ -84,7 +84,7 @@ def shrink(training: Training, sizes: Sizes) -> None:
 
 
 def _merge_lightest(products: SharedProducts, n_products: int) -> None:
-    """Merge the lightest products into one, so that ``n_products`` are left and no count is lost."""
+    """Merge the lightest products into one, so that ``n_products`` are left; no count is lost."""
     order = np.argsort(-products.count, kind="stable")
     kept, merged = np.sort(order[: n_products - 1]), order[n_products - 1 :]
     count, leaf_count = products.count, products.leaf_count

@@ -309,7 +309,7 @@ class StackedSPN(Parameters, DerivedQueries):
 
     def _nodes(self) -> list[graph.Node]:
         found = self._members()
-        lists = [graph.list_nodes(network, *own.units) for own in found for network in [own.network]]
+        lists = [graph.list_nodes(member.network, *member.units) for member in found]
         return graph.under_one_root(lists, [member.share for member in found])
 
     def to_bytes(self) -> bytes:

@@ -20,12 +20,13 @@ CHALLENGED = pytest.param("challenger", marks=needs_compiler("a long stream"))
 
 @pytest.fixture(scope="module", params=["oslrau", STACKED, CHALLENGED])
 def model(request):
-    rows = clusters(1, 1100, 4) * 1000 + 5000
+    rows = clusters(1, 1600, 4) * 1000 + 5000
     if request.param == "oslrau":
         return OSLRAU(min_count=20).partial_fit(rows[:600], batch_size=100)
     model = StackedSPN(max_nodes=300, tree_nodes=50).partial_fit(rows[:600], batch_size=100)
     if request.param == "challenger":
-        model.partial_fit(10_000 - rows[600:], batch_size=100)
+        model.partial_fit(rows[600:1200], batch_size=100)
+        model.partial_fit(10_000 - rows[1200:], batch_size=100)
         assert model.established is not model
     return model
 
