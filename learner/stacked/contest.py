@@ -113,7 +113,8 @@ class Contest:
     def learn(self, X: FloatArray, terms: Terms, told: Joint | None = None) -> None:
         """Learn one mini-batch (m, d); ``told`` is what the networks say of it, if known."""
         self.n_records += len(X)
-        if terms.adapt_after is None or self.incumbent.n_records < YOUNG:
+        young = self.challenger is None and self.incumbent.n_records < YOUNG
+        if terms.adapt_after is None or young:
             _teach(self.incumbent, X, terms.rule, told.evaluated[0] if told else None)
             return
         told = told or joint.evaluate(self.members(), X)
@@ -236,9 +237,13 @@ class Contest:
 def _teach(
     training: Training, X: FloatArray, rule: Rule, evaluated: Evaluated | None = None
 ) -> None:
-    """Let a network learn records, in units that suit them."""
+    """Let a network learn records, in units that suit them.
+
+    What it says of them is of no use if the units move, or if it sees a field for the first time.
+    """
     moved = move_units(training, X, rule)
-    training.learn(X, rule, None if moved else evaluated)
+    of_use = training.scaling.is_complete and not moved
+    training.learn(X, rule, evaluated if of_use else None)
 
 
 def _fitted(rows: FloatArray, rule: Rule) -> Training:
