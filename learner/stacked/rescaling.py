@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.queries.scaling import Scaling, location_and_scale
 
-from .gaussians import Background, GaussianMixture
+from .background import Background
+from .gaussians import GaussianMixture
 from .leaves import LEAST_VARIANCE
 from .products import SharedProducts
 from .training import CLIP, Rule, Training, single
@@ -42,9 +43,9 @@ def move_units(training: Training, X: FloatArray, rule: Rule) -> bool:
     a, b = old.scale / new.scale, (old.location - new.location) / new.scale
     a, b = np.nan_to_num(a, nan=1.0), np.nan_to_num(b)
     _move_products(network.products, a, b)
-    if network.mixture is not None and network.background is not None:
+    if network.mixture is not None:
         _move_mixture(network.mixture, a, b)
-        _move_background(network.background, a, b)
+    _move_background(network.background, a, b)
     training.scaling = new
     training.window = single(_moved(training.window.astype(np.float64), a, b))
     training.sample = single(_moved(training.sample.astype(np.float64), a, b))
@@ -100,9 +101,12 @@ def _move_mixture(mixture: GaussianMixture, a: FloatArray, b: FloatArray) -> Non
 
 
 def _move_background(background: Background, a: FloatArray, b: FloatArray) -> None:
-    background.sums, background.squares = _moved_sums(
-        background.count, background.sums, background.squares, a, b
-    )
+    for moments in (background.known, background.fresh):
+        sums = moments.sums.copy()
+        for i, own in enumerate(background.blocks):
+            moments.sums[own], moments.squares[i] = _moved_sums(
+                moments.count, sums[own], moments.squares[i], a[own], b[own]
+            )
     background.update()
 
 

@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from .background import N_BACKGROUND, blocks_of
 from .leaf_merging import merge_leaves
 from .leaves import WIDE
-from .network import N_BACKGROUND, StackedNetwork
+from .network import StackedNetwork
 from .products import SharedProducts
 from .sizes import Sizes
 from .training import CLIP, Rule, Training, new_products
@@ -63,7 +64,9 @@ def is_tree_worthwhile(network: StackedNetwork) -> bool:
 
 def _nodes(sizes: Sizes, d: int) -> int:
     """Return the nodes of a network of the largest ``sizes``."""
-    gaussians = 0 if sizes.gaussians == 0 else sizes.gaussians + N_BACKGROUND + 1
+    n_blocks = len(blocks_of(d))
+    gaussians = N_BACKGROUND * (n_blocks + (n_blocks > 1))
+    gaussians += sizes.gaussians + 1 if sizes.gaussians > 0 else 0
     sums_and_products = 2 + (sizes.products + 1) * (d + 1)
     return sums_and_products + d * (sizes.leaves + len(WIDE)) + gaussians + sizes.tree
 
