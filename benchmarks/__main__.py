@@ -15,6 +15,7 @@ from . import (
     density,
     drift,
     floor,
+    incidents,
     metrics,
     quality,
     ranking,
@@ -51,6 +52,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "soon": soon.run,
     "calibration": calibration.run,
     "blame": blame.run,
+    "incidents": incidents.run,
     "transforms": transforms.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""

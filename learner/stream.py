@@ -17,6 +17,7 @@ from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
+from .scoring.incidents import Incident, IncidentParameters, Incidents, has_evidence
 from .scoring.missing import Missing
 from .scoring.neighbours import Neighbours
 from .scoring.ranking import Ranking
@@ -25,6 +26,7 @@ from .scoring.transforms import Transforms
 from .state import pack, record_count, unpack
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 FIRST_BATCH = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
@@ -57,6 +59,8 @@ class StreamScorer:
     transforms
         By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
         values; scores stay in the fields' own units.
+    incidents
+        When incidents open and close. None follows no incidents.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class StreamScorer:
         *,
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
+        incidents: IncidentParameters | None = None,
     ) -> None:
         if batch_size < FIRST_BATCH:
             raise InvalidParameterError(
@@ -113,6 +118,8 @@ class StreamScorer:
         self._missing = Missing()
         self._neighbours = Neighbours()
         self._tail_mass = TailMass()
+        self._incidents: Incidents | None = None
+        self.incidents = incidents
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -132,8 +139,30 @@ class StreamScorer:
             "transforms": self._transforms.names,
         }
 
-    def process(self, X: ArrayLike) -> ScoredBlock:
+    @property
+    def incidents(self) -> IncidentParameters | None:
+        """When incidents open and close; a new value applies from the next row on."""
+        return None if self._incidents is None else self._incidents.parameters
+
+    @incidents.setter
+    def incidents(self, parameters: IncidentParameters | None) -> None:
+        if parameters is None:
+            self._incidents = None
+        elif self._incidents is None:
+            self._incidents = Incidents(parameters)
+        else:
+            self._incidents.parameters = parameters
+
+    @property
+    def open_incident(self) -> Incident | None:
+        """The incident that is open after the last row."""
+        return None if self._incidents is None else self._incidents.open
+
+    def process(self, X: ArrayLike, places: ArrayLike | None = None) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
+
+        ``places`` (m, 2) are the rows' offsets and timestamps, by which incidents name them; by
+        default their numbers in the stream, and -1.
 
         Raises
         ------
@@ -144,13 +173,13 @@ class StreamScorer:
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
         rows = self._transforms.apply(given)
-        block = BlockMaker(*rows.shape)
+        block = BlockMaker(given, self._numbered(places, len(rows)))
         start = 0
         while start < len(rows):
             stop = min(start + self._until_boundary, len(rows))
             self._advance(rows[start:stop], block, slice(start, stop))
             start = stop
-        return block.finish(given, self._drift.statistic)
+        return block.finish(self._drift.statistic)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -197,6 +226,9 @@ class StreamScorer:
         }
         if len(self._proximities.recent) > 0:
             arrays["recent_proximities"] = self._proximities.recent
+        if self._incidents is not None:
+            values["incidents"], more = self._incidents.state()
+            arrays |= more
         return pack("StreamScorer", values, arrays)
 
     @classmethod
@@ -279,6 +311,8 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        if "incidents" in values:
+            self._incidents = Incidents.restored(values["incidents"], arrays, self._n_fields or 0)
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
 
     def _check_measures(self, *taken_up: NDArray[Any]) -> None:
@@ -298,6 +332,16 @@ class StreamScorer:
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
         self._n_fields = rows.shape[1]
+
+    def _numbered(self, places: ArrayLike | None, m: int) -> IntArray:
+        """Return number, offset and timestamp (m, 3) of the next rows."""
+        numbers = self.n_records + np.arange(m)
+        if places is None:
+            return np.column_stack([numbers, numbers, np.full(m, -1)])
+        found = np.asarray(places, np.int64)
+        if found.shape != (m, 2):
+            raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
+        return np.column_stack([numbers, found])
 
     def _advance(self, rows: FloatArray, block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
@@ -323,8 +367,7 @@ class StreamScorer:
             is_anomaly = p_value <= self.alarm_rate
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
-            if is_anomaly.any():
-                block.blame.append(self._blame(rows[is_anomaly], measures[is_anomaly, 0]))
+            self._explain(rows, measures[:, 0], block, at)
         block.score_seconds += perf_counter() - began
         return measures, evaluation
 
@@ -341,6 +384,24 @@ class StreamScorer:
         if self._transforms.names:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
+
+    def _explain(
+        self, rows: FloatArray, log_density: FloatArray, block: BlockMaker, at: slice
+    ) -> None:
+        """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
+        is_anomaly, steps = block.is_anomaly[at], []
+        if self._incidents is not None:
+            steps = self._incidents.trace(block.p_value[at], block.places[at], self.alarm_rate)
+        evident = has_evidence(steps, len(rows))
+        either = is_anomaly | evident
+        if not (either.any() or steps):
+            return
+        blame = self._blame(rows[either], log_density[either])
+        blame = blame._replace(value=block.given[at][either])
+        block.blame.append(blame.of(is_anomaly[either]))
+        if self._incidents is not None:
+            events = self._incidents.events(steps, blame.of(evident[either]))
+            block.incidents += [event._replace(row=at.start + event.row) for event in events]
 
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
         return self._transforms.undo_blame(blame(self.learner, rows, log_density, self._is_usual))

@@ -12,7 +12,7 @@ import click
 import orjson
 
 from faust_oslrau.app.offline.input_files import open_input
-from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, open_scores
+from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink, replay_file, replay_topic
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
@@ -31,6 +31,8 @@ class _End(click.ParamType):
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path),
               help="File for the scores: .parquet is Parquet, any other NDJSON.")  # fmt: skip
+@click.option("--anomalies", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="NDJSON file for the anomalies, incidents and other events.")  # fmt: skip
 @click.option("--dead-letters", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="NDJSON file for the rejected records and their reasons.")  # fmt: skip
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True,
@@ -48,6 +50,7 @@ class _End(click.ParamType):
 def replay(
     file: Path | None,
     out: Path,
+    anomalies: Path | None,
     dead_letters: Path | None,
     partitions: int,
     key: str | None,
@@ -72,10 +75,13 @@ def replay(
     began = monotonic()
     with ExitStack() as files, progress("scored") as report:
         scores = files.enter_context(open_scores(out))
+        alerts: Sink = Discard()
         letters: Sink = Discard()
+        if anomalies is not None:
+            alerts = files.enter_context(NdjsonFile(anomalies))
         if dead_letters is not None:
             letters = files.enter_context(DeadLetterFile(dead_letters))
-        run = Replay(settings, scores, letters)
+        run = Replay(settings, scores, alerts, letters)
         if source is not None:
             replay_file(source, topic, partitions, run, report)
         else:
@@ -90,6 +96,6 @@ def _summarise(replayed: Replayed, out: Path, seconds: float, as_json: bool) -> 
     rejected = ", ".join(f"{reason} {n:,}" for reason, n in sorted(replayed.rejected.items()))
     click.echo(
         f"{replayed.records:,} records in {seconds:.1f} s: {replayed.scored:,} scored to {out}, "
-        f"{replayed.anomalies:,} anomalies, {replayed.rejected.total():,} rejected"
-        + (f" ({rejected})" if rejected else "")
+        f"{replayed.anomalies:,} anomalies, {replayed.incidents:,} incidents, "
+        f"{replayed.rejected.total():,} rejected" + (f" ({rejected})" if rejected else "")
     )

@@ -40,6 +40,7 @@ class Replayed:
     records: int = 0
     scored: int = 0
     anomalies: int = 0
+    incidents: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,6 +49,7 @@ class Replayed:
             "records": self.records,
             "scored": self.scored,
             "anomalies": self.anomalies,
+            "incidents": self.incidents,
             "rejected": dict(self.rejected),
         }
 
@@ -59,13 +61,16 @@ class Replay:
     ----------
     settings
         The settings of the worker whose scores are reproduced.
-    scores, dead_letters
-        The destinations of the messages.
+    scores, anomalies, dead_letters
+        The destinations of the messages of each topic.
     """
 
-    def __init__(self, settings: Settings, scores: Sink, dead_letters: Sink) -> None:
+    def __init__(
+        self, settings: Settings, scores: Sink, anomalies: Sink, dead_letters: Sink
+    ) -> None:
         self._settings = settings
         self._scores = scores
+        self._anomalies = anomalies
         self._dead_letters = dead_letters
         self._pipelines: dict[tuple[str, int], PartitionPipeline] = {}
         self.replayed = Replayed()
@@ -77,10 +82,12 @@ class Replay:
             self._pipelines[tp] = PartitionPipeline(*tp, self._settings)
         block = self._pipelines[tp].process(records)
         self._scores.write(block.scores)
+        self._anomalies.write(block.alerts)
         self._dead_letters.write(block.dead_letters)
         self.replayed.records += len(records)
         self.replayed.scored += len(block.scores)
         self.replayed.anomalies += len(block.anomalies)
+        self.replayed.incidents += block.reached["minor"]
         self.replayed.rejected += block.reasons
 
 
