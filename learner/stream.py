@@ -16,6 +16,7 @@ from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
 from .scoring.drift import Drift
+from .scoring.first_alarms import FirstAlarms
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.incidents import Incident, IncidentParameters, Incidents, has_evidence
 from .scoring.missing import Missing
@@ -53,7 +54,8 @@ class StreamScorer:
     batch_size
         Records of a learning batch, at least 16.
     alarm_rate
-        Largest p-value of an anomaly, in (0, 1).
+        Largest p-value of an anomaly, in (0, 1). Among the first 4,096 records, at most 2 + 1536 times
+        this many within 512 records are anomalies.
     learning
         If False, the learner scores as it is and learns nothing.
     transforms
@@ -115,6 +117,7 @@ class StreamScorer:
         self._proximities = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
+        self._first_alarms = FirstAlarms()
         self._missing = Missing()
         self._neighbours = Neighbours()
         self._tail_mass = TailMass()
@@ -226,6 +229,8 @@ class StreamScorer:
         }
         if len(self._proximities.recent) > 0:
             arrays["recent_proximities"] = self._proximities.recent
+        if self._first_alarms.numbers:
+            values["first_alarms"] = self._first_alarms.numbers
         if self._incidents is not None:
             values["incidents"], more = self._incidents.state()
             arrays |= more
@@ -311,6 +316,7 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        self._first_alarms.restore(values.get("first_alarms", []))
         if "incidents" in values:
             self._incidents = Incidents.restored(values["incidents"], arrays, self._n_fields or 0)
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
@@ -364,9 +370,10 @@ class StreamScorer:
             block.log_likelihood[at] = measures[:, 0]
             measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
             p_value = self._calibration.p_value(self._ranking.score(measures))
-            is_anomaly = p_value <= self.alarm_rate
             block.p_value[at] = p_value
-            block.is_anomaly[at] = is_anomaly
+            block.is_anomaly[at] = self._first_alarms.choose(
+                p_value <= self.alarm_rate, self.n_records, self.alarm_rate
+            )
             self._explain(rows, measures[:, 0], block, at)
         block.score_seconds += perf_counter() - began
         return measures, evaluation
@@ -391,7 +398,7 @@ class StreamScorer:
         """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
         is_anomaly, steps = block.is_anomaly[at], []
         if self._incidents is not None:
-            steps = self._incidents.trace(block.p_value[at], block.places[at], self.alarm_rate)
+            steps = self._incidents.trace(block.p_value[at], is_anomaly, block.places[at])
         evident = has_evidence(steps, len(rows))
         either = is_anomaly | evident
         if not (either.any() or steps):

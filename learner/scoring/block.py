@@ -25,7 +25,8 @@ class ScoredBlock:
     p_value
         Share of the recent stream that was at least as unlikely (m,), NaN where unknown.
     is_anomaly
-        Whether the p-value is at most the alarm rate (m,).
+        Whether the p-value is at most the alarm rate (m,); in a young stream, only so many close
+        together.
     n_learned
         Records that the model had learned when it scored the row (m,).
     warming_up

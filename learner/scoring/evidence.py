@@ -21,6 +21,7 @@ from faust_oslrau.learner.vector.math import log_positive
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 SHAPE = 0.2
 """The shape k. With larger ones, phases of a season in which records are a little less likely than
@@ -108,18 +109,18 @@ class Evidence:
         self.numbers, self.marks = numbers, marks.astype(np.int64)
 
     def add(
-        self, p_value: FloatArray, places: IntArray, alarm_rate: float, enough: Limits
+        self, p_value: FloatArray, is_anomaly: BoolArray, places: IntArray, enough: Limits
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.
 
         ``places`` (m, 3) are their numbers, offsets and timestamps. Returns the row of that record
         and what was found, or m and None. Records without a p-value are no evidence.
         """
-        row = add_up(p_value, places, alarm_rate, *enough, self.numbers, self.marks)
+        row = add_up(p_value, is_anomaly, places, *enough, self.numbers, self.marks)
         if row == len(p_value):
             return row, None
         p, place = float(p_value[row]), Place(*places[row].tolist())
-        found = Found(-math.log(p), place, place, p, int(p <= alarm_rate))
+        found = Found(-math.log(p), place, place, p, int(is_anomaly[row]))
         if self.numbers[SUM] >= max(enough.together, found.nats) or found.nats < enough.alone:
             found = self._together()
         self.numbers[SUM] = 0.0
@@ -134,8 +135,8 @@ class Evidence:
 @kernel
 def add_up(
     p_value: Array,
+    is_anomaly: Array,
     places: Array,
-    alarm_rate: float,
     alone: float,
     together: float,
     numbers: Array,
@@ -155,7 +156,7 @@ def add_up(
         if p <= numbers[LOWEST]:
             numbers[LOWEST] = p
             marks[PEAK : PEAK + 3] = places[i]
-        if p <= alarm_rate:
+        if is_anomaly[i]:
             marks[ANOMALIES] += 1
         if nats >= alone or numbers[SUM] >= together:
             return i

@@ -195,7 +195,9 @@ class Incidents:
         self._blame = MergedBlame(0)
         self._uncounted = 0  # anomalous records since the latest evidence
 
-    def trace(self, p_value: FloatArray, places: IntArray, alarm_rate: float) -> list[Step]:
+    def trace(
+        self, p_value: FloatArray, is_anomaly: NDArray[np.bool_], places: IntArray
+    ) -> list[Step]:
         """Follow the next records (m,), and return the rows at which something happened.
 
         ``places`` (m, 3) are their numbers in the stream, offsets and timestamps.
@@ -207,9 +209,9 @@ class Incidents:
         while at < m:
             stop = m if self.open is None else min(max(self._due() - first, at) + 1, m)
             some, enough = slice(at, stop), opening if self.open is None else going_on
-            rows, found = self._evidence.add(p_value[some], places[some], alarm_rate, enough)
+            rows, found = self._evidence.add(p_value[some], is_anomaly[some], places[some], enough)
             row, at = at + rows, min(at + rows + 1, stop)
-            self._uncounted += int(np.count_nonzero(p_value[some.start : at] <= alarm_rate))
+            self._uncounted += int(np.count_nonzero(is_anomaly[some.start : at]))
             if found is not None:
                 steps.append(self._weigh(row, found, Place(*places[row].tolist())))
             elif self.open is not None and first + stop > self._due():

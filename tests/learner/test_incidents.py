@@ -34,7 +34,7 @@ def trace(p_values, incidents=None, **parameters):
     """Return (row, state, incident) of everything that happens to a stream of p-values."""
     incidents = incidents or Incidents(IncidentParameters(**parameters))
     p_values = np.array(p_values, np.float64)
-    return incidents.trace(p_values, places_of(len(p_values)), ALARM_RATE)
+    return incidents.trace(p_values, p_values <= ALARM_RATE, places_of(len(p_values)))
 
 
 def quiet(n):
@@ -113,7 +113,7 @@ def test_one_grossly_unusual_record_opens_an_incident_which_closes_after_quiet()
 def test_the_first_records_of_a_stream_are_no_evidence():
     incidents = Incidents(IncidentParameters())
     places = places_of(300) - [YOUNG, 0, 0]
-    assert incidents.trace(np.full(300, 1e-9), places, ALARM_RATE) == []
+    assert incidents.trace(np.full(300, 1e-9), np.ones(300, bool), places) == []
 
 
 def test_several_mildly_unusual_records_open_one_that_began_with_the_first():
