@@ -54,8 +54,8 @@ class StreamScorer:
     batch_size
         Records of a learning batch, at least 16.
     alarm_rate
-        Largest p-value of an anomaly, in (0, 1). Among the first 4,096 records, at most 2 + 1536 times
-        this many within 512 records are anomalies.
+        Largest p-value of an anomaly, in (0, 1). Among the first 4,096 records, at most 2 plus
+        1536 times this many within 512 records are anomalies.
     learning
         If False, the learner scores as it is and learns nothing.
     transforms

@@ -32,7 +32,7 @@ EXTENSION = 0.1
 SEVERITY_PER_DECADE = 25.0
 """Severity for each power of ten of evidence, so that 10,000 nats have severity 100."""
 
-YOUNG = 752
+YOUNG = 768
 """The first records of a stream are no evidence: the p-values of a young model are too low."""
 
 OPENED, UPDATED, CLOSED = "opened", "updated", "closed"
@@ -279,6 +279,7 @@ class Incidents:
         arrays = {
             "evidence": evidence.numbers,
             "evidence_marks": evidence.marks,
+            "evidence_squares": evidence.squares,
             "incident_means": self._blame.means,
             "incident_seen": self._blame.seen,
         }
@@ -292,7 +293,9 @@ class Incidents:
             incidents.open = _incident(values["open"])
             incidents._blame.restore(arrays["incident_means"], arrays["incident_seen"], d)
         incidents._uncounted = record_count(values["uncounted"])
-        incidents._evidence.restore(arrays["evidence"], arrays["evidence_marks"])
+        incidents._evidence.restore(
+            arrays["evidence"], arrays["evidence_marks"], arrays["evidence_squares"]
+        )
         return incidents
 
 
