@@ -43,7 +43,7 @@ class MergedBlame:
 
     def add(self, blame: Blame, row: int) -> None:
         """Add a row of ``blame``."""
-        observed = ~np.isnan(blame.value[row])
+        observed = ~np.isnan(blame.nats[row])
         numbers = np.array([getattr(blame, name)[row] for name in NUMBERS])
         counted = np.minimum(blame.excess[row], MOST_NATS)
         self.seen[observed] += 1
@@ -52,9 +52,9 @@ class MergedBlame:
         self.means[:, observed] = (1.0 - share) * self.means[:, observed] + share * added
 
     def mean(self) -> Blame:
-        """Return the averages (1, d), the fields with the most nats beyond the usual first."""
+        """Return the averages (1, d), the fields with most nats beyond the usual in total first."""
         numbers = np.where(self.seen > 0, self.means[: len(NUMBERS)], np.nan)
-        counted = np.where(self.seen > 0, self.means[-1], np.nan)
-        order = np.argsort(-counted, kind="stable")
+        total = np.where(self.seen > 0, self.seen * self.means[-1], np.nan)
+        order = np.argsort(-total, kind="stable")
         named = dict(zip(NUMBERS, numbers[:, None, :], strict=True))
         return Blame(order=order[None, :], **named)

@@ -96,6 +96,25 @@ def test_an_anomaly_shows_its_fields_the_one_to_blame_on_top(
     assert page.errors() == []
 
 
+def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(3000))
+    worker = start_worker().wait_ready().wait_records(3000)
+    page.open().wait_state("live")
+    assert page.text("#incidents") == "None in the last minutes."
+    client.send(topic_name, [(0, orjson.dumps({"a": 0.1, "b": 0.1, _STRANGE: 1e6}), None)])
+    worker.wait_records(3001)
+    title = "#incidents .incident h3"
+    page.wait_until(lambda: page.count(title) == 1, "showing the incident")
+    assert "open" in page.text(title) and page.text(title).endswith("offset 3000")
+    assert page.text("#incidents li:first-child .name") == _STRANGE
+    client.send(topic_name, _rows(300, seed=2))
+    page.wait_until(lambda: "closed" in page.text(title), "showing that it closed")
+    assert page.count(title) == 1 and page.count("#incidents img") == 0
+    assert page.errors() == []
+
+
 def test_the_page_survives_a_restart_of_its_worker(topics, client, start_worker, page, topic_name):
     client.send(topic_name, _rows(500))
     worker = start_worker().wait_ready().wait_records(500)
