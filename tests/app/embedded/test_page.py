@@ -85,11 +85,11 @@ def test_an_anomaly_shows_its_fields_the_one_to_blame_on_top(
     odd = {"a": 0.1, "b": 0.1, _STRANGE: 500}
     client.send(topic_name, [(0, orjson.dumps(odd), _STRANGE.encode())])
     worker.wait_records(3001)
-    title = ".anomaly:first-child h3"
+    title = "#anomalies .anomaly:first-child h3"
     page.wait_until(lambda: "offset 3000" in page.text(title), "showing the anomaly")
     assert page.text(title).endswith(f"key {_STRANGE}")
-    assert page.text(".anomaly:first-child li:first-child .name") == _STRANGE
-    assert "500" in page.text(".anomaly:first-child li:first-child .value")
+    assert page.text("#anomalies .anomaly:first-child li:first-child .name") == _STRANGE
+    assert "500" in page.text("#anomalies .anomaly:first-child li:first-child .value")
     assert page.number("#anomaly-count") >= 1
     # A name from outside is a text, and nothing of it runs.
     assert page.count(".anomaly img, #details img, option img") == 0
