@@ -20,7 +20,7 @@ class IncidentSettings(Section):
 
     prefix: ClassVar[str] = "incidents."
 
-    false_alarm_rate: float = setting(1e-5, number(0, 1))
+    false_alarm_rate: float = setting(1e-5, number(0, 0.01, closed="high"))
     quiet_records: int = setting(256, integer(1))
     major: float = setting(50.0, number(0, 100, closed="low high"))
     critical: float = setting(75.0, number(0, 100, closed="low high"))

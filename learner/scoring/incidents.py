@@ -36,8 +36,10 @@ YOUNG = 768
 """The first records of a stream are no evidence: the p-values of a young model are too low."""
 
 OPENED, UPDATED, CLOSED = "opened", "updated", "closed"
+"""States of an incident in its events."""
 
 LEVELS = ("minor", "major", "critical")
+"""Names of severities, the least severe first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class IncidentParameters:
     Attributes
     ----------
     false_alarm_rate
-        Incidents that usual, independent records open by chance, per record, in (0, 1).
+        Most incidents that usual, independent records open by chance, per record, in (0, 0.01].
     quiet_records
         Records without new evidence after which an incident closes, at least 1.
     major, critical
@@ -67,9 +69,9 @@ class IncidentParameters:
         InvalidParameterError
             One is out of its range.
         """
-        if not 0 < self.false_alarm_rate < 1:
+        if not 0 < self.false_alarm_rate <= 0.01:
             raise InvalidParameterError(
-                f"false_alarm_rate = {self.false_alarm_rate}: expected in (0, 1)"
+                f"false_alarm_rate = {self.false_alarm_rate}: expected in (0, 0.01]"
             )
         if self.quiet_records < 1:
             raise InvalidParameterError(

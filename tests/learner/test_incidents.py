@@ -317,7 +317,7 @@ def test_new_parameters_apply_from_the_next_row_on():
     "wrong",
     [
         {"false_alarm_rate": 0.0},
-        {"false_alarm_rate": 1.0},
+        {"false_alarm_rate": 0.02},
         {"quiet_records": 0},
         {"major": 80.0},
         {"major": -1.0},
