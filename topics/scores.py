@@ -112,11 +112,12 @@ def extend_object(message: bytes, name: str, content: bytes) -> bytes:
 
 def _add_contributions(messages: list[bytes], scores: Scores, fields: Sequence[str]) -> None:
     for row, position in enumerate(np.flatnonzero(scores.is_anomaly).tolist()):
-        listed = orjson.dumps(_contributions(scores.blame, row, fields))
+        listed = orjson.dumps(contributions(scores.blame, row, fields))
         messages[position] = extend_object(messages[position], "contributions", listed)
 
 
-def _contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[str, Any]]:
+def contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the observed fields of a row of `blame`, the most to blame first."""
     observed = ~np.isnan(blame.value[row])
     order = blame.order[row]
     return [

@@ -50,7 +50,7 @@ class MessageFile(ABC):
 
 
 class NdjsonFile(MessageFile):
-    """Score messages, byte for byte as a worker sends them, one in each line."""
+    """Messages that are JSON, byte for byte as a worker sends them, one in each line."""
 
     def write(self, messages: Sequence[OutMessage]) -> None:
         """Append messages."""

@@ -54,6 +54,10 @@ class Blame(NamedTuple):
         """Nats (k, d) beyond the usual."""
         return self.nats - self.usual
 
+    def of(self, which: NDArray[np.bool_]) -> Self:
+        """Return the blame of those records (k,) alone."""
+        return type(self)._make(column[which] for column in self)
+
     @classmethod
     def none(cls, d: int) -> Self:
         """Return the blame of no records."""
