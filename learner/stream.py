@@ -15,13 +15,16 @@ from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
+from .scoring.comparison import excess_alone
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.missing import Missing
 from .scoring.neighbours import Neighbours
+from .scoring.ranges import Ranges
 from .scoring.ranking import Ranking
 from .scoring.tail_mass import TailMass
 from .scoring.transforms import Transforms
+from .scoring.wrong_fields import Criteria
 from .state import pack, record_count, unpack
 
 FloatArray = NDArray[np.float64]
@@ -69,9 +72,9 @@ class StreamScorer:
     (np.True_, array([  0,  16,  48, 112, 240, 496, 752]))
     >>> block.is_anomaly[800]
     np.True_
-    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of contributions
-    >>> block.contributions[at].argmax()  # the field to blame
-    np.int64(0)
+    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of the blame
+    >>> block.blame.order[at, : block.blame.n_blamed[at]]  # the fields to blame
+    array([0])
 
     The same stream in pieces gives the same bits.
 
@@ -113,6 +116,7 @@ class StreamScorer:
         self._missing = Missing()
         self._neighbours = Neighbours()
         self._tail_mass = TailMass()
+        self._ranges = Ranges()
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -192,6 +196,8 @@ class StreamScorer:
             "mass_weight": self._tail_mass.weight,
             "mass_mean": self._tail_mass.mean,
             "mass_covariance": self._tail_mass.covariance,
+            "lowest": self._ranges.lowest,
+            "highest": self._ranges.highest,
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
@@ -279,6 +285,10 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        unknown = np.empty(0)  # states of earlier versions have no ranges
+        self._ranges.restore(
+            arrays.get("lowest", unknown), arrays.get("highest", unknown), self._n_fields
+        )
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
 
     def _check_measures(self, *taken_up: NDArray[Any]) -> None:
@@ -343,10 +353,15 @@ class StreamScorer:
         return measures
 
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        return self._transforms.undo_blame(blame(self.learner, rows, log_density, self._is_usual))
+        found = blame(self.learner, rows, log_density, Criteria(self._is_usual, self._alone))
+        found = found._replace(extrapolated=self._ranges.is_outside(found.expected))
+        return self._transforms.undo_blame(found)
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate
+
+    def _alone(self, rows: FloatArray) -> FloatArray:
+        return excess_alone(rows, self._neighbours.rows[::8])  # 128 rows tell a mean and a spread
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""
@@ -378,6 +393,7 @@ class StreamScorer:
             )
         else:
             self._neighbours.update(rows)
+            self._ranges.update(rows.compress(usual, axis=0))
         self._tail_mass.update(self._neighbours.rows, self._neighbours.n)
         self._calibrate(
             scores[known], densities[known], None if proximities is None else proximities[known]
@@ -432,10 +448,12 @@ class StreamScorer:
         usual = rows.compress(parted.usual, axis=0)
         self.learner.partial_fit(usual, evaluation=latest)
         self._neighbours.update(usual)
+        self._ranges.update(usual)
         for start in range(0, len(parted.regime), self.batch_size):
             late = parted.regime[start : start + self.batch_size]
             self.learner.partial_fit(late)
             self._neighbours.update(late)
+            self._ranges.update(late)
         block.learned += self.learner.n_records_ - before
         block.held_back += int(np.count_nonzero(~parted.usual))
         return parted.counted
