@@ -19,7 +19,7 @@ from faust_oslrau.learner.protocol import Learner
 from .comparison import FloatArray, Mask, compare
 
 ROUNDS = 3
-"""Most fields that are set aside one after the other. Each round after the first costs two
+"""Most fields that are set aside one after the other. Each round after the first costs up to two
 comparisons, and any of these fields shows an incident in more of them."""
 
 FAR = 8.0
@@ -75,7 +75,7 @@ def several_wrong_fields(
     scores = _scores(sets, excess[:, None])
     for _ in range(1, ROUNDS):
         sets = _two_best(sets, scores, alone[waiting])
-        scores = _scores(sets, _excess(learner, rows[waiting], sets))
+        scores = _scores(sets, _excess(learner, rows[waiting], sets, criteria))
         best = _extended(sets, scores, _flat(scores).argmax(axis=1)[:, None])
         wrong[waiting] = best.aside[:, 0]
         left = (~np.isnan(rows[waiting]) & ~best.aside[:, 0]).any(axis=1)
@@ -98,10 +98,19 @@ def _many(wrong: Mask, far: Mask) -> Mask:
     return np.where(enough[:, None], far, wrong | far)
 
 
-def _excess(learner: Learner, rows: FloatArray, sets: Sets) -> FloatArray:
-    """Return the nats (n, w, d) by which each field exceeds the usual without those set aside."""
+def _excess(learner: Learner, rows: FloatArray, sets: Sets, criteria: Criteria) -> FloatArray:
+    """Return the nats (n, 2, d) by which each field exceeds the usual without those set aside.
+
+    NaN for the second set where the first one with one more field leaves a usual rest.
+    """
+    excess = np.full(sets.aside.shape, np.nan)
     rest = np.where(sets.aside, np.nan, rows[:, None])
-    return compare(learner, rest.reshape(-1, rest.shape[2])).excess.reshape(rest.shape)
+    excess[:, 0] = compare(learner, rest[:, 0]).excess
+    highest = np.nan_to_num(excess[:, 0], nan=-np.inf).max(axis=1)
+    unusual = ~criteria.is_usual(sets.score[:, 0] + highest)
+    if unusual.any():
+        excess[unusual, 1] = compare(learner, rest[unusual, 1]).excess
+    return excess
 
 
 def _scores(sets: Sets, excess: FloatArray) -> FloatArray:
