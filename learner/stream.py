@@ -361,7 +361,8 @@ class StreamScorer:
         return self._densities.p_value(log_density) > self.alarm_rate
 
     def _alone(self, rows: FloatArray) -> FloatArray:
-        return excess_alone(rows, self._neighbours.rows[::8])  # 128 rows tell a mean and a spread
+        stored = self._neighbours.rows
+        return excess_alone(rows, stored[:: max(1, len(stored) // 128)])  # enough for mean and spread
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""
