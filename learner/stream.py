@@ -24,7 +24,6 @@ from .scoring.ranges import Ranges
 from .scoring.ranking import Ranking
 from .scoring.tail_mass import TailMass
 from .scoring.transforms import Transforms
-from .scoring.wrong_fields import Criteria
 from .state import pack, record_count, unpack
 
 FloatArray = NDArray[np.float64]
@@ -353,16 +352,15 @@ class StreamScorer:
         return measures
 
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        found = blame(self.learner, rows, log_density, Criteria(self._is_usual, self._alone))
+        stored = self._neighbours.rows
+        sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
+        alone = excess_alone(rows, sample)
+        found = blame(self.learner, rows, log_density, alone, self._is_usual)
         found = found._replace(extrapolated=self._ranges.is_outside(found.expected))
         return self._transforms.undo_blame(found)
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate
-
-    def _alone(self, rows: FloatArray) -> FloatArray:
-        stored = self._neighbours.rows
-        return excess_alone(rows, stored[:: max(1, len(stored) // 128)])  # enough for mean and spread
 
     def _collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Learner
 
-from .comparison import FloatArray, Mask, compare, compare_without
-from .wrong_fields import Criteria, several_wrong_fields
+from .comparison import Comparison, FloatArray, Mask, compare, compare_without
+from .wrong_fields import FAR, IsUsual, several_wrong_fields
 
 LEAST = 3.0
 """Nats beyond the usual, 2.6 standard deviations, from which on a field is blamed beside another.
@@ -73,22 +73,30 @@ class Blame(NamedTuple):
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def blame(learner: Learner, rows: FloatArray, score: FloatArray, criteria: Criteria) -> Blame:
+def blame(
+    learner: Learner, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
+) -> Blame:
     """Blame the fewest fields of each row (k, d) without which the rest of it is usual.
 
-    ``score`` (k,) is the log-density of the rows. At least one field of each row is blamed, the
-    one that exceeds the usual by most. ``extrapolated`` is False everywhere: the learner does not
-    know the range of values.
+    ``score`` (k,) is the log-density of the rows. ``alone`` (k, d) are the nats by which each value
+    exceeds the usual if nothing else is known. At least one field of each row is blamed, the one
+    that exceeds the usual by most. Fields ``FAR`` from their mean are blamed as well if they are
+    far from what the rest says: in heavy tails, the log-density does not show each of them.
+    ``extrapolated`` is False everywhere: the learner does not know the range of values.
     """
     found = compare(learner, rows)
     wrong, highest = _worst(found.excess)
-    several = ~criteria.is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
+    several = ~is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
     if several.any():
-        some, excess = rows[several], found.excess[several]
-        wrong[several] = several_wrong_fields(learner, some, score[several], excess, criteria)
-        again = compare_without(learner, some, wrong[several])
-        for column, replacement in zip(found, again, strict=True):
-            column[several] = replacement
+        wrong[several] = several_wrong_fields(
+            learner, rows[several], score[several], found.excess[several], alone[several], is_usual
+        )
+    far = alone > FAR
+    again = several | (far & ~wrong).any(axis=1)
+    _compare_again(learner, rows, wrong, again, found)
+    added = again[:, None] & far & ~wrong & (found.excess > FAR)
+    wrong |= added
+    _compare_again(learner, rows, wrong, added.any(axis=1), found)
     worst, _ = _worst(np.where(wrong, found.excess, np.nan))
     wrong &= worst | (found.excess > LEAST)
     order = np.lexsort([-found.excess, np.isnan(rows), ~wrong], axis=1)
@@ -103,6 +111,16 @@ def blame(learner: Learner, rows: FloatArray, score: FloatArray, criteria: Crite
         deviation,
         np.zeros_like(wrong),
     )
+
+
+def _compare_again(
+    learner: Learner, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
+) -> None:
+    """Replace what was ``found`` for some of the rows, without their wrong fields."""
+    if again.any():
+        new = compare_without(learner, rows[again], wrong[again])
+        for column, replacement in zip(found, new, strict=True):
+            column[again] = replacement
 
 
 def _worst(excess: FloatArray) -> tuple[Mask, FloatArray]:

@@ -22,25 +22,13 @@ ROUNDS = 3
 """Most fields that are set aside one after the other. Each round after the first costs up to two
 comparisons, and any of these fields shows an incident in more of them."""
 
-FAR = 8.0
-"""Nats beyond the usual, 4.1 standard deviations, from which on a value is far from the mean of its
-field. Such fields are blamed where ``ROUNDS`` fields are not enough."""
+FAR = 7.0
+"""Nats beyond the usual, 3.9 standard deviations, from which on a value is far from what is
+expected of it. With 8, more second wrong fields are missed in heavy tails; with 6, more correct
+ones are blamed."""
 
-
-class Criteria(NamedTuple):
-    """What is known of usual records beside the learner.
-
-    Attributes
-    ----------
-    is_usual
-        Tells which log-densities (k,) are usual.
-    alone
-        Takes rows (k, d). Returns the nats (k, d) by which each value exceeds the usual if nothing
-        is known but its field, NaN where it is missing.
-    """
-
-    is_usual: Callable[[FloatArray], Mask]
-    alone: Callable[[FloatArray], FloatArray]
+IsUsual = Callable[[FloatArray], Mask]
+"""Tells which log-densities (k,) are usual."""
 
 
 class Sets(NamedTuple):
@@ -59,27 +47,33 @@ class Sets(NamedTuple):
 
 
 def several_wrong_fields(
-    learner: Learner, rows: FloatArray, score: FloatArray, excess: FloatArray, criteria: Criteria
+    learner: Learner,
+    rows: FloatArray,
+    score: FloatArray,
+    excess: FloatArray,
+    alone: FloatArray,
+    is_usual: IsUsual,
 ) -> Mask:
     """Return the fewest fields (k, d), two or more, without which the rest of a row is usual.
 
-    ``score`` (k,) is the log-density of the rows, ``excess`` (k, d) the nats by which each field
-    exceeds the usual given all others. If the fields S had usual values, the score would be higher
-    by what they exceed the usual, as log p(x) = log p(the rest) + log p(x_S | the rest). The rest
-    is usual if that score is. Of several sets of as many fields, the one with the highest score is
-    returned. If ``ROUNDS`` fields are not enough, those that are ``FAR`` count.
+    ``score`` (k,) is the log-density of the rows. By ``excess`` (k, d) nats each field exceeds the
+    usual given all others, and by ``alone`` (k, d) if nothing else is known. If the fields S had
+    usual values, the score would be higher by what they exceed the usual, as log p(x) =
+    log p(the rest) + log p(x_S | the rest). The rest is usual if that score is. Of several sets of
+    as many fields, the one with the highest score is returned. If ``ROUNDS`` fields are not enough,
+    those ``FAR`` from their means count.
     """
-    alone = np.nan_to_num(criteria.alone(rows))
+    alone = np.nan_to_num(alone)
     wrong, waiting = np.zeros(rows.shape, np.bool_), np.arange(len(rows))
     sets = Sets(np.zeros((len(rows), 1, rows.shape[1]), np.bool_), score[:, None])
     scores = _scores(sets, excess[:, None])
     for _ in range(1, ROUNDS):
         sets = _two_best(sets, scores, alone[waiting])
-        scores = _scores(sets, _excess(learner, rows[waiting], sets, criteria))
+        scores = _scores(sets, _excess(learner, rows[waiting], sets, is_usual))
         best = _extended(sets, scores, _flat(scores).argmax(axis=1)[:, None])
         wrong[waiting] = best.aside[:, 0]
         left = (~np.isnan(rows[waiting]) & ~best.aside[:, 0]).any(axis=1)
-        more = left & ~criteria.is_usual(best.score[:, 0])
+        more = left & ~is_usual(best.score[:, 0])
         waiting, scores = waiting[more], scores[more]
         sets = Sets(sets.aside[more], sets.score[more])
         if len(waiting) == 0:
@@ -98,7 +92,7 @@ def _many(wrong: Mask, far: Mask) -> Mask:
     return np.where(enough[:, None], far, wrong | far)
 
 
-def _excess(learner: Learner, rows: FloatArray, sets: Sets, criteria: Criteria) -> FloatArray:
+def _excess(learner: Learner, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
     """Return the nats (n, 2, d) by which each field exceeds the usual without those set aside.
 
     NaN for the second set where the first one with one more field leaves a usual rest.
@@ -107,7 +101,7 @@ def _excess(learner: Learner, rows: FloatArray, sets: Sets, criteria: Criteria) 
     rest = np.where(sets.aside, np.nan, rows[:, None])
     excess[:, 0] = compare(learner, rest[:, 0]).excess
     highest = np.nan_to_num(excess[:, 0], nan=-np.inf).max(axis=1)
-    unusual = ~criteria.is_usual(sets.score[:, 0] + highest)
+    unusual = ~is_usual(sets.score[:, 0] + highest)
     if unusual.any():
         excess[unusual, 1] = compare(learner, rest[unusual, 1]).excess
     return excess
