@@ -96,7 +96,7 @@ def blame(
     _compare_again(learner, rows, wrong, again, found)
     added = again[:, None] & far & ~wrong & (found.excess > FAR)
     wrong |= added
-    _compare_again(learner, rows, wrong, added.any(axis=1), found)
+    _compare_again(learner, rows, wrong, np.asarray(added.any(axis=1)), found)
     worst, _ = _worst(np.where(wrong, found.excess, np.nan))
     wrong &= worst | (found.excess > LEAST)
     order = np.lexsort([-found.excess, np.isnan(rows), ~wrong], axis=1)

@@ -24,8 +24,7 @@ comparisons, and any of these fields shows an incident in more of them."""
 
 FAR = 7.0
 """Nats beyond the usual, 3.9 standard deviations, from which on a value is far from what is
-expected of it. With 8, more second wrong fields are missed in heavy tails; with 6, more correct
-ones are blamed."""
+expected of it. With 6, more correct fields are blamed in heavy tails."""
 
 IsUsual = Callable[[FloatArray], Mask]
 """Tells which log-densities (k,) are usual."""
