@@ -24,6 +24,7 @@ from . import (
     table1,
     toy,
     transforms,
+    wide,
 )
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
@@ -52,6 +53,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "calibration": calibration.run,
     "blame": blame.run,
     "transforms": transforms.run,
+    "wide": wide.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 

@@ -18,7 +18,7 @@ from .scoring.calibration import Calibration, RecentScores
 from .scoring.comparison import excess_alone
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
-from .scoring.missing import Missing
+from .scoring.missing import Missing, stretch
 from .scoring.neighbours import Neighbours
 from .scoring.ranges import Ranges
 from .scoring.ranking import Ranking
@@ -318,7 +318,7 @@ class StreamScorer:
     def _score(
         self, rows: FloatArray, block: BlockMaker, at: slice
     ) -> tuple[FloatArray, Measured | None]:
-        """Fill in the scores of rows; return their comparable measures, and their evaluation."""
+        """Fill in the scores of rows; return their completed measures, and their evaluation."""
         began = perf_counter()
         measures, evaluation = np.full((len(rows), 1), np.nan), None
         block.n_learned[at] = self.learner.n_records_
@@ -327,13 +327,14 @@ class StreamScorer:
             evaluation = self.learner.evaluate(rows)
             measures = self._all_measures(rows, evaluation)
             block.log_likelihood[at] = measures[:, 0]
-            measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
-            p_value = self._calibration.p_value(self._ranking.score(measures))
+            measures = self._missing.complete(rows, measures, self._measures)
+            comparable = self._ranking.stretched(measures, stretch(rows))
+            p_value = self._calibration.p_value(self._ranking.score(comparable))
             is_anomaly = p_value <= self.alarm_rate
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
             if is_anomaly.any():
-                block.blame.append(self._blame(rows[is_anomaly], measures[is_anomaly, 0]))
+                block.blame.append(self._blame(rows[is_anomaly], comparable[is_anomaly, 0]))
         block.score_seconds += perf_counter() - began
         return measures, evaluation
 
@@ -376,14 +377,17 @@ class StreamScorer:
         """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
-        densities, proximities = measures[:, 0], self._proximity(rows)
-        change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
+        factor = stretch(rows)
+        comparable = self._ranking.stretched(measures, factor)
+        densities, proximities = comparable[:, 0], self._proximity(rows)
+        change = self._drift.update(densities) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
-        known, first = ~np.isnan(measures[:, 0]), self._ranking.n == 0
+        known, first = ~np.isnan(densities), self._ranking.n == 0
         if first:
-            self._ranking.update(measures[known])
-        scores = self._ranking.score(measures)
+            self._update_ranking(measures, factor, known)
+            comparable = self._ranking.stretched(measures, factor)
+        scores = self._ranking.score(comparable)
         usual = scores >= self._calibration.lowest_usual
         self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
@@ -397,14 +401,19 @@ class StreamScorer:
         self._calibrate(
             scores[known], densities[known], None if proximities is None else proximities[known]
         )
-        if not known.all():
-            measures = measures[known]
         if not first:
-            self._ranking.update(measures)
+            self._update_ranking(measures, factor, known)
         self._pending, self._pending_measures = [], []
         self._next_batch = min(2 * self._next_batch, self.batch_size)
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
+
+    def _update_ranking(
+        self, measures: FloatArray, factor: FloatArray | None, usual: NDArray[np.bool_]
+    ) -> None:
+        if not usual.all():
+            measures, factor = measures[usual], None if factor is None else factor[usual]
+        self._ranking.update(measures, factor)
 
     def _proximity(self, rows: FloatArray) -> FloatArray | None:
         """Return what the guard compares (m,) where it is not the log-density."""

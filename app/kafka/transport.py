@@ -19,6 +19,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from .batches import pack
+from .committed_offsets import committed_offsets
 from .group_members import foreign_members
 from .topic_ids import topic_ids
 
@@ -243,9 +244,8 @@ class Consumer(driver.Consumer):
 
     async def committed(self, partitions: Iterable[TP]) -> dict[TP, OffsetAndMetadata]:
         """Return the group's committed offsets; partitions without one are absent."""
-        coordinator = self._thread.kafka._coordinator  # `committed()` returns no metadata
-        offsets = await self._thread.run(coordinator.fetch_committed_offsets(_plain(partitions)))
-        return _by_tp(offsets)
+        coordinator = self._thread.kafka._coordinator
+        return _by_tp(await self._thread.run(committed_offsets(coordinator, _plain(partitions))))
 
     async def commit_offsets(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:
         """Commit offsets of assigned partitions; retries while no broker answers."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import threading
 from collections import Counter
 
 import orjson
 import pytest
+from aiokafka.errors import KafkaError
 from clean_run import clean_run, newest_states, rows, scores_of
 
 pytestmark = pytest.mark.real_kafka
@@ -69,6 +73,37 @@ def test_with_lost_history_continue_a_worker_learns_a_recreated_topic_from_its_s
     assert worker.terminate() == 0
     scores, states = clean_run(client, settings)
     assert scores_of(client, settings)[0][500:] == scores[0]
+    assert newest_states(settings, 1) == states
+
+
+def test_a_topic_recreated_while_records_are_written_to_it_is_learned_from_its_start(
+    delivery, client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    worker = start_worker(**_GOING_ON, **delivery).wait_ready()
+    enough = threading.Event()
+
+    def write():
+        for seed in itertools.count():
+            if enough.is_set():
+                return
+            with contextlib.suppress(KafkaError):  # there is no such topic for a moment
+                client.send(topic_name, rows(200, seed=seed))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    worker.wait_records(1000)
+    client.delete(topic_name)
+    client.create(topic_name)
+    worker.wait_until(lambda: "recreated" in worker.log(), "aware of it")
+    worker.wait_ready()
+    enough.set()
+    writer.join()
+    number = len(client.read(topic_name))
+    worker.wait_offsets(number)
+    assert worker.terminate() == 0
+    scores, states = clean_run(client, settings)
+    assert scores_of(client, settings)[0][-number:] == scores[0]
     assert newest_states(settings, 1) == states
 
 

@@ -1,6 +1,8 @@
-"""Workers on a cluster of three nodes, one of which is lost."""
+"""Workers on a cluster of three nodes, which are lost or restarted."""
 
 from __future__ import annotations
+
+import threading
 
 import pytest
 from clean_run import assert_as_clean, rows
@@ -12,8 +14,13 @@ pytestmark = pytest.mark.real_kafka
 
 @pytest.fixture(scope="module")
 def kafka(kafka_installed, tmp_path_factory):
-    # A node that comes back is in service again at once.
-    quick = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+    # A node that comes back is in service again at once, and leads again what it is to lead.
+    quick = {
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        "leader.imbalance.check.interval.seconds": "1",
+        "leader.imbalance.per.broker.percentage": "0",
+    }
     with KafkaBroker(tmp_path_factory.mktemp("kafka"), nodes=3, properties=quick) as broker:
         yield broker
 
@@ -51,3 +58,38 @@ def test_a_topic_that_takes_no_records_for_a_while_loses_none(
     worker.wait_records(2000)
     assert worker.terminate() == 0
     assert_as_clean(client, settings, delivery, 2)
+
+
+def test_records_written_while_all_brokers_restart_one_by_one_are_scored_exactly_once(
+    kafka, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 3, replicas=3)
+    leaders = [client.leader(topic_name, partition) for partition in range(3)]
+    worker = start_worker(delivery="exactly_once", snapshot_interval=0.5).wait_ready()
+    restarted = threading.Event()
+    sent = []
+
+    def write():
+        for batch in _batches(rows(300_000, 3), 600):
+            client.send(topic_name, batch)
+            sent.extend(batch)
+            if restarted.is_set():
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for node in (1, 2, 3):
+        kafka.stop_node(node)
+        kafka.start_node(node)
+        worker.wait_until(
+            lambda: leaders == [client.leader(topic_name, p) for p in range(3)], "led as before"
+        )
+    restarted.set()
+    writer.join()
+    worker.wait_offsets(len(sent) // 3)
+    assert worker.terminate() == 0
+    assert_as_clean(client, settings, "exactly_once", 3)
+
+
+def _batches(records, size):
+    return (records[start : start + size] for start in range(0, len(records), size))
