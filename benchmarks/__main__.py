@@ -12,8 +12,10 @@ from . import (
     baselines,
     blame,
     calibration,
+    change,
     density,
     drift,
+    entities,
     floor,
     metrics,
     quality,
@@ -43,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "metrics": metrics.run,
     "floor": floor.run,
     "density": density.run,
+    "change": change.run,
 }
 
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
@@ -54,6 +57,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "blame": blame.run,
     "transforms": transforms.run,
     "wide": wide.run,
+    "entities": entities.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
