@@ -17,12 +17,14 @@ from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
+from .scoring.comparison import excess_alone
 from .scoring.drift import Drift
 from .scoring.first_alarms import FirstAlarms
 from .scoring.guard import FEWEST_SCORES, Guard, fence
 from .scoring.incidents import Incident, IncidentParameters, Incidents, has_evidence
 from .scoring.missing import Missing, stretch
 from .scoring.neighbours import Neighbours
+from .scoring.ranges import Ranges
 from .scoring.ranking import Ranking
 from .scoring.tail_mass import TailMass
 from .scoring.transforms import Transforms
@@ -81,9 +83,9 @@ class StreamScorer:
     (np.True_, array([  0,  16,  48, 112, 240, 496, 752]))
     >>> block.is_anomaly[800]
     np.True_
-    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of contributions
-    >>> block.contributions[at].argmax()  # the field to blame
-    np.int64(0)
+    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of the blame
+    >>> block.blame.order[at, : block.blame.n_blamed[at]]  # the fields to blame
+    array([0])
 
     The same stream in pieces gives the same bits.
 
@@ -131,6 +133,7 @@ class StreamScorer:
         self._tail_mass = TailMass()
         self._incidents: Incidents | None = None
         self.incidents = incidents
+        self._ranges = Ranges()
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -252,6 +255,8 @@ class StreamScorer:
             "mass_weight": self._tail_mass.weight,
             "mass_mean": self._tail_mass.mean,
             "mass_covariance": self._tail_mass.covariance,
+            "lowest": self._ranges.lowest,
+            "highest": self._ranges.highest,
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
@@ -348,6 +353,10 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        unknown = np.empty(0)  # states of earlier versions have no ranges
+        self._ranges.restore(
+            arrays.get("lowest", unknown), arrays.get("highest", unknown), self._n_fields
+        )
         if self._entities is not None:
             scored = len(pending) if self.learner.n_records_ > 0 else 0
             self._entities.restore(arrays, self._n_fields, len(pending), scored)
@@ -448,10 +457,7 @@ class StreamScorer:
         return measures
 
     def _log_jacobian(self, rows: FloatArray, own: OwnRows | None) -> FloatArray | float:
-        """Return what to add (m,) to log-densities of transformed rows.
-
-        They are then in the fields' own units.
-        """
+        """Return what to add (m,) to log-densities of transformed rows for the fields' units."""
         log_jacobian: FloatArray | float = 0.0
         if own is not None:
             log_jacobian = own.log_jacobian
@@ -485,7 +491,11 @@ class StreamScorer:
             block.incidents += [event._replace(row=at.start + event.row) for event in events]
 
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        return blame(self.learner.established, rows, log_density, self._is_usual)
+        stored = self._neighbours.rows
+        sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
+        alone = excess_alone(rows, sample)
+        found = blame(self.learner.established, rows, log_density, alone, self._is_usual)
+        return found._replace(extrapolated=self._ranges.is_outside(found.expected))
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate
@@ -527,6 +537,7 @@ class StreamScorer:
             )
         else:
             self._neighbours.update(rows)
+            self._ranges.update(rows.compress(usual, axis=0))
         self._tail_mass.update(self._neighbours.rows, self._neighbours.n)
         self._calibrate(
             scores[known], densities[known], None if proximities is None else proximities[known]
@@ -588,10 +599,12 @@ class StreamScorer:
         usual = rows.compress(parted.usual, axis=0)
         self.learner.partial_fit(usual, evaluation=latest)
         self._neighbours.update(usual)
+        self._ranges.update(usual)
         for start in range(0, len(parted.regime), self.batch_size):
             late = parted.regime[start : start + self.batch_size]
             self.learner.partial_fit(late)
             self._neighbours.update(late)
+            self._ranges.update(late)
         block.learned += self.learner.n_records_ - before
         block.held_back += int(np.count_nonzero(~parted.usual))
         return parted.counted

@@ -65,7 +65,11 @@ class ScoredBlock:
 
     @property
     def contributions(self) -> FloatArray:
-        """-log p(x_i | the other fields) of the anomalous rows (n_anomalous, d)."""
+        """-log p(x_i | the fields not to blame) of the anomalous rows (n_anomalous, d).
+
+        NaN for the fields that are not to blame. They do not add up to the log-density, as the
+        fields to blame are not independent of each other.
+        """
         return self.blame.nats
 
 

@@ -11,23 +11,26 @@ from .blame import Blame
 
 FloatArray = NDArray[np.float64]
 
-NUMBERS = ("value", "nats", "usual", "expected", "deviation")
+NUMBERS = ("value", "nats", "usual", "expected", "deviation", "extrapolated")
 
 MOST_NATS = 50.0
 """Most nats beyond the usual that a field of one record counts for the order: one extreme value
 must not outweigh all other records."""
 
+LEAST_SHARE = 0.1
+"""Least share of the nats of the field most to blame, in total, with which a field is to blame."""
+
 
 class MergedBlame:
-    """Averages of the blame of records, field by field, over the records that have the field.
+    """Averages of the blame of records, field by field, over the records that blame the field.
 
     Attributes
     ----------
     means
         Average of each of ``NUMBERS``, and of the nats beyond the usual as they count for the order
-        (6, d).
+        (7, d).
     seen
-        Number of records with each field (d,).
+        Number of records that blame each field (d,).
     """
 
     def __init__(self, d: int) -> None:
@@ -43,13 +46,13 @@ class MergedBlame:
 
     def add(self, blame: Blame, row: int) -> None:
         """Add a row of ``blame``."""
-        observed = ~np.isnan(blame.nats[row])
+        blamed = ~np.isnan(blame.nats[row])
         numbers = np.array([getattr(blame, name)[row] for name in NUMBERS])
         counted = np.minimum(blame.excess[row], MOST_NATS)
-        self.seen[observed] += 1
-        share = 1.0 / self.seen[observed]
-        added = np.vstack([numbers, counted])[:, observed]
-        self.means[:, observed] = (1.0 - share) * self.means[:, observed] + share * added
+        self.seen[blamed] += 1
+        share = 1.0 / self.seen[blamed]
+        added = np.vstack([numbers, counted])[:, blamed]
+        self.means[:, blamed] = (1.0 - share) * self.means[:, blamed] + share * added
 
     def mean(self) -> Blame:
         """Return the averages (1, d), the fields with most nats beyond the usual in total first."""
@@ -57,4 +60,6 @@ class MergedBlame:
         total = np.where(self.seen > 0, self.seen * self.means[-1], np.nan)
         order = np.argsort(-total, kind="stable")
         named = dict(zip(NUMBERS, numbers[:, None, :], strict=True))
-        return Blame(order=order[None, :], **named)
+        named["extrapolated"] = named["extrapolated"] > 0.5
+        n_blamed = np.count_nonzero(total >= LEAST_SHARE * np.nanmax(total, initial=0.0))
+        return Blame(order=order[None, :], n_blamed=np.array([n_blamed]), **named)

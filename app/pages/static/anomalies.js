@@ -94,12 +94,13 @@ function row(entry, low, high) {
   return made;
 }
 
-function sentence({ value, expected, deviation }) {
+function sentence({ value, expected, deviation, extrapolated }) {
   if (typeof value === "boolean") return `is ${value}`;
   if (typeof value !== "number") return "";
   if (typeof expected !== "number") return `is ${number(value)}`;
   const spread = typeof deviation === "number" ? ` ± ${number(deviation, SPREAD_DIGITS)}` : "";
-  return `is ${number(value)}, the other fields suggest ${number(expected)}${spread}`;
+  const beyond = extrapolated ? ", outside the values seen so far" : "";
+  return `is ${number(value)}, the other fields suggest ${number(expected)}${spread}${beyond}`;
 }
 
 function whole(record) {
