@@ -14,6 +14,7 @@ from . import (
     calibration,
     density,
     drift,
+    entities,
     floor,
     metrics,
     quality,
@@ -54,6 +55,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "blame": blame.run,
     "transforms": transforms.run,
     "wide": wide.run,
+    "entities": entities.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
