@@ -15,6 +15,7 @@ from . import (
     change,
     density,
     drift,
+    entities,
     floor,
     metrics,
     quality,
@@ -56,6 +57,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "blame": blame.run,
     "transforms": transforms.run,
     "wide": wide.run,
+    "entities": entities.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 

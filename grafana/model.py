@@ -156,6 +156,27 @@ def _likelihood() -> Row:
             },
             alert="OslrauDrift",
         ),
+        lines(
+            207,
+            "Entities",
+            "Entities whose usual values are known. At the setting max_entities, the one not seen "
+            "for longest gives way to a new one. Only with the setting entity.",
+            "short",
+            {"{{topic}}/{{partition}}": "max by (topic, partition) (oslrau_entities{selected})"},
+        ),
+        lines(
+            208,
+            "Entities that gave way",
+            "Entities that gave way to others in 15 minutes, and records without an entity. Where "
+            "many give way, a larger max_entities helps.",
+            "short",
+            {
+                "{{topic}}/{{partition}} gave way": "sum by (topic, partition)"
+                " (increase(oslrau_entities_evicted_total{selected}[15m]))",
+                "{{topic}}/{{partition}} without entity": "sum by (topic, partition)"
+                " (increase(oslrau_records_without_entity_total{selected}[15m]))",
+            },
+        ),
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .entities.layer import Entities, OwnRows
+from .entities.roster import Key, as_keys
 from .errors import InvalidInputError, InvalidParameterError, StateError, StateVersionError
 from .oslrau import OSLRAU
 from .protocol import Learner, Measured
@@ -57,6 +59,10 @@ class StreamScorer:
     transforms
         By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
         values; scores stay in the fields' own units.
+    max_entities
+        Most entities at a time, if each record belongs to an entity: a device, a customer. The
+        learner is given rows in units of their entity, so what counts is what is unusual for it;
+        log-likelihoods stay in the fields' own units. None is no entities.
 
     Examples
     --------
@@ -89,6 +95,7 @@ class StreamScorer:
         *,
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
+        max_entities: int | None = None,
     ) -> None:
         if batch_size < FIRST_BATCH:
             raise InvalidParameterError(
@@ -104,6 +111,7 @@ class StreamScorer:
         self.n_records = 0
         self._n_fields: int | None = None
         self._transforms = Transforms(transforms or {})
+        self._entities = None if max_entities is None else Entities(max_entities)
         self._ranking = Ranking()
         self._calibration = Calibration()
         self._densities = Calibration()
@@ -130,25 +138,42 @@ class StreamScorer:
             "batch_size": self.batch_size,
             "alarm_rate": self.alarm_rate,
             "transforms": self._transforms.names,
+            "max_entities": None if self._entities is None else self._entities.roster.limit,
         }
 
-    def process(self, X: ArrayLike) -> ScoredBlock:
+    @property
+    def n_entities(self) -> int:
+        """The number of entities whose usual values are known."""
+        return 0 if self._entities is None else len(self._entities.roster)
+
+    @property
+    def n_evicted(self) -> int:
+        """The number of entities that gave way to others since this object exists."""
+        return 0 if self._entities is None else self._entities.roster.evicted
+
+    def process(self, X: ArrayLike, entity: Sequence[Key | str] | None = None) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
+
+        With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
+        for the entity of all rows without one.
 
         Raises
         ------
         InvalidInputError
             ``X`` is not a matrix of finite or missing numbers with as many columns as before,
-            or holds a value that its column's transform does not take.
+            or holds a value that its column's transform does not take; or ``entity`` does not have
+            one entity for each row.
         """
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
+        keys = self._keys(entity, len(given))
         rows = self._transforms.apply(given)
+        self._n_fields = given.shape[1]
         block = BlockMaker(*rows.shape)
         start = 0
         while start < len(rows):
             stop = min(start + self._until_boundary, len(rows))
-            self._advance(rows[start:stop], block, slice(start, stop))
+            self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
             start = stop
         return block.finish(given, self._drift.statistic)
 
@@ -197,6 +222,9 @@ class StreamScorer:
         }
         if len(self._proximities.recent) > 0:
             arrays["recent_proximities"] = self._proximities.recent
+        if self._entities is not None:
+            values["max_entities"] = self._entities.roster.limit
+            arrays |= self._entities.state()
         return pack("StreamScorer", values, arrays)
 
     @classmethod
@@ -222,6 +250,7 @@ class StreamScorer:
                 values["alarm_rate"],
                 learning=values["learning"],
                 transforms=dict(values["transforms"]),
+                max_entities=values.get("max_entities"),
             )
             scorer._restore(values, arrays)
         except StateError:
@@ -279,6 +308,9 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        if self._entities is not None:
+            scored = len(pending) if self.learner.n_records_ > 0 else 0
+            self._entities.restore(arrays, self._n_fields, len(pending), scored)
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
 
     def _check_measures(self, *taken_up: NDArray[Any]) -> None:
@@ -297,35 +329,61 @@ class StreamScorer:
             raise InvalidInputError(f"X: expected {self._n_fields} columns, got {rows.shape[1]}")
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
-        self._n_fields = rows.shape[1]
 
-    def _advance(self, rows: FloatArray, block: BlockMaker, at: slice) -> None:
+    def _keys(self, entity: Sequence[Key | str] | None, m: int) -> list[Key]:
+        if self._entities is not None:
+            return as_keys(entity, m)
+        if entity is not None:
+            raise InvalidInputError("entity: expected none without max_entities")
+        return []
+
+    def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
-        measures, evaluation = self._score(rows, block, at)
-        self._collect(rows, measures)
+        own = None if self._entities is None else self._entities.take(rows, keys)
+        measures, evaluation = self._score(rows, own, block, at)
+        self._collect(rows if own is None else own.rows, measures)
         if self._until_boundary == 0:
             self._learn(block, at.stop - 1, evaluation)
 
+    @property
+    def _has_model(self) -> bool:
+        has_units = self._entities is None or self._entities.has_begun
+        return has_units and self.learner.n_records_ > 0
+
     def _score(
-        self, rows: FloatArray, block: BlockMaker, at: slice
+        self, rows: FloatArray, own: OwnRows | None, block: BlockMaker, at: slice
     ) -> tuple[FloatArray, Measured | None]:
         """Fill in the scores of rows; return their completed measures, and their evaluation."""
         began = perf_counter()
         measures, evaluation = np.full((len(rows), 1), np.nan), None
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
-        if self.learner.n_records_ > 0:
+        if self._has_model:
+            log_jacobian = None
+            if own is not None:
+                log_jacobian = own.log_jacobian + self._transforms.log_jacobian(rows)
+                rows = own.rows
             evaluation = self.learner.evaluate(rows)
             measures = self._all_measures(rows, evaluation)
-            block.log_likelihood[at] = self._log_density(rows, evaluation)
+            if log_jacobian is None and self._transforms.names:
+                log_jacobian = self._transforms.log_jacobian(rows)
+            block.log_likelihood[at] = evaluation.log_density
+            if log_jacobian is not None:
+                block.log_likelihood[at] += log_jacobian
             measures = self._missing.complete(rows, measures, self._measures)
             comparable = self._ranking.stretched(measures, stretch(rows))
-            p_value = self._calibration.p_value(self._ranking.score(comparable))
+            score = self._ranking.score(comparable)
+            if self._entities is not None:
+                score = self._entities.relate(score)
+            p_value = self._calibration.p_value(score)
             is_anomaly = p_value <= self.alarm_rate
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
             if is_anomaly.any():
-                block.blame.append(self._blame(rows[is_anomaly], comparable[is_anomaly, 0]))
+                found = self._blame(rows[is_anomaly], comparable[is_anomaly, 0])
+                if self._entities is not None and own is not None:
+                    found = self._entities.undo_blame(found, own.units[is_anomaly])
+                block.blame.append(self._transforms.undo_blame(found))
         block.score_seconds += perf_counter() - began
         return measures, evaluation
 
@@ -335,23 +393,17 @@ class StreamScorer:
     def _all_measures(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
         """Return the learner's measures of transformed rows, then nearness and tail mass.
 
-        Log-densities are in the fields' own units.
+        Log-densities are in the fields' own units; with entities, in those of the entity, so that
+        records of noisy and of quiet entities compare.
         """
         nearness, mass = -self._neighbours.distance(rows), self._tail_mass.log_mass(rows)
         measures = np.column_stack([evaluation.measures, nearness, mass])
-        if self._transforms.names:
+        if self._transforms.names and self._entities is None:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
 
-    def _log_density(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
-        """Return the log-density (m,) of transformed rows in the fields' own units."""
-        if self._transforms.names:
-            return evaluation.log_density + self._transforms.log_jacobian(rows)
-        return evaluation.log_density
-
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        established = self.learner.established
-        return self._transforms.undo_blame(blame(established, rows, log_density, self._is_usual))
+        return blame(self.learner.established, rows, log_density, self._is_usual)
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate
@@ -370,6 +422,8 @@ class StreamScorer:
         """
         began = perf_counter()
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
+        if self._entities is not None and not self._entities.has_begun:
+            rows = self._entities.begin(rows)
         factor = stretch(rows)
         comparable = self._ranking.stretched(measures, factor)
         densities, proximities = comparable[:, 0], self._proximity(rows)
@@ -381,6 +435,8 @@ class StreamScorer:
             self._update_ranking(measures, factor, known)
             comparable = self._ranking.stretched(measures, factor)
         scores = self._ranking.score(comparable)
+        if self._entities is not None and not first:
+            scores = self._entities.given
         usual = scores >= self._calibration.lowest_usual
         self._missing.update(rows.compress(usual, axis=0), self.n_records)
         if self.learning:
@@ -395,6 +451,8 @@ class StreamScorer:
         )
         if not first:
             self._update_ranking(measures, factor, known)
+        if self._entities is not None:
+            self._entities.update(self.n_records, learning=self.learning)
         self._pending, self._pending_measures = [], []
         self._next_batch = min(2 * self._next_batch, self.batch_size)
         self._until_boundary = self._next_batch

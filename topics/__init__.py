@@ -2,13 +2,16 @@
 
 from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes
+from .entities import KEY, EntityReader
 from .features import DecodedBlock, FeatureDecoder
 from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
 
 __all__ = [
+    "KEY",
     "DecodedBlock",
+    "EntityReader",
     "FeatureDecoder",
     "KafkaRecord",
     "OutMessage",

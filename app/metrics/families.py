@@ -86,6 +86,16 @@ _COUNTERS = (
         lambda of: of.missing,
     ),
     _Numbers(
+        "entities_evicted",
+        "Entities that gave way to others, as there were more than the setting max_entities.",
+        lambda of: of.entities_evicted,
+    ),
+    _Numbers(
+        "records_without_entity",
+        "Records without an entity, which share one: no key, or no text or number in its field.",
+        lambda of: of.without_entity,
+    ),
+    _Numbers(
         "structure_changes",
         "Changes of the network's structure since the worker opened the partition: mixtures and "
         "multivariate leaves created, and mixtures denied by the node budget.",
@@ -133,6 +143,11 @@ _GAUGES = (
         "How far scores have fallen against earlier ones: at 1 a drift event is raised and the "
         "statistic restarts at 0.",
         lambda of: of.drift,
+    ),
+    _Numbers(
+        "entities",
+        "Entities whose usual values are known, at most the setting max_entities.",
+        lambda of: of.entities,
     ),
     _Numbers("consumer_lag_records", "Unread records in the log.", lambda of: of.lag),
     _Numbers(

@@ -72,6 +72,9 @@ class PartitionMetrics:
         self.missing = 0
         self.drift_events = 0
         self.drift = 0.0
+        self.entities: int | None = None
+        self.entities_evicted = 0
+        self.without_entity = 0
         self.structure_changes = Counter[str]()
         self.snapshot_failures = Counter(dict.fromkeys(("save", "damaged"), 0))
         self.network: NetworkSize | None = None
@@ -148,6 +151,10 @@ class PartitionMetrics:
         self.learned += block.learned
         self.skipped.update(block.skipped)
         self.drift = block.drift
+        if block.entities is not None:
+            self.entities = block.entities.held
+            self.entities_evicted += block.entities.evicted
+            self.without_entity += block.entities.without
         for stage, seconds in block.seconds.items():
             self.observe_stage(stage, seconds)
 

@@ -1,6 +1,6 @@
 """Turns the records of a partition into messages, and its state into snapshots; no I/O."""
 
-from .block import STAGES, ProcessedBlock, Skipped
+from .block import STAGES, EntityCounts, ProcessedBlock, Skipped
 from .learners import LEARNERS
 from .pipeline import PartitionPipeline
 from .snapshot import (
@@ -14,6 +14,7 @@ from .snapshot import (
 __all__ = [
     "LEARNERS",
     "STAGES",
+    "EntityCounts",
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",

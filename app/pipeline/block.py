@@ -23,6 +23,15 @@ class Skipped(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class EntityCounts:
+    """How many entities are known after a block, how many gave way, and records without one."""
+
+    held: int
+    evicted: int
+    without: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessedBlock:
     """The result of processing consecutive records of a partition.
 
@@ -45,6 +54,8 @@ class ProcessedBlock:
         Further messages for the anomalies topic.
     drift
         How far scores have fallen: an event is raised at 1.
+    entities
+        Counts of entities; None without the setting `entity`.
     """
 
     scores: list[OutMessage]
@@ -60,6 +71,7 @@ class ProcessedBlock:
     seconds: dict[str, float]
     events: list[OutMessage] = field(default_factory=list)
     drift: float = 0.0
+    entities: EntityCounts | None = None
 
     @property
     def alerts(self) -> list[OutMessage]:

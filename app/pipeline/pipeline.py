@@ -16,7 +16,9 @@ from faust_oslrau.learner import Blame, Change, NetworkLearner, ScoredBlock, Str
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
+    KEY,
     DecodedBlock,
+    EntityReader,
     FeatureDecoder,
     KafkaRecord,
     OutMessage,
@@ -28,7 +30,7 @@ from faust_oslrau.topics import (
 )
 from faust_oslrau.topics.shortening import shortened
 
-from .block import STAGES, ProcessedBlock, Skipped
+from .block import STAGES, EntityCounts, ProcessedBlock, Skipped
 from .learners import LEARNERS
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
@@ -46,6 +48,7 @@ class PartitionPipeline:
         self.scorer: StreamScorer | None = None
         self._settings = settings
         self._decoder = new_decoder(settings, settings.chosen_fields)
+        self._entities = None if settings.entity is None else EntityReader(settings.entity)
 
     @classmethod
     def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
@@ -108,10 +111,12 @@ class PartitionPipeline:
         seconds = dict.fromkeys(STAGES, 0.0)
         with _timed(seconds, "decode"):
             decoded = self._decoder.decode([record.value for record in records])
-        scored = self._score(decoded.rows)
+            valid = [records[i] for i in decoded.positions] if decoded.rejected else records
+            entities = None if self._entities is None else self._entities.read(valid)
+        before = self._evicted
+        scored = self._score(decoded.rows, entities)
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
-            valid = [records[i] for i in decoded.positions] if decoded.rejected else records
             timestamps = [record.timestamp for record in valid]
             scores, anomalies = self._encode(valid, timestamps, scored)
             events = self._events(valid, scored)
@@ -132,7 +137,16 @@ class PartitionPipeline:
             seconds,
             events,
             scored.drift,
+            None if entities is None else self._counts(entities, before),
         )
+
+    @property
+    def _evicted(self) -> int:
+        return self.scorer.n_evicted if self.scorer else 0
+
+    def _counts(self, entities: list[bytes | None], evicted_before: int) -> EntityCounts:
+        held = self.scorer.n_entities if self.scorer else 0
+        return EntityCounts(held, self._evicted - evicted_before, entities.count(None))
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
         if self._settings.learning:
@@ -148,12 +162,12 @@ class PartitionPipeline:
                     f"got {offset}"
                 )
 
-    def _score(self, rows: NDArray[np.float64]) -> ScoredBlock:
+    def _score(self, rows: NDArray[np.float64], entities: list[bytes | None] | None) -> ScoredBlock:
         if self.scorer is None:
             if self.fields is None:
                 return _NOTHING_SCORED
             self.scorer = new_scorer(self._settings, self.fields)
-        return self.scorer.process(rows)
+        return self.scorer.process(rows, entities)
 
     def _encode(
         self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
@@ -195,7 +209,8 @@ class PartitionPipeline:
 def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
     """Return a partition's decoder, which rejects values outside the domain of a transform."""
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
-    return FeatureDecoder(fields, settings.max_record_bytes, bounds)
+    entity = None if settings.entity == KEY else settings.entity
+    return FeatureDecoder(fields, settings.max_record_bytes, bounds, entity)
 
 
 def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
@@ -207,6 +222,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         settings.alarm_rate,
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
+        max_entities=None if settings.entity is None else settings.max_entities,
     )
 
 

@@ -15,7 +15,9 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import pack, unpack
 
 _KIND = "Snapshot"
-_FIRST_KIND = "oslrau"  # of learner; snapshots without the setting `learner.kind` have it
+_FIRST_KIND = "oslrau"
+# What snapshots without these settings were made with.
+_FIRST_VALUES: Mapping[str, Any] = {"learner.kind": _FIRST_KIND, "entity": None}
 _TYPES = {
     "topic": str,
     "partition": int,
@@ -131,6 +133,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "alarm_rate": settings.alarm_rate,
         "transforms": dict(settings.transforms),
     }
+    if settings.entity is not None:
+        values |= {"entity": settings.entity, "max_entities": settings.max_entities}
     if settings.learner.kind != _FIRST_KIND:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters
@@ -145,8 +149,8 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     IncompatibleSnapshotError
         The message names the settings, both values, and what to do.
     """
-    kind = {"learner.kind": _FIRST_KIND}
-    now, before = kind | scoring_settings(settings), kind | dict(snapshot.settings)
+    now = {**_FIRST_VALUES, **scoring_settings(settings)}
+    before = {**_FIRST_VALUES, **snapshot.settings}
     # A setting that the other version did not have is ignored: its state holds the value.
     changed = [
         f"{name} = {short(before[name])}, now {short(now[name])}"

@@ -12,6 +12,7 @@ from .learner_settings import LearnerSettings
 from .section import Section, setting, short
 from .value_types import (
     BOOLEAN,
+    ENTITY,
     FEATURES,
     HOSTS,
     SERVERS,
@@ -84,6 +85,8 @@ class Settings(Section):
     source_topics: tuple[str, ...] = setting(("features",), TOPICS)
     features: str | tuple[str, ...] = setting("auto", FEATURES)
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
+    entity: str | None = setting(None, optional(ENTITY))
+    max_entities: int = setting(100_000, integer(1))
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)
@@ -119,6 +122,10 @@ class Settings(Section):
                 raise SettingsError(
                     f"setting transforms: expected fields of the setting features, got {name}"
                 )
+        if self.entity in (self.chosen_fields or ()):
+            raise SettingsError(
+                f"setting entity: expected none of the setting features, got {self.entity}"
+            )
         taken = set(self.source_topics)
         for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots_topic"):
             topic = getattr(self, name)

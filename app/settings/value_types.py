@@ -107,6 +107,11 @@ def _read_field(value: Any) -> str:
     return str(value)
 
 
+def _read_entity(value: Any) -> str:
+    _require(value != "none")  # what no entity is called in the environment
+    return _read_field(value)
+
+
 def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
     if isinstance(value, Mapping):
         pairs = list(value.items())
@@ -168,6 +173,7 @@ TEXT = ValueType("a non-empty text", _read_text)
 TOPIC = ValueType("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
 TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
 FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
+ENTITY = ValueType('"key" or the name of a field', _read_entity)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )

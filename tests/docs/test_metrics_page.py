@@ -16,6 +16,7 @@ def exported():
     changes = {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
     kinds = dict.fromkeys(("sum", "product", "leaf", "multivariate_leaf"), 0)
     partition.set_network(NetworkSize(kinds, 0, 0, 0, changes))
+    partition.entities = 0
     return [family for family in registry.collect() if family.name.startswith("oslrau_")]
 
 

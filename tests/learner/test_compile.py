@@ -36,6 +36,10 @@ for transforms in ({}, {1: "asinh"}):
         scorer.process(block)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
     scorer.process(rows[:300])
+scorer = StreamScorer(kind(), max_entities=30)
+for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001]):
+    scorer.process(rows[some], [b"%d" % (row % 40) for row in some])
+    scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
 print(sorted(name for name, n in compiled().items() if n > before.get(name, 0)))
 """
 

@@ -66,6 +66,39 @@ def test_live_scores_equal_replayed_ones_to_the_bit(
     ]
 
 
+def test_entities_are_the_same_live_in_a_replay_and_after_a_restart(
+    client, settings, start_worker, topic_name, tmp_path
+):
+    rng = np.random.default_rng(4)
+    machines = rng.integers(50, size=3000)
+    rows = [
+        {"machine": f"m{machine}", "x": 10.0 * machine + noise, "y": noise * machine}
+        for machine, noise in zip(machines.tolist(), rng.normal(size=3000).tolist(), strict=True)
+    ]
+    path = tmp_path / "rows.ndjson"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    create = ("--create-topic", "--partitions", 2)
+    run("produce", path, "--topic", topic_name, "--key", "machine", "--broker", settings.broker,
+        *create)  # fmt: skip
+    entities = {"entity": "key", "max_entities": 20, "features": "x,y", "snapshot_records": 500}
+    first = start_worker(**entities, max_poll_records=100)
+    first.wait_records(1200)
+    first.terminate()
+    second = start_worker(**entities)
+    second.wait_records(len(rows) - len(client.read(settings.scores_topic))).terminate()
+    live = [[] for _ in range(2)]
+    for message in client.read(settings.scores_topic):
+        live[message.partition].append(without_time(message.value))
+    names = {f"OSLRAU_{name.upper()}": str(value) for name, value in entities.items()}
+    result = CliRunner(env=names).invoke(main, [
+        "replay", str(path), "--key", "machine", "--partitions", "2", "--topic", topic_name,
+        "--out", str(tmp_path / "file"),
+    ])  # fmt: skip
+    assert result.exit_code == 0, result.output
+    offline = replayed_scores(tmp_path / "file", 2)
+    assert [list(map(without_time, scores)) for scores in offline] == live
+
+
 def test_a_console_consumer_reads_the_scores(client, settings, start_worker, topic_name, tmp_path):
     if shutil.which("kcat") is None:
         pytest.skip("no kcat on the PATH")

@@ -1,0 +1,263 @@
+"""Entities: rows in units of their own entity, with exact densities in the fields' units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.queries.scaling import location_and_scale
+from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.state import record_count
+
+from . import memory, own_scores, population
+from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
+from .roster import Key, Roster
+
+FloatArray = NDArray[np.float64]
+
+SAMPLED = 1024
+"""Entities that tell what entities are like: their errors are then a few per cent."""
+
+YOUNG = 4096
+"""Records up to which that is estimated at each boundary, as it changes quickly."""
+
+REFIT = 4096
+"""Later it is estimated whenever so many records have come."""
+
+
+class OwnRows(NamedTuple):
+    """Rows in units of their entities.
+
+    Attributes
+    ----------
+    rows
+        What the network learns (m, d), about standard Gaussian; missing values stay missing.
+    log_jacobian
+        Sum (m,) of the logarithms of the observed fields' slopes.
+    units
+        Location, scale and degrees of freedom (m, d, 3) that were predicted for each field.
+    """
+
+    rows: FloatArray
+    log_jacobian: FloatArray
+    units: FloatArray
+
+
+class Entities:
+    """The level and scale of each entity in each field, and the usual scores of each.
+
+    An entity's own statistics are context: they change with each of its records, after the record
+    was predicted, whether it is learned or not. What entities are like changes in ``update`` alone,
+    which the scorer calls at learning boundaries.
+
+    Parameters
+    ----------
+    limit
+        Most entities at a time; the one not seen for longest gives way.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.roster = Roster(limit)
+        self._levels = np.empty((0, 0, 3))
+        self._scores = np.empty((0, 3))
+        self._followed = np.empty((0, 0, 5))
+        self._losses = np.empty((5, 0))
+        self._reference = np.empty((2, 0))
+        self._population = np.empty((6, 0))
+        self._usual = own_scores.first_population()
+        self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
+        self._given = np.empty(0)
+        self._n = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether rows have units: from the first learning boundary on."""
+        return self._reference.size > 0
+
+    def take(self, rows: FloatArray, keys: Sequence[Key]) -> OwnRows:
+        """Return the next rows (m, d) in units of their entities, and add them to these.
+
+        Until the first learning boundary rows are as they are.
+        """
+        slots, fresh = self.roster.take(keys)
+        if not self.has_begun:
+            self._slots = np.concatenate([self._slots, slots])
+            self._fresh = np.concatenate([self._fresh, fresh])
+            return OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
+        self._slots, self._fresh = slots, fresh
+        return self._standardised(rows)
+
+    def begin(self, rows: FloatArray) -> FloatArray:
+        """Learn the units of the stream from its first rows (m, d); return these in own units."""
+        d = rows.shape[1]
+        self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
+        for v in range(d):
+            column = rows[:, v]
+            column = column[~np.isnan(column)]
+            if len(column) > 0:
+                self._reference[:, v] = location_and_scale(column)
+        self._population, self._losses = population.first_population(d), np.zeros((5, d))
+        return self._standardised(rows).rows
+
+    def _standardised(self, rows: FloatArray) -> OwnRows:
+        m, d = rows.shape
+        self._reserve(d)
+        own = OwnRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
+        standardise(
+            rows, self._slots, self._fresh, self._levels, self._population, self._reference,
+            own.rows, own.log_jacobian, own.units,
+        )  # fmt: skip
+        memory.compare(
+            rows, self._slots, self._fresh, own.units, self._reference,
+            self._followed, self._losses,
+        )  # fmt: skip
+        return own
+
+    def _reserve(self, d: int) -> None:
+        """Make room for all entities, in steps that double it."""
+        if len(self._levels) < len(self.roster):
+            room = min(2 * len(self.roster), self.roster.limit)
+            self._levels = _enlarged(self._levels.reshape(-1, d, 3), room)
+            self._scores = _enlarged(self._scores, room)
+            followed = min(room, memory.FOLLOWED)
+            self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
+
+    def relate(self, score: FloatArray) -> FloatArray:
+        """Return the scores (m,) of the rows taken last in units of their entities."""
+        result = np.empty(len(score))
+        own_scores.relate(score, self._slots, self._fresh, self._scores, self._usual, result)
+        self._given = np.concatenate([self._given, result])
+        return result
+
+    @property
+    def given(self) -> FloatArray:
+        """The scores that ``relate`` has returned since the last boundary."""
+        return self._given
+
+    def update(self, n: int, *, learning: bool) -> None:
+        """End a learning batch after ``n`` records: estimate what entities are like."""
+        before, self._n, self._given = self._n, n, self._given[:0]
+        if learning and (n <= YOUNG or n // REFIT > before // REFIT):
+            k = len(self.roster)
+            some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
+            self._population = population.estimate(self._levels[some], self._population)
+            self._population[MEMORY] = memory.best_memory(self._losses)
+            self._usual = own_scores.estimate(self._scores[some], self._usual)
+
+    def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
+        """Return the blame of rows in own units in the units that they had before.
+
+        An expected value is what is usual for its entity. ``units`` (k, d, 3) are those of `take`.
+        """
+        value, at_value = self._restored(blame.value, units)
+        expected, at_mean = self._restored(blame.expected, units)
+        return blame._replace(
+            value=value,
+            nats=blame.nats - at_value,
+            usual=blame.usual - at_mean,
+            expected=expected,
+            deviation=blame.deviation * np.exp(-at_mean),
+        )
+
+    def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
+        X, slope = np.empty(U.shape), np.empty(U.shape)
+        restore_values(np.ascontiguousarray(U), units, self._population, self._reference, X, slope)
+        return X, slope
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, as arrays."""
+        keys, lengths, ages = self.roster.state
+        k, first = len(ages), 0 if self.has_begun else None
+        return {
+            "entity_keys": keys,
+            "entity_key_lengths": lengths,
+            "entity_ages": ages,
+            "entity_levels": self._levels[:k],
+            "entity_scores": self._scores[:k],
+            "entity_followed": self._followed[:k],
+            "entity_losses": self._losses,
+            "entity_reference": self._reference,
+            "entity_population": self._population,
+            "entity_usual_scores": self._usual,
+            "entity_first": self._slots[:first],
+            "entity_first_fresh": self._fresh[:first].astype(np.uint8),
+            "entity_given": self._given,
+            "entity_records": np.array([self._n]),
+        }
+
+    def restore(
+        self, arrays: dict[str, NDArray[Any]], d: int | None, pending: int, scored: int
+    ) -> None:
+        """Restore a state; StateError if it cannot be one.
+
+        Of rows of ``d`` fields, ``pending`` of which wait for the next boundary; of these,
+        ``scored`` were related to their entities.
+        """
+        self.roster.restore(
+            arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
+        )
+        self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
+        self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
+        self._reference = arrays["entity_reference"]
+        self._population = arrays["entity_population"]
+        self._usual, self._given = arrays["entity_usual_scores"], arrays["entity_given"]
+        self._slots = arrays["entity_first"]
+        self._fresh = arrays["entity_first_fresh"].astype(np.bool_)
+        self._n = record_count(arrays["entity_records"].item())
+        held, width, first = len(self.roster), d or 0, 0
+        if not self.has_begun:
+            held, width, first, scored = 0, 0, pending, 0
+        shapes = [
+            (self._levels, (held, width, 3)),
+            (self._scores, (held, 3)),
+            (self._followed, (min(held, memory.FOLLOWED), width, 5)),
+            (self._losses, (5, width)),
+            (self._reference, (2, width)),
+            (self._population, (6, width)),
+            (self._usual, (4,)),
+            (self._slots, (first,)),
+            (self._fresh, (first,)),
+            (self._given, (scored,)),
+        ]
+        if any(array.shape != shape for array, shape in shapes):
+            raise StateError("state: expected statistics of each entity")
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse a state that would give scores that are no numbers."""
+        if not ((self._slots >= 0) & (self._slots < len(self.roster))).all():
+            raise StateError("state: expected entities of the first records")
+        numbers = (
+            self._levels,
+            self._scores,
+            self._followed,
+            self._losses,
+            self._reference,
+            self._population,
+            self._usual,
+        )
+        if not all(np.isfinite(array).all() for array in numbers):
+            raise StateError("state: expected finite statistics of entities")
+        positive = (
+            self._reference[1],
+            self._population[[B0, NU, TAU2, MEMORY, FRAME]],
+            self._usual[1:],
+        )
+        counts = (
+            self._levels[..., ::2],
+            self._scores[:, ::2],
+            self._followed[..., memory.COUNT],
+            self._losses,
+        )
+        if any((array <= 0).any() for array in positive) or any((a < 0).any() for a in counts):
+            raise StateError("state: expected positive variances of entities")
+
+
+def _enlarged(array: FloatArray, n: int) -> FloatArray:
+    larger = np.zeros((n, *array.shape[1:]))
+    larger[: len(array)] = array
+    return larger

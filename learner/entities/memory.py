@@ -1,0 +1,90 @@
+"""How many records the levels of a field's entities remember: fewer where levels drift.
+
+Some entities are followed with several memories at a time. The one whose level predicts the next
+values best is taken for all entities.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
+from .levels import FARTHEST, LARGEST_VALUE, LONGEST, SCALE
+
+FloatArray = NDArray[np.float64]
+
+MEMORIES = np.array([LONGEST, 100.0, 20.0, 5.0])
+"""Records that a level may remember."""
+
+FOLLOWED = 256
+"""Entities that are followed with all memories: the first ones, by their slots."""
+
+COUNT = len(MEMORIES)
+"""Place of the number of records, after the levels with each memory; and of the comparisons, after
+the losses."""
+
+FEWEST = 3.0
+"""Records of an entity from which on predictions are compared."""
+
+LARGEST_LOSS = 16.0
+"""Squared error in scales that one record counts for at the most."""
+
+KEEP = 0.9999
+"""Share of the losses that is left after another comparison, so that the choice can change."""
+
+FEWEST_COMPARED = 50.0
+"""Comparisons from which on a memory is chosen."""
+
+GAIN = 0.98
+"""Share of the loss with the longest memory that a shorter one must stay below."""
+
+
+@kernel
+def compare(
+    X: Array,
+    slots: Array,
+    fresh: Array,
+    units: Array,
+    reference: Array,
+    followed: Array,
+    losses: Array,
+) -> None:
+    """Add rows ``X`` (m, d) of entities ``slots`` (m,) to levels with each of the memories.
+
+    ``units`` (m, d, 3) are the predictions of `standardise`. Changes ``followed`` (entities, d, 5),
+    levels and number of records, and ``losses`` (5, d), sums of squared errors and their number.
+    """
+    for r in range(X.shape[0]):
+        if slots[r] >= FOLLOWED:
+            continue
+        own = followed[slots[r]]
+        if fresh[r]:
+            own[:] = 0.0
+        for v in range(X.shape[1]):
+            y = (X[r, v] - reference[0, v]) / reference[1, v]
+            if y != y:
+                continue
+            y = min(max(y, -LARGEST_VALUE), LARGEST_VALUE)
+            scale, count = units[r, v, SCALE], own[v, COUNT]
+            for g in range(len(MEMORIES)):
+                error = (y - own[v, g]) / scale
+                if count >= FEWEST:
+                    losses[g, v] = KEEP * losses[g, v] + min(error * error, LARGEST_LOSS)
+                if count == 0.0:
+                    own[v, g] = y
+                else:
+                    step = min(max(error, -FARTHEST), FARTHEST) * scale
+                    own[v, g] += step / (min(count, MEMORIES[g]) + 1.0)
+            if count >= FEWEST:
+                losses[COUNT, v] = KEEP * losses[COUNT, v] + 1.0
+            own[v, COUNT] = min(count + 1.0, LONGEST)
+
+
+def best_memory(losses: FloatArray) -> FloatArray:
+    """Return the memory (d,) with the least of the losses (5, d); the longest if none is better."""
+    each, compared = losses[:COUNT], losses[COUNT]
+    best = each.argmin(axis=0)
+    better = (compared >= FEWEST_COMPARED) & (each.min(axis=0) < GAIN * each[0])
+    return np.where(better, MEMORIES[best], LONGEST)

@@ -1,0 +1,190 @@
+"""What entities are like in each field, by empirical Bayes.
+
+How fast an entity's own values count follows from how much entities differ, and how much the
+variances of entities differ says how many records it takes to know one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, polygamma
+
+from .levels import B0, COUNT, FRAME, LONGEST, M0, MEAN, MEMORY, NU, SQUARES, TAU2
+
+FloatArray = NDArray[np.float64]
+
+SMALLEST_VARIANCE = 1e-12
+"""Smallest variance of an entity, in units of the stream."""
+
+SMALLEST_SPREAD = 1e-3
+"""Smallest variance of the entities' levels, as a share of their usual variance."""
+
+FEWEST_FREEDOM, MOST_FREEDOM = 0.3, 200.0
+"""Degrees of freedom of the prior of variances: from entities whose deviations differ by factors
+of thousands to those whose deviations hardly differ."""
+
+LEAST_KNOWN = 0.9
+"""Degrees of freedom from which on an entity's variance is known: two records, one just forgotten a
+little."""
+
+SMALLEST_FRAME, LARGEST_FRAME = 0.5, 2.0
+"""Where entities do not differ, a record in Gaussian units times the root of tau2 does not change
+with the estimates of the first records, which err. So the network is given this, and does not have
+to forget what it learned in other units. Where entities differ, tau2 has any size."""
+
+GUESS = 0.28
+"""Variance of log variances that some entities are assumed to have, as with about 8 degrees of
+freedom; it stands for ``GUESS_COUNT`` entities."""
+
+GUESS_COUNT = 2.0
+
+ROUNDS = 3
+"""Rounds in which mean and variance of the levels are weighted by each other."""
+
+SURE = 2.0
+"""Standard errors of chance by which entities must differ before they count as different: where
+they do not, own levels and scales would only add noise, which hurts most where fields are strongly
+correlated."""
+
+FARTHEST_LEVEL = 8.0
+"""Levels further from the median than so many deviations (by the median absolute one) count as
+less far: one broken entity must not change what is expected of all."""
+
+FARTHEST_LOG = 100.0
+"""The same for squared differences of log variances."""
+
+
+def first_population(d: int) -> FloatArray:
+    """Return what entities are like before any is known, in units of the stream.
+
+    Half of the variance of the stream is within entities, half between them.
+    """
+    population = np.ones((6, d))
+    population[M0], population[B0], population[TAU2] = 0.0, 0.5, 0.5
+    population[NU], population[MEMORY] = 4.0, LONGEST
+    return population
+
+
+def estimate(levels: FloatArray, before: FloatArray) -> FloatArray:
+    """Estimate what entities are like from the statistics (k, d, 3) of some of them.
+
+    Returns a new population (6, d); fields that too few entities have seen keep the one ``before``.
+    """
+    population = before.copy()
+    count, freedom = levels[:, :, COUNT], np.maximum(levels[:, :, COUNT] - 1.0, 0.0)
+    squares = levels[:, :, SQUARES]
+    known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
+    if not known.any():
+        return population
+    nu, tau2, error = variance_prior(squares, freedom)
+    variance = (nu * tau2 + squares) / (nu + freedom)
+    seen = count > 0.0
+    noise = variance / np.where(seen, np.minimum(count, before[MEMORY]), 1.0)
+    m0, b0 = level_prior(levels[:, :, MEAN], noise, seen, before[B0], tau2, error)
+    frame = np.clip(np.sqrt(tau2), SMALLEST_FRAME, LARGEST_FRAME)
+    for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0), (FRAME, frame)):
+        population[row, known] = found[known]
+    return population
+
+
+def variance_prior(
+    squares: FloatArray, freedom: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return nu and tau2 (d,) of a scaled inverse chi-square prior of variances.
+
+    Then the squared relative error (d,) of tau2 as the usual variance.
+
+    By the moments of their logarithms; ``squares`` (k, d) are sums over ``freedom`` (k, d).
+    """
+    half = np.maximum(freedom, 1.0) / 2.0
+    noise = trigamma(half)
+    weight = np.where(freedom >= LEAST_KNOWN, 1.0 / (noise + 0.5), 0.0)
+    logarithm = np.log(np.maximum(squares / (2.0 * half), SMALLEST_VARIANCE))
+    logarithm += np.log(half) - digamma(half)
+    centre = weighted_mean(logarithm, weight)
+    excess = np.minimum((logarithm - centre) ** 2, FARTHEST_LOG) - noise
+    entities = weight.sum(axis=0) / np.maximum(weight.max(axis=0), 1e-300)
+    fourth = 2.0 / half**3 + 3.0 / half**4 + 2.0 / half**5  # nearly its cumulant
+    by_chance = chance(2.0 * noise**2 + fourth, weight)
+    spread = np.maximum(weighted_mean(excess, weight) - by_chance, 0.0) * entities
+    spread += GUESS_COUNT * GUESS
+    spread = np.maximum(spread / (entities + GUESS_COUNT), 0.01)
+    nu = np.clip(2.0 * inverse_trigamma(spread), FEWEST_FREEDOM, MOST_FREEDOM)
+    tau2 = np.exp(centre + digamma(nu / 2.0) - np.log(nu / 2.0))
+    error = weighted_mean(np.where(weight > 0.0, noise + spread, 0.0) * weight, weight)
+    return nu, np.maximum(tau2, SMALLEST_VARIANCE), error / np.maximum(weight.sum(axis=0), 1e-300)
+
+
+def level_prior(
+    mean: FloatArray,
+    noise: FloatArray,
+    seen: NDArray[np.bool_],
+    b0: FloatArray,
+    tau2: FloatArray,
+    error: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance (d,) of the levels of entities, as random effects.
+
+    ``mean`` (k, d) are the means of the entities that were ``seen`` (k, d), ``noise`` (k, d) their
+    squared errors, which have the relative squared error ``error`` (d,). Entities weigh by how well
+    their level is known.
+    """
+    middle = medians(mean, seen)
+    deviation = 1.48 * medians(np.abs(mean - middle), seen)
+    far = FARTHEST_LEVEL * np.where(deviation > 0.0, deviation, np.inf)
+    level = np.clip(mean, middle - far, middle + far)
+    k = np.count_nonzero(seen, axis=0)
+    bessel = k / np.maximum(k - 1.0, 1.0)
+    m0 = middle
+    for _ in range(ROUNDS):
+        weight = np.where(seen, 1.0 / (b0 + noise), 0.0)
+        m0 = weighted_mean(level, weight)
+        square = weight**2
+        entities = square.sum(axis=0) / np.maximum(square.max(axis=0), 1e-300)
+        between = weighted_mean((level - m0) ** 2 * bessel - noise, square)
+        by_chance = chance(2.0 * noise**2, square) ** 2
+        by_chance += SURE**2 * error * weighted_mean(noise, square) ** 2
+        between = np.maximum(between - np.sqrt(by_chance), 0.0)
+        guess = 0.02 * (between + tau2)
+        b0 = np.maximum((between * entities + guess) / (entities + 1.0), SMALLEST_SPREAD * tau2)
+    return m0, b0
+
+
+def weighted_mean(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the weighted mean (d,) of values (k, d)."""
+    return np.asarray((values * weight).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300))
+
+
+def chance(variance: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return what a weighted mean (d,) of terms (k, d) with this variance reaches by chance."""
+    variance = np.where(weight > 0.0, variance, 0.0)
+    total = np.maximum(weight.sum(axis=0), 1e-300)
+    return np.asarray(SURE * np.sqrt((variance * weight**2).sum(axis=0)) / total)
+
+
+def medians(values: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
+    """Return the median (d,) of the values (k, d) that were seen, 0 where none was."""
+    ordered = np.sort(np.where(seen, values, np.inf), axis=0)
+    k = np.count_nonzero(seen, axis=0)
+    return np.where(k > 0, ordered[np.maximum(k - 1, 0) // 2, np.arange(values.shape[1])], 0.0)
+
+
+def trigamma(x: FloatArray) -> FloatArray:
+    """Return the variance of the logarithm of a gamma variable of shape ``x`` >= 0.5.
+
+    Four steps of the recurrence, then the asymptotic series: an error below 1e-6, and far faster
+    than the function that is exact everywhere.
+    """
+    y = x + 4.0
+    series = 1.0 / y + 0.5 / y**2 + 1.0 / (6.0 * y**3) - 1.0 / (30.0 * y**5)
+    return np.asarray(series + sum((x + step) ** -2.0 for step in range(4)), np.float64)
+
+
+def inverse_trigamma(y: FloatArray) -> FloatArray:
+    """Return x > 0 with trigamma(x) = y, by Newton's method (Smyth 2004, appendix)."""
+    x = 0.5 + 1.0 / y
+    for _ in range(8):
+        found = polygamma(1, x)
+        x = np.maximum(x + found * (1.0 - found / y) / polygamma(2, x), 1e-3)
+    return np.asarray(x, np.float64)

@@ -1,0 +1,150 @@
+"""Which entity has which slot; the one not seen for longest gives way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError, StateError
+
+Key = bytes | None
+"""Name of an entity; None for all records without one."""
+
+LONGEST_KEY = 31
+"""Bytes of the longest key that is stored as it is; longer ones are stored as their digest."""
+
+DIGEST = LONGEST_KEY + 1
+"""Bytes of a digest: one more than any key that is stored as it is, so that none equals one."""
+
+
+SHARE_SORTED = 64
+"""Of so many entities, one is put in order whenever some have to give way: sorting all of them for
+each would take too long."""
+
+
+class Roster:
+    """Slots of the entities seen last.
+
+    Keys are bytes, not numbers that the caller would assign: which entity gives way, and who comes
+    back as a new one, depends on the log alone and has to be part of the state.
+
+    Parameters
+    ----------
+    limit
+        Most entities at a time, at least 1.
+
+    Attributes
+    ----------
+    evicted
+        Entities that gave way since this object exists.
+    """
+
+    def __init__(self, limit: int) -> None:
+        if limit < 1:
+            raise InvalidParameterError(f"max_entities = {limit}: expected at least 1")
+        self.limit = limit
+        self.evicted = 0
+        self._slots: dict[Key, int] = {}
+        self._keys: list[Key] = []
+        self._last = np.empty(0, np.int64)
+        self._n = 0
+        self._oldest: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        """Return the number of entities."""
+        return len(self._keys)
+
+    def take(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the slots (m,) of the next records' keys, and which are new to their slot."""
+        m = len(keys)
+        found, fresh = list(map(self._slots.get, keys)), np.zeros(m, np.bool_)
+        new = [row for row, slot in enumerate(found) if slot is None]
+        # If entities have to give way, it depends on each record in turn which ones.
+        for row in new if len(self) + len(new) <= self.limit else range(m):
+            found[row] = self._take(keys[row], fresh, row)
+        slots = np.array(found, np.int64)
+        self._last[slots] = np.arange(self._n, self._n + m)  # the last of equal slots counts
+        self._n += m
+        return slots, fresh
+
+    def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
+        """Return the slot of the key of one record, after it has come in if it is new."""
+        if key is not None and len(key) > LONGEST_KEY:
+            key = blake2b(key, digest_size=DIGEST).digest()
+        slot = self._slots.get(key)
+        if slot is None:
+            slot, fresh[row] = self._free_slot(), True
+            self._slots[key], self._keys[slot] = slot, key
+        self._last[slot] = self._n + row
+        return slot
+
+    def _free_slot(self) -> int:
+        if len(self._keys) == self.limit:
+            return self._evict()
+        self._keys.append(None)
+        if len(self._last) < len(self._keys):
+            room = min(2 * len(self._keys), self.limit)
+            self._last = np.append(self._last, np.zeros(room - len(self._last), np.int64))
+        return len(self._keys) - 1
+
+    def _evict(self) -> int:
+        """Return the slot of the entity not seen for longest, which gives way."""
+        while True:
+            if not self._oldest:
+                k = max(1, self.limit // SHARE_SORTED)
+                some = np.argpartition(self._last, k - 1)[:k]
+                newest_first = some[np.argsort(-self._last[some])]
+                last = self._last[newest_first]
+                self._oldest = list(zip(newest_first.tolist(), last.tolist(), strict=True))
+            slot, last_seen = self._oldest.pop()
+            if self._last[slot] == last_seen:  # otherwise it was seen since
+                break
+        del self._slots[self._keys[slot]]
+        self.evicted += 1
+        return slot
+
+    @property
+    def state(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """The keys by slot, one after the other; their lengths, -1 for None; when last seen."""
+        text = np.frombuffer(b"".join(filter(None, self._keys)), np.uint8)
+        lengths = [-1 if key is None else len(key) for key in self._keys]
+        return text, np.array(lengths, np.int64), self._n - self._last[: len(lengths)]
+
+    def restore(
+        self, text: NDArray[np.uint8], lengths: NDArray[np.int64], ages: NDArray[np.int64]
+    ) -> None:
+        """Restore a state; StateError if it cannot be one."""
+        k = len(lengths)
+        if k > self.limit or ages.shape != (k,) or len(np.unique(ages)) < k or (ages < 1).any():
+            raise StateError("state: expected when each entity was last seen")
+        if ((lengths < -1) | (lengths > DIGEST)).any() or lengths.clip(0).sum() != len(text):
+            raise StateError("state: expected the keys of entities")
+        ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
+        self._keys = [
+            None if length < 0 else joined[end - length : end]
+            for length, end in zip(lengths.tolist(), ends, strict=True)
+        ]
+        self._slots = {key: slot for slot, key in enumerate(self._keys)}
+        if len(self._slots) < k:
+            raise StateError("state: expected different keys of entities")
+        self._last, self._n, self._oldest = -ages, 0, []
+
+
+def as_keys(entities: object, m: int) -> list[Key]:
+    """Return the entities of ``m`` records as keys: text as UTF-8, bytes and None as they are.
+
+    Raises
+    ------
+    InvalidInputError
+        There is not one entity for each record, or one is neither bytes, text nor None.
+    """
+    if not isinstance(entities, Sequence | np.ndarray) or len(entities) != m:
+        raise InvalidInputError(f"entity: expected one for each of {m} records")
+    keys = [key.encode() if isinstance(key, str) else key for key in entities]
+    wrong = {type(key) for key in keys} - {bytes, type(None)}
+    if wrong:
+        raise InvalidInputError(f"entity: expected bytes, text or None, got {wrong.pop().__name__}")
+    return keys

@@ -1,0 +1,110 @@
+"""Entities from the records of a partition to its messages."""
+
+import json
+
+import numpy as np
+import orjson
+import pytest
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.offline.replay import Replay, replay_file
+from faust_oslrau.app.pipeline import EntityCounts, IncompatibleSnapshotError, PartitionPipeline
+from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.topics import Record
+
+RNG = np.random.default_rng(5)
+N = 1200
+OF = RNG.integers(9, size=N)
+ROWS = 30.0 * OF[:, None] + RNG.normal(size=(N, 2)) * (1 + OF[:, None])
+BY_KEY = Settings(features=["a", "b"], entity="key", max_entities=6)
+BY_FIELD = Settings(entity="machine.id", max_entities=6)
+
+
+def records(keys=True):
+    for offset, (machine, row) in enumerate(zip(OF.tolist(), ROWS.tolist(), strict=True)):
+        document = {"a": row[0], "b": row[1], "machine": {"id": machine or None}}
+        value = b"broken" if offset % 100 == 99 else orjson.dumps(document)
+        key = b"%d" % machine if keys and machine else None
+        yield Record("features", 0, offset, None, key, value)
+
+
+def values(block):
+    return [message.value for message in block.scores]
+
+
+def test_scores_are_those_of_the_scorer_alone():
+    block = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
+    valid = np.arange(N) % 100 != 99
+    keys = [b"%d" % machine if machine else None for machine in OF[valid]]
+    alone = StreamScorer(OSLRAU(), max_entities=6).process(ROWS[valid], keys)
+    assert block.log_likelihood.tobytes() == alone.log_likelihood.tobytes()
+    assert block.p_value.tobytes() == alone.p_value.tobytes()
+
+
+def test_a_field_names_the_same_entities_as_the_key_and_is_no_feature():
+    by_key = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
+    pipeline = PartitionPipeline("features", 0, BY_FIELD)
+    by_field = pipeline.process(list(records(keys=False)))
+    assert pipeline.fields == ("a", "b")
+    numbers = [json.loads(value)["log_likelihood"] for value in values(by_key)[16:300]]
+    assert numbers == [json.loads(value)["log_likelihood"] for value in values(by_field)[16:300]]
+
+
+@pytest.mark.parametrize("settings", [BY_KEY, BY_FIELD])
+def test_snapshots_and_cuts_do_not_change_a_message(settings):
+    whole = PartitionPipeline("features", 0, settings)
+    expected = values(whole.process(list(records())))
+    pipeline, found = PartitionPipeline("features", 0, settings), []
+    for piece in np.array_split(np.arange(N), [0, 5, 16, 40, 700, 701]):
+        pipeline = PartitionPipeline.restored(
+            pipeline.snapshot(0, pipeline.next_offset or 0), settings
+        )
+        found += values(pipeline.process([list(records())[i] for i in piece]))
+    assert found == expected
+    assert pipeline.snapshot(0, N).to_bytes() == whole.snapshot(0, N).to_bytes()
+
+
+def test_entities_are_counted():
+    pipeline = PartitionPipeline("features", 0, BY_KEY)
+    first, second = (pipeline.process(list(records())[part]) for part in
+                     (slice(0, 600), slice(600, N)))  # fmt: skip
+    valid = np.arange(N) % 100 != 99
+    without = np.count_nonzero((OF == 0) & valid)
+    assert first.entities.held == second.entities.held == 6
+    assert first.entities.without + second.entities.without == without
+    assert min(first.entities.evicted, second.entities.evicted) > 100
+    nothing = pipeline.process([])
+    assert nothing.entities == EntityCounts(6, 0, 0)
+    assert PartitionPipeline("features", 0, Settings()).process(list(records())).entities is None
+
+
+def test_a_snapshot_without_entities_is_not_continued_with_them():
+    plain = PartitionPipeline("features", 0, Settings())
+    plain.process(list(records()))
+    snapshot = plain.snapshot(0, N)
+    assert not any("entit" in name for name in snapshot.settings)
+    with pytest.raises(IncompatibleSnapshotError, match="made with entity = None, now 'key'"):
+        PartitionPipeline.restored(snapshot, BY_KEY)
+
+
+def test_a_replay_of_a_file_takes_entities_from_keys():
+    class Rows(list):
+        share_read = 1.0
+
+    class Sink(list):
+        def write(self, messages):
+            self.extend(messages)
+
+    scores = Sink()
+    file = Rows((record.key, record.value) for record in records())
+    replay_file(file, "features", 1, Replay(BY_KEY, scores, Sink()), lambda *_: None)
+    live = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
+    assert [json.loads(m.value)["log_likelihood"] for m in scores[16:]] == (
+        [json.loads(value)["log_likelihood"] for value in values(live)[16:]]
+    )
+
+
+def test_a_feature_is_no_entity():
+    with pytest.raises(SettingsError, match="setting entity: expected none of the setting feat"):
+        load_settings(None, {"OSLRAU_FEATURES": "a,b", "OSLRAU_ENTITY": "b"})

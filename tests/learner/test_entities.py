@@ -1,0 +1,380 @@
+"""Entities: scores by what is usual for a record's own device, customer or service."""
+
+from collections import OrderedDict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+from naive_entities import NaiveLevels
+from scipy import special, stats
+
+from faust_oslrau.learner import (
+    OSLRAU,
+    InvalidInputError,
+    InvalidParameterError,
+    StackedSPN,
+    StateError,
+    StreamScorer,
+)
+from faust_oslrau.learner.entities import levels, population
+from faust_oslrau.learner.entities.gaussian_units import from_gaussian, to_gaussian
+from faust_oslrau.learner.entities.roster import Roster
+from faust_oslrau.learner.state import pack, unpack
+
+
+def machines(seed, n, k, d, missing=0.0, level=5.0, spread=0.7):
+    """Records of ``k`` machines with levels and scales of their own: keys, rows, levels, scales."""
+    rng = np.random.default_rng(seed)
+    mixing = np.eye(d) + 0.5 * rng.normal(size=(d, d))
+    centre, scale = level * rng.normal(size=(k, d)), np.exp(spread * rng.normal(size=(k, d)))
+    of = rng.integers(k, size=n)
+    rows = centre[of] + scale[of] * (rng.normal(size=(n, d)) @ mixing.T)
+    rows[rng.random(rows.shape) < missing] = np.nan
+    return [b"machine-%d" % at for at in of], rows, centre, scale * np.sqrt((mixing**2).sum(axis=1))
+
+
+KEYS, ROWS, LEVELS, SCALES = machines(1, 1500, 30, 3, missing=0.05)
+
+
+def run(cuts, keys=KEYS, rows=ROWS, max_entities=20, restart=False, **parameters):
+    scorer = StreamScorer(OSLRAU(min_count=32), max_entities=max_entities, **parameters)
+    blocks = []
+    ends = [0, *(cut for cut in np.cumsum(cuts) if cut < len(rows)), len(rows)]
+    for start, stop in pairwise(ends):
+        if restart:
+            scorer = StreamScorer.from_bytes(scorer.to_bytes())
+        blocks.append(scorer.process(rows[start:stop], keys[start:stop]))
+    return scorer, blocks
+
+
+def joined(blocks, name):
+    return np.concatenate([getattr(block, name) for block in blocks])
+
+
+ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "contributions"]
+
+
+@settings(max_examples=examples(20))
+@given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
+def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(cuts, restart):
+    scorer, whole = run([], alarm_rate=0.02)
+    other, pieces = run(cuts, restart=restart, alarm_rate=0.02)
+    for name in ARRAYS:
+        assert joined(pieces, name).tobytes() == joined(whole, name).tobytes()
+    assert other.to_bytes() == scorer.to_bytes()
+
+
+def test_predictions_are_those_of_the_oracle():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(400, 2)) * [1.0, 30.0] + rng.normal(size=(400, 1))
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    rows[::50, 0] = 1e6
+    of = rng.integers(7, size=400)
+    like = population.first_population(2)
+    like[levels.FRAME] = [0.7, 2.0]
+    like[[levels.M0, levels.B0, levels.NU, levels.TAU2, levels.MEMORY]] = (
+        [[0.5, -1.0], [2.0, 0.3], [5.0, 0.8], [1.5, 400.0], [1000.0, 20.0]]
+    )  # fmt: skip
+    U, jacobian, units = np.empty((400, 2)), np.empty(400), np.empty((400, 2, 3))
+    statistics = np.zeros((7, 2, 3))
+    reference = np.array([[0.0, 0.0], [1.0, 1.0]])
+    fresh = np.zeros(400, np.bool_)
+    levels.standardise(rows, of, fresh, statistics, like, reference, U, jacobian, units)
+    naive = NaiveLevels(like[: levels.FRAME].T.tolist())
+    expected = [naive.process(key, row) for key, row in zip(of, rows.tolist(), strict=True)]
+    np.testing.assert_allclose(units, expected, rtol=1e-5)
+    for r in range(400):
+        slopes = [
+            to_gaussian((rows[r, v] - units[r, v, 0]) / units[r, v, 1], units[r, v, 2])
+            for v in range(2)
+        ]
+        total = sum(
+            slope + np.log(like[levels.FRAME, v] / units[r, v, 1])
+            for v, (_, slope) in enumerate(slopes)
+            if not np.isnan(rows[r, v])
+        )
+        assert jacobian[r] == pytest.approx(total, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "error"), [(0.5, 0.65), (2.0, 0.12), (10.0, 0.02), (300.0, 0.01)]
+)
+def test_values_of_students_t_become_gaussian(freedom, error):
+    z = stats.t(freedom).ppf([0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 0.999])
+    exact = stats.norm.ppf(stats.t(freedom).cdf(z))
+    found = [to_gaussian(value, freedom) for value in z]
+    np.testing.assert_allclose([u for u, _ in found], exact, atol=error)
+    for value, (u, slope) in zip(z, found, strict=True):
+        step = 1e-6 * max(abs(value), 1.0)
+        rise = to_gaussian(value + step, freedom)[0] - to_gaussian(value - step, freedom)[0]
+        assert np.exp(slope) == pytest.approx(rise / (2 * step), rel=1e-5)
+        assert from_gaussian(u, freedom) == pytest.approx((value, slope), rel=1e-9)
+
+
+@pytest.mark.parametrize("z", [0.0, 1e-300, 1e-5, 1e60, 1e200, -1e300])
+def test_every_value_has_finite_gaussian_units(z):
+    assert np.isfinite(to_gaussian(z, 0.5)).all() and np.isfinite(to_gaussian(z, 1000.0)).all()
+
+
+@needs_compiler("restores a scorer hundreds of times")
+@pytest.mark.parametrize("key", [b"machine-1", b"new"])
+def test_the_density_is_one_of_the_fields_own_units(key):
+    scorer, _ = run([], rows=ROWS[:, :1])
+    state = scorer.to_bytes()
+    tail = np.geomspace(30, 1e4, 60)
+    x = np.concatenate([-tail[::-1], np.linspace(-30, 30, 600)[1:-1], tail])
+    log_density = [
+        StreamScorer.from_bytes(state).process([[value]], [key]).log_likelihood[0] for value in x
+    ]
+    assert np.trapezoid(np.exp(log_density), x) == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_record_is_scored_before_its_entity_and_the_network_know_it():
+    changed = ROWS.copy()
+    changed[700] *= 50
+    _, (before,) = run([])
+    _, (after,) = run([], rows=changed)
+    same = [row for row in range(752) if row != 700 and (row < 700 or KEYS[row] != KEYS[700])]
+    assert before.log_likelihood[same].tobytes() == after.log_likelihood[same].tobytes()
+    assert after.log_likelihood[700] < before.log_likelihood[700]
+    later = [row for row in range(701, 752) if KEYS[row] == KEYS[700]]
+    assert (before.log_likelihood[later] != after.log_likelihood[later]).all()
+
+
+@needs_compiler("long streams")
+def test_entities_that_differ_are_described_far_better_than_by_one_model_for_all():
+    keys, rows, _, _ = machines(5, 12_000, 100, 4)
+    alone = StreamScorer(OSLRAU()).process(rows).log_likelihood
+    own = StreamScorer(OSLRAU(), max_entities=100).process(rows, keys).log_likelihood
+    assert own[4000:].mean() > alone[4000:].mean() + 3
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_entities_that_do_not_differ_cost_little(kind):
+    keys, rows, _, _ = machines(6, 12_000, 100, 4, level=0.0, spread=0.0)
+    alone = StreamScorer(kind()).process(rows).log_likelihood
+    own = StreamScorer(kind(), max_entities=100).process(rows, keys).log_likelihood
+    assert own[4000:].mean() > alone[4000:].mean() - 0.05
+
+
+@needs_compiler("long streams")
+def test_what_is_usual_for_others_but_not_for_its_entity_is_an_anomaly():
+    keys, rows, centre, scale = machines(7, 9000, 50, 4)
+    at = np.arange(5000, 9000, 100)
+    of = [int(keys[row].removeprefix(b"machine-")) for row in at]
+    rows[at, 0] = centre[of, 0] + 8 * scale[of, 0]
+    _, (block,) = run([], keys, rows, max_entities=50, alarm_rate=0.01)
+    _, (others,) = run([], [None] * 9000, rows, max_entities=50, alarm_rate=0.01)
+    assert block.is_anomaly[at].mean() > 0.9 > 0.4 > others.is_anomaly[at].mean()
+    flagged = np.flatnonzero(block.is_anomaly)
+    for row, entity in zip(at, of, strict=True):
+        if block.is_anomaly[row]:
+            place = np.searchsorted(flagged, row)
+            expected = block.blame.expected[place, 0]
+            assert abs(expected - centre[entity, 0]) < 4 * scale[entity, 0]
+
+
+@needs_compiler("long streams")
+def test_noisy_and_quiet_entities_raise_alarms_at_the_nominal_rate():
+    keys, rows, _, _ = machines(8, 60_000, 30, 3, spread=1.5)
+    _, (block,) = run([], keys, rows, max_entities=30, alarm_rate=0.01)
+    of = np.array([int(key.removeprefix(b"machine-")) for key in keys])
+    late = np.arange(60_000) >= 10_000
+    rates = np.array([block.is_anomaly[late & (of == entity)].mean() for entity in range(30)])
+    assert np.quantile(rates, 0.05) > 0.005 and np.quantile(rates, 0.95) < 0.02
+
+
+@needs_compiler("long streams")
+def test_levels_that_drift_are_followed_and_others_are_not_forgotten():
+    keys, rows, _, _ = machines(11, 8000, 20, 3)
+    steady, (before,) = run([], keys, rows)
+    of = np.array([int(key.removeprefix(b"machine-")) for key in keys])
+    rng = np.random.default_rng(12)
+    for entity in range(20):
+        at = of == entity
+        rows[at, 0] += rng.normal(size=at.sum()).cumsum()
+    drifting, (after,) = run([], keys, rows)
+    assert steady._entities._population[levels.MEMORY].tolist() == [1000.0, 1000.0, 1000.0]
+    assert drifting._entities._population[levels.MEMORY].tolist() == [5.0, 1000.0, 1000.0]
+    assert after.log_likelihood[-1000:].mean() > before.log_likelihood[-1000:].mean() - 1.5
+
+
+def test_expected_values_stay_in_the_fields_own_units_with_transforms():
+    rows = np.exp(ROWS / 5)
+    scorer, _ = run([], rows=rows, transforms=dict.fromkeys(range(3), "log"), max_entities=30)
+    odd = np.exp(LEVELS[4] / 5) * [1.0, 1.0, 1e6]
+    block = scorer.process([odd], [b"machine-4"])
+    assert block.is_anomaly[0] and block.blame.order[0, 0] == 2
+    assert np.log(block.blame.expected[0, 2]) == pytest.approx(LEVELS[4, 2] / 5, abs=1.0)
+
+
+def test_an_entity_that_gave_way_comes_back_as_a_new_one():
+    keys = [[b"a", b"b", b"c"][i % 3 if i < 900 else i % 2] for i in range(960)]
+    rows = 100.0 * np.array([[b"abc".index(key)] for key in keys]) + ROWS[:960, :1]
+    held, _ = run([], keys, rows, max_entities=3)
+    gone, _ = run([], keys, rows, max_entities=2)
+    assert (held.n_entities, held.n_evicted) == (3, 0)
+    assert (gone.n_entities, gone.n_evicted) == (2, 900)
+    known = held.process([[200.0]], [b"c"]).log_likelihood[0]
+    assert known > gone.process([[200.0]], [b"c"]).log_likelihood[0] + 0.5
+
+
+def test_the_entity_not_seen_for_longest_gives_way():
+    roster = Roster(3)
+    slots, fresh = roster.take([b"a", b"b", b"c", b"a", b"d", b"a", b"b"])
+    assert slots.tolist() == [0, 1, 2, 0, 1, 0, 2]
+    assert fresh.tolist() == [True, True, True, False, True, False, True]
+    assert (len(roster), roster.evicted) == (3, 2)
+
+
+@given(
+    pieces=st.lists(st.lists(st.integers(0, 12).map(lambda key: b"%d" % key)), max_size=8),
+    limit=st.integers(1, 9),
+    restart=st.booleans(),
+)
+def test_the_roster_is_the_one_of_a_dict_in_the_order_of_use(pieces, limit, restart):
+    roster, slots = Roster(limit), OrderedDict()
+    for piece in pieces:
+        if restart:
+            state, roster = roster.state, Roster(limit)
+            roster.restore(*state)
+        found, fresh = roster.take(piece)
+        for row, key in enumerate(piece):
+            assert fresh[row] == (key not in slots)
+            if key not in slots:
+                slots[key] = len(slots) if len(slots) < limit else slots.popitem(last=False)[1]
+            slots.move_to_end(key)
+            assert found[row] == slots[key]
+
+
+def test_every_key_is_an_entity_of_its_own():
+    long = b"x" * 1_000_000
+    keys = [None, b"", b"\xff\xfe", b"x" * 31, b"x" * 32, b"x" * 33, long, long + b"x"]
+    roster = Roster(100)
+    assert roster.take(keys)[0].tolist() == list(range(8))
+    again = Roster(100)
+    again.restore(*roster.state)
+    assert again.take(keys)[0].tolist() == list(range(8))
+    assert sum(len(array.tobytes()) for array in roster.state) < 400
+
+
+def test_text_names_the_entity_of_its_utf8():
+    as_text = run([], [key.decode() for key in KEYS])[1][0]
+    assert as_text.log_likelihood.tobytes() == run([])[1][0].log_likelihood.tobytes()
+
+
+def test_records_without_an_entity_share_one():
+    _, (block,) = run([], [None] * len(ROWS))
+    assert np.isfinite(block.log_likelihood[16:]).all()
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        (None, "expected one for each of 3 records"),
+        ([b"a"], "expected one for each of 3 records"),
+        ([b"a", b"b", 7], "expected bytes, text or None, got int"),
+    ],
+)
+def test_entities_that_are_none_are_refused_before_anything_is_scored(entity, message):
+    scorer, _ = run([], KEYS[:300], ROWS[:300])
+    before = scorer.to_bytes()
+    with pytest.raises(InvalidInputError, match=message):
+        scorer.process(np.zeros((3, 3)), entity)
+    assert scorer.to_bytes() == before
+
+
+def test_entities_are_refused_by_a_scorer_without_them():
+    with pytest.raises(InvalidInputError, match="expected none without max_entities"):
+        StreamScorer(OSLRAU()).process(np.zeros((1, 3)), [b"a"])
+
+
+def test_there_is_room_for_at_least_one_entity():
+    with pytest.raises(InvalidParameterError, match="max_entities = 0: expected at least 1"):
+        StreamScorer(OSLRAU(), max_entities=0)
+
+
+@needs_compiler("hard streams are long")
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_hard_streams_have_finite_scores(scale):
+    rng = np.random.default_rng(9)
+    rows = scale * np.column_stack([
+        rng.standard_cauchy(6000),
+        np.full(6000, 5.0),
+        np.where(np.arange(6000) < 3000, 0.0, rng.normal(size=6000)),
+        rng.integers(0, 3, 6000),
+        np.full(6000, np.nan),
+        np.where(rng.random(6000) < 0.001, 1e290, rng.normal(size=6000)),
+    ])  # fmt: skip
+    rows[::7] = np.nan
+    keys = [b"%d" % (key**3) for key in rng.integers(15, size=6000)]
+    _, (block,) = run([], keys, rows, max_entities=10)
+    assert np.isfinite(block.log_likelihood[16:]).all()
+    assert ((block.p_value[48:] > 0) & (block.p_value[48:] <= 1)).all()
+    assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()
+
+
+def test_the_state_of_a_scorer_without_entities_has_none():
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(ROWS[:100])
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert not [name for name in (*values, *arrays) if "entit" in name]
+
+
+def test_an_entity_of_16_fields_takes_less_than_a_kilobyte_of_state():
+    rows = np.random.default_rng(10).normal(size=(600, 16))
+    sizes = [
+        len(run([], [b"machine-%07d" % (i % k) for i in range(600)], rows, 600)[0].to_bytes())
+        for k in (100, 600)
+    ]
+    assert (sizes[1] - sizes[0]) / 500 < 700
+
+
+BROKEN = {
+    "entity_keys": lambda a: a[:-1],
+    "entity_key_lengths": lambda a: a - 1,
+    "entity_ages": lambda a: 0 * a,
+    "entity_levels": lambda a: -a,
+    "entity_scores": lambda a: a[:-1],
+    "entity_followed": lambda a: a[:-1],
+    "entity_losses": lambda a: -1 - a,
+    "entity_reference": lambda a: 0 * a,
+    "entity_population": lambda a: 0 * a,
+    "entity_usual_scores": lambda a: np.full_like(a, np.nan),
+    "entity_first": lambda a: np.arange(3),
+    "entity_given": lambda a: a[:-1],
+    "entity_records": lambda a: -1 - a,
+}
+
+
+@pytest.fixture(scope="module")
+def state():
+    return run([], KEYS[:700], ROWS[:700])[0].to_bytes()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_state_that_cannot_be_one_is_refused(name, state):
+    values, arrays = unpack(state, "StreamScorer")
+    arrays[name] = np.ascontiguousarray(BROKEN[name](arrays[name]))
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
+
+
+def test_a_frozen_scorer_goes_on_knowing_its_entities_better():
+    scorer, _ = run([], max_entities=50)
+    before = scorer.learner.to_bytes()
+    scorer.learning = False
+    rows = np.full((600, 3), 40.0) + np.random.default_rng(2).normal(size=(600, 3))
+    block = scorer.process(rows, [b"new"] * 600)
+    assert scorer.learner.to_bytes() == before
+    assert block.log_likelihood[-100:].mean() > block.log_likelihood[:10].mean() + 1
+
+
+def test_trigamma_is_that_of_scipy():
+    x = np.geomspace(0.5, 500, 50)
+    np.testing.assert_allclose(population.trigamma(x), special.polygamma(1, x), rtol=1e-5)
+    np.testing.assert_allclose(population.inverse_trigamma(special.polygamma(1, x)), x, rtol=1e-6)
