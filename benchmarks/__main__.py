@@ -25,6 +25,7 @@ from . import (
     table1,
     toy,
     transforms,
+    wide,
 )
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
@@ -54,6 +55,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "blame": blame.run,
     "transforms": transforms.run,
     "entities": entities.run,
+    "wide": wide.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 

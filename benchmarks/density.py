@@ -10,9 +10,9 @@ from time import process_time
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from sklearn.metrics import roc_auc_score
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer, compile_kernels
+from faust_oslrau.learner.quality import alarm_curve, mean_of_best
 
 from .crossval import DEFAULT_BATCH, HONEST_FLOOR, Density, Estimate, Fit, oslrau, oslrau_default
 from .datasets import Array, Dataset, Setting
@@ -150,11 +150,11 @@ def score(name: str, x: Array, y: Array | None) -> Iterator[Stream]:
         known = block.log_likelihood[16:]
         area = None
         if y is not None and 0 < y[FIRST:].mean() < 1:
-            area = float(roc_auc_score(y[FIRST:], -block.p_value[FIRST:]))
+            area = alarm_curve(y[FIRST:], -block.p_value[FIRST:]).area_under_roc
         yield Stream(
             name, type(model).__name__,
             float(known.mean()),
-            float(np.sort(known)[len(known) // 100 :].mean()),
+            mean_of_best(known),
             float(known[: FIRST - 16].mean()),
             area, seconds,
         )  # fmt: skip

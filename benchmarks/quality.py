@@ -10,9 +10,9 @@ from time import perf_counter
 
 import click
 import numpy as np
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.quality import alarm_curve
 
 from . import contamination, labelled
 from .contamination import Stream
@@ -123,9 +123,8 @@ def measure(part: str, streams: Iterable[Stream]) -> Iterator[Figure]:
 
 def rank(stream: Stream, score: Array) -> tuple[float, float]:
     """Area under the ROC curve and average precision after the warm-up."""
-    label, score = stream.label[WARM_UP:], score[WARM_UP:]
-    area, precision = roc_auc_score(label, score), average_precision_score(label, score)
-    return round(float(area), 4), round(float(precision), 4)
+    curve = alarm_curve(stream.label[WARM_UP:], score[WARM_UP:])
+    return round(curve.area_under_roc, 4), round(curve.average_precision, 4)
 
 
 def tables(figures: list[Figure]) -> Iterator[str]:

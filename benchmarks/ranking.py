@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 import numpy as np
-from sklearn.metrics import average_precision_score, roc_auc_score
+
+from faust_oslrau.learner.quality import alarm_curve
 
 from . import rarities
 from .contamination import Stream
@@ -80,9 +81,9 @@ def measure(part: str, streams: Iterable[Stream]) -> Iterator[Figure]:
         label, family = stream.label[WARM_UP:], f"{part}, {('even', 'odd')[number % 2]}"
         for method in METHODS.values():
             for name, score in method(stream.x).items():
-                found = np.nan_to_num(score[WARM_UP:])
-                area, precision = roc_auc_score(label, found), average_precision_score(label, found)
-                yield Figure(part, stream.name, family, name, float(area), float(precision))
+                curve = alarm_curve(label, np.nan_to_num(score[WARM_UP:]))
+                area, precision = curve.area_under_roc, curve.average_precision
+                yield Figure(part, stream.name, family, name, area, precision)
         click.echo(f"{part}: {stream.name}", err=True)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .algorithm.learning import learn, structure_bound
 from .algorithm.rule import LearningRule
-from .algorithm.start import initial_network
+from .algorithm.start import background_nodes, initial_network
 from .errors import InvalidParameterError, StateError
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
@@ -20,9 +20,6 @@ from .state import MOST_RECORDS, pack, record_count, unpack
 from .vector.lanes import padded
 
 FloatArray = NDArray[np.float64]
-
-WIDEST_BACKGROUND = 128
-"""Most variables for which there is a background: its cost grows with their square."""
 
 MOST_NODES = 2**31 - 1
 """Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
@@ -51,8 +48,9 @@ class OSLRAU(Parameters, NetworkDensity):
         starts with one.
     background
         Whether the mixture also has one Gaussian over all variables, which every record updates. It
-        learns all correlations from the start, and covers records that no component does. For at
-        most 128 variables. The paper has none.
+        learns correlations from the start, and covers records that no component does. More than
+        128 variables are divided into blocks of neighbours, with a Gaussian each. The paper has
+        none.
     max_nodes
         Node budget, or None for no limit. A merge that would exceed it is not made. The time for a
         record and the size of the state are proportional to the number of nodes: in batches of 256
@@ -270,16 +268,15 @@ class OSLRAU(Parameters, NetworkDensity):
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
             self.check_parameters()
-            if self._budget() < d + 3:  # a root, a background and one component
+            left = self._budget() - 1 - background_nodes(d)  # beside the root
+            if left < d + 1:
+                least = d + 2 + background_nodes(d)
                 raise InvalidParameterError(
-                    f"max_nodes = {self.max_nodes}: expected at least {d + 3} for {d} variables"
+                    f"max_nodes = {self.max_nodes}: expected at least {least} for {d} variables"
                 )
-            components = min(self.n_init_components, (self._budget() - 2) // (d + 1))
+            components = min(self.n_init_components, left // (d + 1))
             self._network = initial_network(
-                d,
-                max(components, 1),
-                self.variance_floor,
-                background=self.background and d <= WIDEST_BACKGROUND,
+                d, components, self.variance_floor, background=self.background
             )
             self._scaling = Scaling(d) if self.standardize else Scaling.identity(d)
         return self._network, self._scaling

@@ -19,7 +19,7 @@ from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
 from .scoring.drift import Drift
 from .scoring.guard import FEWEST_SCORES, Guard, fence
-from .scoring.missing import Missing
+from .scoring.missing import Missing, stretch
 from .scoring.neighbours import Neighbours
 from .scoring.ranking import Ranking
 from .scoring.tail_mass import TailMass
@@ -353,7 +353,7 @@ class StreamScorer:
     def _score(
         self, rows: FloatArray, own: OwnRows | None, block: BlockMaker, at: slice
     ) -> tuple[FloatArray, Measured | None]:
-        """Fill in the scores of rows; return their comparable measures, and their evaluation."""
+        """Fill in the scores of rows; return their completed measures, and their evaluation."""
         began = perf_counter()
         measures, evaluation = np.full((len(rows), 1), np.nan), None
         block.n_learned[at] = self.learner.n_records_
@@ -368,8 +368,9 @@ class StreamScorer:
             block.log_likelihood[at] = measures[:, 0]
             if log_jacobian is not None:
                 block.log_likelihood[at] += log_jacobian
-            measures = self._missing.comparable(rows, measures, self._ranking.level, self._measures)
-            score = self._ranking.score(measures)
+            measures = self._missing.complete(rows, measures, self._measures)
+            comparable = self._ranking.stretched(measures, stretch(rows))
+            score = self._ranking.score(comparable)
             if self._entities is not None:
                 score = self._entities.relate(score)
             p_value = self._calibration.p_value(score)
@@ -377,7 +378,7 @@ class StreamScorer:
             block.p_value[at] = p_value
             block.is_anomaly[at] = is_anomaly
             if is_anomaly.any():
-                found = self._blame(rows[is_anomaly], measures[is_anomaly, 0])
+                found = self._blame(rows[is_anomaly], comparable[is_anomaly, 0])
                 if self._entities is not None and own is not None:
                     found = self._entities.undo_blame(found, own.units[is_anomaly])
                 block.blame.append(self._transforms.undo_blame(found))
@@ -421,14 +422,17 @@ class StreamScorer:
         rows, measures = np.concatenate(self._pending), np.concatenate(self._pending_measures)
         if self._entities is not None and not self._entities.has_begun:
             rows = self._entities.begin(rows)
-        densities, proximities = measures[:, 0], self._proximity(rows)
-        change = self._drift.update(measures[:, 0]) if self.n_records > WARM_UP else None
+        factor = stretch(rows)
+        comparable = self._ranking.stretched(measures, factor)
+        densities, proximities = comparable[:, 0], self._proximity(rows)
+        change = self._drift.update(densities) if self.n_records > WARM_UP else None
         if change:
             block.changes.append((position, change))
-        known, first = ~np.isnan(measures[:, 0]), self._ranking.n == 0
+        known, first = ~np.isnan(densities), self._ranking.n == 0
         if first:
-            self._ranking.update(measures[known])
-        scores = self._ranking.score(measures)
+            self._update_ranking(measures, factor, known)
+            comparable = self._ranking.stretched(measures, factor)
+        scores = self._ranking.score(comparable)
         if self._entities is not None and not first:
             scores = self._entities.given
         usual = scores >= self._calibration.lowest_usual
@@ -443,16 +447,21 @@ class StreamScorer:
         self._calibrate(
             scores[known], densities[known], None if proximities is None else proximities[known]
         )
-        if not known.all():
-            measures = measures[known]
         if not first:
-            self._ranking.update(measures)
+            self._update_ranking(measures, factor, known)
         if self._entities is not None:
             self._entities.update(self.n_records, learning=self.learning)
         self._pending, self._pending_measures = [], []
         self._next_batch = min(2 * self._next_batch, self.batch_size)
         self._until_boundary = self._next_batch
         block.learn_seconds += perf_counter() - began
+
+    def _update_ranking(
+        self, measures: FloatArray, factor: FloatArray | None, usual: NDArray[np.bool_]
+    ) -> None:
+        if not usual.all():
+            measures, factor = measures[usual], None if factor is None else factor[usual]
+        self._ranking.update(measures, factor)
 
     def _proximity(self, rows: FloatArray) -> FloatArray | None:
         """Return what the guard compares (m,) where it is not the log-density."""

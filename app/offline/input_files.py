@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 import orjson
@@ -47,10 +49,11 @@ class InputFile(Protocol):
         """The share of the file that has been read, from 0 to 1."""
 
 
-def open_input(path: Path, key: str | None = None) -> InputFile:
+def open_input(path: Path, key: str | None = None, extra: str | None = None) -> InputFile:
     """Return the messages of a file; the extension of its name tells the format.
 
-    With `key`, the content of that column or top-level field is the key of each message.
+    With `key`, the content of that column or top-level field is the key of each message. With
+    `extra`, the vector of that name in an npz file is one more column.
 
     Raises
     ------
@@ -62,13 +65,32 @@ def open_input(path: Path, key: str | None = None) -> InputFile:
         ".ndjson": NdjsonInput,
         ".jsonl": NdjsonInput,
         ".parquet": ParquetInput,
-        ".npz": NpzInput,
+        ".npz": partial(NpzInput, extra=extra),
     }
     if path.suffix.lower() not in formats:
         raise InputFileError(f"{path}: expected a name that ends in {', '.join(formats)}")
     if not path.is_file():
         raise InputFileError(f"{path}: expected a file, there is none")
     return formats[path.suffix.lower()](path, key)
+
+
+class JoinedInput:
+    """The messages of several files, one file after the other."""
+
+    def __init__(self, files: Sequence[InputFile]) -> None:
+        self._files = files
+        self._done = 0
+
+    def __iter__(self) -> Iterator[InputMessage]:
+        """Read the files from the beginning of the first."""
+        for done, file in enumerate(self._files):
+            self._done = done
+            yield from file
+
+    @property
+    def share_read(self) -> float:
+        """How much of the files has been read, from 0 to 1; each counts as much."""
+        return (self._done + self._files[self._done].share_read) / len(self._files)
 
 
 class _TextInput:
@@ -201,11 +223,23 @@ class NpzInput(_TableInput):
     NaN is null.
     """
 
-    def __init__(self, path: Path, key: str | None) -> None:
-        self._matrix = _load_matrix(path)
+    def __init__(self, path: Path, key: str | None, extra: str | None = None) -> None:
+        arrays = _load_arrays(path)
+        self._matrix = _matrix(path, arrays)
         self._names = [f"x{column}" for column in range(self._matrix.shape[1])]
         _check_key(path, key, self._names)
+        if extra is not None and extra in arrays:
+            self._append(path, extra, arrays[extra])
         super().__init__(key, len(self._matrix))
+
+    def _append(self, path: Path, name: str, vector: NDArray[Any]) -> None:
+        if vector.shape != (len(self._matrix),) or vector.dtype.kind not in "bif":
+            raise InputFileError(
+                f"{path}: expected {len(self._matrix)} numbers in the array {name}, "
+                f"got {vector.dtype} of shape {vector.shape}"
+            )
+        self._names.append(name)
+        self._matrix = np.column_stack([self._matrix, vector])
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -224,13 +258,16 @@ def import_pyarrow() -> Any:
     return pyarrow
 
 
-def _load_matrix(path: Path) -> NDArray[Any]:
+def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError) as error:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, BadZipFile) as error:
         raise InputFileError(f"{path}: expected an npz file of arrays, {error}") from None
-    matrices = {name: a for name, a in found.items() if a.ndim == 2 and a.dtype.kind == "f"}
+
+
+def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    matrices = {name: a for name, a in arrays.items() if a.ndim == 2 and a.dtype.kind == "f"}
     if "x" not in matrices and len(matrices) != 1:
         raise InputFileError(
             f"{path}: expected a matrix of floats named x, or only one, got {sorted(matrices)}"

@@ -47,7 +47,7 @@ def oslrau(pools: Pools, batch: MiniBatch, tasks: Array, rule: LearningRule) -> 
     header, nodes, m = pools.header, pools.nodes, batch.m
     n_tasks = 0
     if header[BACKGROUND] != NIL:
-        n_tasks = push(tasks, n_tasks, header[BACKGROUND], NIL, NIL, 0, m, m, False)
+        n_tasks = push_background(pools, tasks, n_tasks, m)
     n_tasks = push(tasks, n_tasks, header[ROOT], NIL, NIL, 0, m, m, rule.grow)
     while n_tasks > 0:
         n_tasks -= 1
@@ -62,6 +62,24 @@ def oslrau(pools: Pools, batch: MiniBatch, tasks: Array, rule: LearningRule) -> 
             update_multivariate_leaf(pools, batch, i, lo, hi, rule.variance_floor)
         elif kind == PRODUCT:
             n_tasks = update_product(pools, batch, tasks, n_tasks, rule)
+
+
+@kernel
+def push_background(pools: Pools, tasks: Array, n_tasks: int, m: int) -> int:
+    """Give the leaves of the background ``m`` rows to learn; return the height of the stack.
+
+    A product of them needs no statistics, as it never grows.
+    """
+    header, nodes, edges = pools.header, pools.nodes, pools.edges
+    background = header[BACKGROUND]
+    if nodes[background]["kind"] != PRODUCT:
+        return push(tasks, n_tasks, background, NIL, NIL, 0, m, m, False)
+    nodes[background]["count"] += m
+    edge = nodes[background]["first_edge"]
+    while edge != NIL:
+        n_tasks = push(tasks, n_tasks, edges[edge]["child"], NIL, NIL, 0, m, m, False)
+        edge = edges[edge]["next"]
+    return n_tasks
 
 
 @kernel

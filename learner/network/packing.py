@@ -24,6 +24,7 @@ from .layout import (
     MULTIVARIATE_LEAF,
     MULTIVARIATE_LEAVES,
     NIL,
+    PRODUCT,
     ROOT,
     SCOPES_TOP,
     SUM,
@@ -135,7 +136,10 @@ def _background(network: Network, arrays: Arrays) -> int:
     root = network.nodes[network.root]
     require(root["kind"] == SUM and root["n_children"] > 1, "components beside a background")
     require(background == next(network.children(network.root))[0], "the background first")
-    require(network.nodes[background]["kind"] == MULTIVARIATE_LEAF, "a Gaussian background")
+    parts = [child for child, _ in network.children(background)] or [background]
+    gaussian = network.nodes["kind"][parts] == MULTIVARIATE_LEAF
+    product = len(parts) == 1 or network.nodes[background]["kind"] == PRODUCT
+    require(product and gaussian.all(), "a Gaussian background")
     return background
 
 

@@ -8,7 +8,6 @@ Gaussians, whose log-density over k fields has a standard deviation proportional
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -69,23 +68,17 @@ class Missing:
         self.boundary = 0
         self._known: dict[bytes, int] = {}
 
-    def comparable(
-        self, rows: FloatArray, measures: FloatArray, level: FloatArray, measure: Measure
-    ) -> FloatArray:
+    def complete(self, rows: FloatArray, measures: FloatArray, measure: Measure) -> FloatArray:
         """Return what the ``measures`` (m, k) of ``rows`` (m, d) would be with all fields.
 
-        ``level`` (k,) are the usual measures of complete records; ``measure`` measures any rows.
+        ``measure`` measures any rows.
         """
         missing = np.isnan(rows)
         if not missing.any() or len(self.rows) == 0:
             return measures
         result = measures.copy()
-        d = rows.shape[1]
         for i in np.flatnonzero(missing.any(axis=1)).tolist():
-            observed = d - int(np.count_nonzero(missing[i]))
-            spread = min(math.sqrt(d / observed), WIDEST) if observed else 1.0
-            loss = self._loss(missing[i], measure)
-            result[i] = level + spread * (measures[i] + loss - level)
+            result[i] += self._loss(missing[i], measure)
         return result
 
     def update(self, rows: FloatArray, boundary: int) -> None:
@@ -171,6 +164,20 @@ class Missing:
         missing = mask.astype(bool)
         error = loss - self.worth[missing].sum(axis=0)
         self.worth[missing] += STEP * error / int(np.count_nonzero(missing))
+
+
+def stretch(rows: FloatArray) -> FloatArray | None:
+    """Return how much further (m,) measures of rows (m, d) would spread with all fields.
+
+    None where no field is missing.
+    """
+    missing = np.isnan(rows)
+    if not missing.any():
+        return None
+    d = rows.shape[1]
+    observed = d - np.count_nonzero(missing, axis=1)
+    factor = np.minimum(np.sqrt(d / np.maximum(observed, 1)), WIDEST)
+    return np.where(observed > 0, factor, 1.0)
 
 
 def most_complete(rows: FloatArray) -> FloatArray:

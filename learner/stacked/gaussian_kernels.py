@@ -13,7 +13,16 @@ import math
 import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, fma, load, spread, store
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
 from faust_oslrau.learner.vector.math import log_positive
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -28,31 +37,55 @@ FAR = 1e4
 @kernel
 def factorise(covariance: Array, whitening: Array, log_norm: Array) -> None:
     """Fill ``whitening`` (K, d, d) and the log-densities at the mean (K,) of covariances."""
+    aligned_stack()
     d = covariance.shape[1]
-    L = np.empty((d, d))
+    U, inverse = np.zeros((2, d, padded(max(d, 2))))
+    column = np.empty(d)
     for k in range(len(covariance)):
         log_norm[k] = -0.5 * d * LOG_2PI
         for a in range(d):
-            for b in range(a + 1):
-                total = covariance[k, a, b]
-                for c in range(b):
-                    total -= L[a, c] * L[b, c]
-                L[a, b] = math.sqrt(max(total, LEAST_PIVOT)) if a == b else total / L[b, b]
-            log_norm[k] -= log_positive(L[a, a])
-        invert_lower(L, whitening[k])
+            U[a, :a] = 0.0
+            for b in range(a, d):
+                U[a, b] = covariance[k, b, a]
+            log_norm[k] -= log_positive(subtract_rows(U, a, column))
+        invert_transpose(U, inverse, column)
+        whitening[k] = inverse[:, :d]
 
 
 @kernel
-def invert_lower(L: Array, inverse: Array) -> None:
-    """Fill ``inverse`` with that of a lower triangular matrix."""
-    d = len(L)
-    inverse[:] = 0.0
-    for a in range(d):
-        scale = 1.0 / L[a, a]
-        for c in range(a):
-            factor = -L[a, c] * scale
-            for b in range(c + 1):
-                inverse[a, b] += factor * inverse[c, b]
+def subtract_rows(U: Array, a: int, column: Array) -> float:
+    """Turn row ``a`` of a covariance into that of its factor U, U^T U; return the pivot.
+
+    The rows above it are the factor's already. ``column`` (d,) is scratch.
+    """
+    column[:a] = U[:a, a]
+    for c in range(a // WIDTH * WIDTH, U.shape[1], WIDTH):
+        total = load(U, a, c)
+        for b in range(a):
+            total = fma(-column[b], load(U, b, c), total)
+        store(U, a, c, total)
+    pivot = math.sqrt(max(U[a, a], LEAST_PIVOT))
+    U[a, a] = pivot
+    scale = 1.0 / pivot
+    for b in range(a + 1, U.shape[1]):
+        U[a, b] *= scale
+    return pivot
+
+
+@kernel
+def invert_transpose(U: Array, inverse: Array, column: Array) -> None:
+    """Fill ``inverse``, lower triangular, with that of the transpose of ``U``.
+
+    Both have a whole number of lanes in a row. ``column`` (d,) is scratch.
+    """
+    for a in range(len(U)):
+        scale = 1.0 / U[a, a]
+        column[:a] = U[:a, a]
+        for b in range(0, a, WIDTH):
+            total = spread(0.0)
+            for c in range(b, a):
+                total = fma(column[c], load(inverse, c, b), total)
+            store(inverse, a, b, total * -scale)
         inverse[a, a] = scale
 
 
@@ -78,11 +111,16 @@ def distances(
             for v in range(d):
                 store(dx, v, 0, load(block, v, 0) - mean[k, v])
             total = spread(0.0)
-            for a in range(d):
-                y = spread(0.0)
+            for a in range(0, d, 2):
+                other = min(a + 1, d - 1)  # two entries at a time, as each waits for its last sum
+                one, two = spread(0.0), spread(0.0)
                 for b in range(a + 1):
-                    y = fma(whitening[k, a, b], load(dx, b, 0), y)
-                total = fma(y, y, total)
+                    one = fma(whitening[k, a, b], load(dx, b, 0), one)
+                    two = fma(whitening[k, other, b], load(dx, b, 0), two)
+                total = fma(one, one, total)
+                if other > a:
+                    two = fma(whitening[k, other, other], load(dx, other, 0), two)
+                    total = fma(two, two, total)
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]
@@ -273,3 +311,82 @@ def add_moments(
                 sums[k, a] += weighted
                 for b in range(a + 1):
                     squares[k, a, b] += weighted * x[b]
+
+
+@kernel
+def add_squares(Z: Array, sums: Array, squares: Array) -> None:
+    """Add sums (d,) and sums of products (d, d), lower triangle, of complete columns (d, m)."""
+    aligned_stack()
+    d, m = Z.shape
+    rows, result = np.zeros((m, padded(max(d, 2)))), np.empty((2, WIDTH))
+    for v in range(d):
+        total = 0.0
+        for r in range(m):
+            rows[r, v] = Z[v, r]
+            total += Z[v, r]
+        sums[v] += total
+    for a in range(0, d, 2):
+        other = min(a + 1, d - 1)  # two rows at a time take each value from memory once
+        for c in range(0, other + 1, WIDTH):
+            one, two = spread(0.0), spread(0.0)
+            for r in range(m):
+                values = load(rows, r, c)
+                one = fma(rows[r, a], values, one)
+                two = fma(rows[r, other], values, two)
+            store(result, 0, 0, one)
+            store(result, 1, 0, two)
+            for b in range(c, min(c + WIDTH, a + 1)):
+                squares[a, b] += result[0, b - c]
+            for b in range(c, min(c + WIDTH, other + 1)):
+                if other > a:
+                    squares[other, b] += result[1, b - c]
+
+
+@kernel
+def shrink(
+    count: float, sums: Array, squares: Array, strengths: Array, least: float, covariance: Array
+) -> None:
+    """Fill lower triangles of ``covariance`` (K, d, d), drawn to the diagonal by ``strengths``.
+
+    ``least`` is what a variance is at the least.
+    """
+    d = len(sums)
+    for k in range(len(strengths)):
+        scale = 1.0 / (count + strengths[k])
+        for a in range(d):
+            mean = sums[a] / count
+            for b in range(a + 1):
+                covariance[k, a, b] = (squares[a, b] - mean * sums[b]) * scale
+            variance = (squares[a, a] - mean * sums[a]) / count + least
+            covariance[k, a, a] += strengths[k] * variance * scale + least
+
+
+@kernel
+def shrink_to_pooled(
+    count: Array,
+    mean: Array,
+    squares: Array,
+    strength: float,
+    least: float,
+    covariance: Array,
+) -> None:
+    """Fill lower triangles of ``covariance`` (K, d, d), drawn to the pooled one by ``strength``.
+
+    ``least`` is what a variance is at the least.
+    """
+    K, d = mean.shape
+    n, pooled = count.sum(), np.zeros((d, d))
+    for k in range(K):
+        for a in range(d):
+            for b in range(a + 1):
+                covariance[k, a, b] = squares[k, a, b] - count[k] * mean[k, a] * mean[k, b]
+                pooled[a, b] += covariance[k, a, b]
+    for a in range(d):
+        pooled[a, a] += pooled[a, a] / n + least
+    pooled *= strength / (n + 1.0)
+    for k in range(K):
+        scale = 1.0 / (count[k] + strength)
+        for a in range(d):
+            for b in range(a + 1):
+                covariance[k, a, b] = (covariance[k, a, b] + pooled[a, b]) * scale
+            covariance[k, a, a] += least

@@ -1,4 +1,4 @@
-"""Gaussians with full covariances: a mixture of them, and one over the whole stream."""
+"""Gaussians with full covariances, and a mixture of them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,6 @@ LOWEST = 50.0
 FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
 
-WIDTHS = np.array([3.0, 15.0, 150.0])
-"""Deviations of the wider Gaussians of the background, as multiples of its own."""
-
 
 class Gaussians:
     """Gaussians of the same variables: ``mean`` (K, d), and ``whitening`` (K, d, d)."""
@@ -52,7 +49,7 @@ class Gaussians:
     def with_floor(self, floor: FloatArray | float) -> Gaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
         d = self.mean.shape[1]
-        return Gaussians(self.mean, self.covariance() + np.eye(d) * _raise(floor))
+        return Gaussians(self.mean, self.covariance() + np.eye(d) * excess(floor))
 
     def covariance(self) -> FloatArray:
         """Covariances (K, d, d)."""
@@ -66,7 +63,8 @@ class Gaussians:
         return distance, norm
 
 
-def _raise(floor: FloatArray | float) -> FloatArray:
+def excess(floor: FloatArray | float) -> FloatArray:
+    """Return what the least variance is short of a floor."""
     return np.maximum(np.asarray(floor, np.float64) - LEAST_VARIANCE, 0.0)
 
 
@@ -111,7 +109,7 @@ class GaussianMixture:
         mixture = cls(n_components, len(Z))
         if old is not None:
             mixture.shrinkage, mixture.votes = old.shrinkage, old.votes
-        X = np.where(np.isnan(Z), _means(Z)[:, None], Z)
+        X = np.where(np.isnan(Z), means(Z)[:, None], Z)
         shares = np.zeros((X.shape[1], n_components))
         shares[np.arange(len(shares)), _nearest_seeds(X.T, n_components, rng)] = 1.0
         mixture.learn(X, shares, 0.0)
@@ -121,7 +119,7 @@ class GaussianMixture:
         self, Z: FloatArray, floor: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
         """Return the log-density (m,) and the components' shares (m, K)."""
-        raised = _raise(floor).any()
+        raised = excess(floor).any()
         gaussians = self.gaussians.with_floor(floor) if raised else self.gaussians
         distance, norm = gaussians.distances(Z)
         shares = np.ascontiguousarray((norm - 0.5 * distance + np.log(self.weight)[:, None]).T)
@@ -141,25 +139,22 @@ class GaussianMixture:
 
     def set_component(self, k: int, Z: FloatArray) -> None:
         """Replace what component ``k`` has counted by the columns of ``Z`` (d, m)."""
-        X = np.where(np.isnan(Z), _means(Z)[:, None], Z)
-        self.count[k], self.sums[k] = X.shape[1], X.sum(axis=1)
-        self.squares[k] = np.tril(X @ X.T)
+        X = np.where(np.isnan(Z), means(Z)[:, None], Z)
+        self.count[k], self.sums[k], self.squares[k] = X.shape[1], 0.0, 0.0
+        kernels.add_squares(X, self.sums[k], self.squares[k])
         self.update()
 
     def update(self) -> None:
         """Set the parameters that the statistics give."""
-        K, d = self.sums.shape
-        n, ridge = self.count.sum(), LEAST_VARIANCE * np.eye(d)
+        n, K = self.count.sum(), len(self.count)
         self.weight = (self.count + WEIGHT_PRIOR) / (n + WEIGHT_PRIOR * K)
         mean = self.sums / np.maximum(self.count, LEAST_COUNT)[:, None]
         mean = np.where(self.count[:, None] > LEAST_COUNT, mean, self.gaussians.mean)
-        scatter = self.squares - self.count[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        pooled = scatter.sum(axis=0)
-        pooled = (pooled + np.diag(np.diag(pooled) / n + LEAST_VARIANCE)) / (n + 1.0)
-        covariance = (scatter + self.shrinkage * pooled) / (self.count + self.shrinkage)[
-            :, None, None
-        ]
-        self.gaussians = Gaussians(mean, covariance + ridge)
+        covariance = np.zeros_like(self.squares)
+        kernels.shrink_to_pooled(
+            self.count, mean, self.squares, self.shrinkage, LEAST_VARIANCE, covariance
+        )
+        self.gaussians = Gaussians(mean, covariance)
 
     def choose(self, Z: FloatArray) -> bool:
         """Take the shrinkage under which new columns (d, m) are likeliest; say if it changed."""
@@ -188,8 +183,8 @@ def log_sums(shares: FloatArray) -> FloatArray:
     return result
 
 
-def _means(Z: FloatArray) -> FloatArray:
-    """Means (d,) of what is observed in the columns of ``Z`` (d, m), 0 where nothing is."""
+def means(Z: FloatArray) -> FloatArray:
+    """Return means (d,) of what is observed in the columns of ``Z`` (d, m), 0 where nothing is."""
     observed = ~np.isnan(Z)
     total = np.where(observed, Z, 0.0).sum(axis=1)
     return np.asarray(total / np.maximum(observed.sum(axis=1), 1), np.float64)
@@ -207,59 +202,3 @@ def _nearest_seeds(X: FloatArray, K: int, rng: np.random.Generator) -> NDArray[n
         nearest = np.where(other < distance, k, nearest)
         distance, near = np.minimum(distance, other), np.minimum(near, other)
     return nearest
-
-
-class Background:
-    """One Gaussian over the whole stream, at several strengths of shrinkage and several widths.
-
-    Its covariance is drawn to its diagonal; the most strongly drawn one comes at wider scales,
-    too, which have the same Mahalanobis distances and so cost nothing.
-
-    Attributes
-    ----------
-    count, sums, squares
-        Statistics: records, sums (d,), sums of products (d, d) in the lower triangle.
-    gaussians
-        One for each strength.
-    """
-
-    def __init__(self, d: int) -> None:
-        self.strengths = np.array([0.3, 3.0, d + 2.0])
-        self.clear(d)
-
-    def clear(self, d: int) -> None:
-        """Forget all records."""
-        self.count, self.sums, self.squares = 0.0, np.zeros(d), np.zeros((d, d))
-
-    def log_densities(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
-        """Log-densities (6, m): of each strength, then of the widths of the last."""
-        gaussians = self.gaussians.with_floor(floor) if _raise(floor).any() else self.gaussians
-        distance, norm = gaussians.distances(Z)
-        observed = np.count_nonzero(~np.isnan(Z), axis=0)
-        widths = WIDTHS[:, None]
-        wide = norm[-1] - observed * np.log(widths) - 0.5 * distance[-1] / widths**2
-        return np.concatenate([norm - 0.5 * distance, wide])
-
-    def learn(self, Z: FloatArray, kept: float) -> None:
-        """Add the columns of ``Z`` (d, m), of which missing values count as the mean."""
-        self.count *= kept
-        self.sums *= kept
-        self.squares *= kept
-        mean = self.gaussians.mean[0] if self.count > 0 else _means(Z)
-        X = np.where(np.isnan(Z), mean[:, None], Z)
-        d, m = X.shape
-        self.count += m
-        kernels.add_moments(
-            X, np.ones((m, 1)), 0.0, mean[None], np.empty((1, d, d)), self.sums[None],
-            self.squares[None],
-        )  # fmt: skip
-        self.update()
-
-    def update(self) -> None:
-        """Set the parameters that the statistics give."""
-        d, w = len(self.sums), self.strengths[:, None, None]
-        mean = self.sums / self.count
-        scatter = self.squares - self.count * np.outer(mean, mean)
-        variance = np.diag(np.diag(scatter) / self.count + LEAST_VARIANCE)
-        covariance = (scatter + w * variance) / (self.count + w) + LEAST_VARIANCE * np.eye(d)
-        self.gaussians = Gaussians(np.tile(mean, (len(w), 1)), covariance)

@@ -12,7 +12,8 @@ from faust_oslrau.learner.network.layout import KIND_NAMES
 from faust_oslrau.learner.queries.drawing import SYMBOLS, edge_shares, quoted
 from faust_oslrau.learner.queries.inference import leaf_moments
 
-from .gaussians import WIDTHS, Gaussians
+from .background import N_STRENGTHS, WIDTHS
+from .gaussians import Gaussians
 from .network import StackedNetwork
 
 if TYPE_CHECKING:
@@ -110,28 +111,33 @@ def _add_sums_and_leaves(
 def _add_gaussians(
     nodes: list[Node], network: StackedNetwork, location: FloatArray, scale: FloatArray
 ) -> None:
-    mixture, background = network.mixture, network.background
-    if mixture is None or background is None:
-        return
-    everything = list(range(network.n_variables))
+    everything, mixture = slice(0, network.n_variables), network.mixture
 
     def add(
-        gaussians: Gaussians, k: int, width: float, count: float, parent: int, share: float
-    ) -> None:
+        own: slice, gaussians: Gaussians, k: int, width: float, count: float, parent: int,
+        share: float | None,
+    ) -> None:  # fmt: skip
+        units = scale[own]
         covariance = gaussians.part(slice(k, k + 1)).covariance()[0] * width**2
-        mean = gaussians.mean[k] * scale + location
-        covariance = covariance * np.outer(scale, scale)
-        leaf = "multivariate_leaf"
-        nodes.append(Node(leaf, everything, count, parent, share, mean, covariance))
+        mean = gaussians.mean[k] * units + location[own]
+        covariance = covariance * np.outer(units, units)
+        scope = list(range(own.start, own.stop))
+        nodes.append(Node("multivariate_leaf", scope, count, parent, share, mean, covariance))
 
-    n = float(mixture.count.sum())
-    parent = _add(nodes, Node("sum", everything, n, 0, float(network.weight[2])))
-    for k, count in enumerate(mixture.count.tolist()):
-        add(mixture.gaussians, k, 1.0, count, parent, float(mixture.weight[k]))
-    last = len(background.strengths) - 1
+    scope = list(range(network.n_variables))
+    if mixture is not None:
+        n = float(mixture.count.sum())
+        parent = _add(nodes, Node("sum", scope, n, 0, float(network.weight[2])))
+        for k, count in enumerate(mixture.count.tolist()):
+            add(everything, mixture.gaussians, k, 1.0, count, parent, float(mixture.weight[k]))
+    background, last = network.background, N_STRENGTHS - 1
     kinds = [(k, 1.0) for k in range(last + 1)] + [(last, width) for width in WIDTHS.tolist()]
     for (k, width), share in zip(kinds, network.background_weights.tolist(), strict=True):
-        add(background.gaussians, k, width, float(background.count), 0, share)
+        parent, own_share, n = 0, share, background.known.count
+        if len(background.blocks) > 1:
+            parent, own_share = _add(nodes, Node("product", scope, n, 0, share)), None
+        for own, gaussians in zip(background.blocks, background.gaussians, strict=True):
+            add(own, gaussians, k, width, n, parent, own_share)
 
 
 def _add_tree(

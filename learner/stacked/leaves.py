@@ -121,10 +121,14 @@ def _atoms_and_quantiles(
     """Give frequent values narrow leaves, and the rest leaves over as many values each."""
     is_atom = counts > max(2.0, counts.sum() / most)
     rest = np.repeat(values[~is_atom], counts[~is_atom])
-    parts = np.array_split(rest, min(max(1, most - int(is_atom.sum())), len(rest)))
-    mean = np.concatenate([values[is_atom], [part.mean() for part in parts]])
-    variance = np.concatenate([np.zeros(is_atom.sum()), [part.var() for part in parts]])
-    weight = np.concatenate([counts[is_atom], [len(part) for part in parts]]).astype(np.float64)
+    n_parts = min(max(1, most - int(is_atom.sum())), len(rest))
+    sizes = len(rest) // n_parts + (np.arange(n_parts) < len(rest) % n_parts)
+    starts = np.cumsum(sizes) - sizes
+    means = np.add.reduceat(rest, starts) / sizes
+    variances = np.add.reduceat((rest - np.repeat(means, sizes)) ** 2, starts) / sizes
+    mean = np.concatenate([values[is_atom], means])
+    variance = np.concatenate([np.zeros(is_atom.sum()), variances])
+    weight = np.concatenate([counts[is_atom], sizes]).astype(np.float64)
     narrow = np.arange(len(mean)) < is_atom.sum()
     order = np.argsort(mean, kind="stable")
     mean, variance, weight, narrow = mean[order], variance[order], weight[order], narrow[order]

@@ -3,7 +3,7 @@
 They are, in this order: the product of the variables' marginals; a sum of products over the same
 leaves; a mixture of full-covariance Gaussians; one Gaussian over the whole stream at three
 strengths of shrinkage and three widths; the network that oSLRAU grows. Those of more than 128
-variables have neither the mixture nor the one Gaussian.
+variables have neither the mixture nor the grown network, whose costs grow with their square.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .gaussians import Background, GaussianMixture, log_sums
+from .background import N_BACKGROUND, Background
+from .gaussians import GaussianMixture, log_sums
 from .products import SharedProducts
 from .tree import Tree
 
@@ -21,9 +22,6 @@ FloatArray = NDArray[np.float64]
 
 BLOCK = 4096
 """Columns evaluated at a time where nothing but their log-densities is wanted."""
-
-N_BACKGROUND = 6
-"""Gaussians of the background: three strengths, and three more widths of the last."""
 
 LOWEST = -1e300
 """Of a log-density: finite, so that differences are numbers."""
@@ -55,7 +53,7 @@ class StackedNetwork:
         self,
         products: SharedProducts,
         mixture: GaussianMixture | None,
-        background: Background | None,
+        background: Background,
         tree: Tree | None,
         weight: FloatArray,
     ) -> None:
@@ -67,8 +65,14 @@ class StackedNetwork:
 
     @property
     def background_weights(self) -> FloatArray:
-        """Weights (6,) of the Gaussians of the background, which come after the mixture's."""
-        return self.weight[3 : 3 + N_BACKGROUND]
+        """Weights (6,) of the Gaussians of the background."""
+        return self.weight[self.own_background]
+
+    @property
+    def own_background(self) -> slice:
+        """Where the Gaussians of the background are among the experts."""
+        first = 2 if self.mixture is None else 3
+        return slice(first, first + N_BACKGROUND)
 
     @property
     def n_variables(self) -> int:
@@ -82,9 +86,10 @@ class StackedNetwork:
         """
         own, products = self.products.log_densities(Z, floor)
         parts, gaussians = [own], np.empty((Z.shape[1], 0))
-        if self.mixture is not None and self.background is not None:
+        if self.mixture is not None:
             mixed, gaussians = self.mixture.log_density(Z, floor)
-            parts += [mixed[None], self.background.log_densities(Z, floor)]
+            parts.append(mixed[None])
+        parts.append(self.background.log_densities(Z, floor))
         if self.tree is not None:
             parts.append(self.tree.log_density(Z, floor)[None])
         experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
@@ -104,11 +109,13 @@ class StackedNetwork:
             "sum": 2 + (K + 1) * d,
             "product": K + 1,
             "leaf": len(self.products.leaves.mean),
-            "multivariate_leaf": 0,
+            "multivariate_leaf": N_BACKGROUND * len(self.background.blocks),
         }
+        if len(self.background.blocks) > 1:
+            counts["product"] += N_BACKGROUND
         if self.mixture is not None:
             counts["sum"] += 1
-            counts["multivariate_leaf"] = len(self.mixture.weight) + N_BACKGROUND
+            counts["multivariate_leaf"] += len(self.mixture.weight)
         if self.tree is not None:
             grown = self.tree.learner.node_counts_
             counts = {kind: n + grown[kind] for kind, n in counts.items()}
@@ -120,6 +127,8 @@ class StackedNetwork:
         d, K = self.n_variables, len(self.products.weight)
         edges = len(self.weight) + K + (K + 1) * d + (K + 1) * len(self.products.leaves.mean)
         edges += 0 if self.mixture is None else len(self.mixture.weight)
+        n_blocks = len(self.background.blocks)
+        edges += N_BACKGROUND * n_blocks if n_blocks > 1 else 0
         return edges + (0 if self.tree is None else self.tree.learner.n_edges_)
 
     @property
@@ -131,7 +140,8 @@ class StackedNetwork:
         d, K = self.n_variables, len(self.products.weight)
         n_leaves = len(self.products.leaves.mean)
         total = len(self.weight) - 1 + K - 1 + (K + 1) * (n_leaves - d) + 2 * n_leaves
+        sizes = [len(squares) for squares in self.background.known.squares]
+        total += d + sum(size * (size + 1) // 2 for size in sizes)
         if self.mixture is not None:
-            gaussian = d + d * (d + 1) // 2
-            total += len(self.mixture.weight) * (gaussian + 1) - 1 + gaussian
+            total += len(self.mixture.weight) * (d + d * (d + 1) // 2 + 1) - 1
         return total + (0 if self.tree is None else self.tree.learner.n_parameters_)

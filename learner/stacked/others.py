@@ -22,7 +22,11 @@ from .gaussian_kernels import (
     remove_directions,
     whiten_observed,
 )
+from .gaussian_kernels import new_scratch as new_gaussian_scratch
 from .product_kernels import SMALLEST, leaf_densities, multiply_factors, new_scratch
+
+NONE = -1
+"""In place of a variable."""
 
 
 @kernel
@@ -63,24 +67,19 @@ def add_products(
 
 
 @kernel
-def gaussian_given_others(
-    z: Array, v: int, mean: Array, whitening: Array, scratch: Array
+def without_one(
+    z: Array, v: int, n: int, mean: Array, whitening: Array, scratch: Array
 ) -> tuple[float, float, float, float]:
     """Tell what one Gaussian says of variable ``v`` given the other observed ones of ``z`` (d,).
 
-    Their squared distance, what to add to the log norm, and mean and variance of the variable.
+    Their squared distance, what to add to the log norm beside the missing ones, and mean and
+    variance of the variable. The first ``n`` rows of ``scratch`` are the orthogonal directions of
+    the missing variables other than ``v``; row 2 d is y of ``z``, across those directions.
     """
     d = len(z)
-    n, log_norm = 0, 0.0
-    for u in range(d):
-        if z[u] != z[u] and u != v:
-            log_norm += 0.5 * LOG_2PI - log_positive(add_direction(whitening, u, n, scratch))
-            n += 1
     length = add_direction(whitening, v, n, scratch)
-    log_norm += 0.5 * LOG_2PI - log_positive(length)
-    y, centre = scratch[2 * d], z[v] - mean[v]
-    whiten_observed(z, mean, whitening, -1, y)
-    remove_directions(y, n, scratch)
+    y, centre = scratch[2 * d + 1], z[v] - mean[v]
+    y[:] = scratch[2 * d]
     along = remove_direction(y, scratch[n])
     if centre != centre:
         centre = 0.0
@@ -93,42 +92,71 @@ def gaussian_given_others(
         total += y[c] * y[c]
     if n == d - 1:
         total = 0.0  # there are no others
+    log_norm = 0.5 * LOG_2PI - log_positive(length)
     return total, log_norm, mean[v] + centre - along / length, 1.0 / (length * length)
+
+
+@kernel
+def prepare(z: Array, v: int, mean: Array, whitening: Array, scratch: Array) -> tuple[int, float]:
+    """Fill ``scratch`` for `without_one` with missing variables other than ``v``, or with all.
+
+    Returns their number, and what they add to the log norm.
+    """
+    d = len(z)
+    n, log_norm = 0, 0.0
+    for u in range(d):
+        if z[u] != z[u] and u != v:
+            log_norm += 0.5 * LOG_2PI - log_positive(add_direction(whitening, u, n, scratch))
+            n += 1
+    whiten_observed(z, mean, whitening, NONE, scratch[2 * d])
+    remove_directions(scratch[2 * d], n, scratch)
+    return n, log_norm
 
 
 @kernel
 def add_gaussians(
     block: Array,
     n: int,
+    first: int,
     mean: Array,
     whitening: Array,
     log_norm: Array,
     widths: Array,
     log_weight: Array,
+    rest_distance: Array,
+    rest_norm: Array,
+    rest_observed: Array,
     mixtures: Array,
 ) -> None:
     """Merge Gaussians, each at several widths, into the mixtures of ``n`` columns of a block.
 
-    ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network. Moments are
-    those of the Gaussian at its own width.
+    They are Gaussians of the variables from ``first`` on; what other Gaussians say of the rest
+    are its squared distances and log-densities at distance 0 (K, n), and its observed variables
+    (n,). ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network.
+    Moments are those of the Gaussian at its own width.
     """
-    d = len(block)
-    scratch = np.zeros((2 * d + 4, d))
-    z = np.empty(d)
+    d = mean.shape[1]
+    scratch, z = new_gaussian_scratch(d), np.empty(d)
     for i in range(n):
+        observed = rest_observed[i]
         for v in range(d):
-            z[v] = block[v, i]
-        for v in range(d):
-            others = 0
-            for u in range(d):
-                others += z[u] == z[u] and u != v
-            for k in range(len(mean)):
-                found = gaussian_given_others(z, v, mean[k], whitening[k], scratch)
+            z[v] = block[first + v, i]
+            observed += z[v] == z[v]
+        for k in range(len(mean)):
+            n_missing, missing_norm = prepare(z, NONE, mean[k], whitening[k], scratch)
+            for v in range(d):
+                known, count, norm = z[v] == z[v], n_missing, missing_norm
+                if not known:
+                    count, norm = prepare(z, v, mean[k], whitening[k], scratch)
+                found = without_one(z, v, count, mean[k], whitening[k], scratch)
+                if not known:
+                    prepare(z, NONE, mean[k], whitening[k], scratch)
+                norm += log_norm[k] + found[1] + rest_norm[k, i]
                 for s in range(len(widths)):
-                    square = widths[s] * widths[s]
-                    log_density = log_norm[k] + found[1] - others * log_positive(widths[s])
-                    log_density += log_weight[k, s] - 0.5 * found[0] / square
-                    merge(v, i, log_density, found[2], found[3], d, mixtures)
+                    log_density = norm - (observed - known) * log_positive(widths[s])
+                    distance = found[0] + rest_distance[k, i]
+                    log_density += log_weight[k, s] - 0.5 * distance / (widths[s] * widths[s])
+                    merge(first + v, i, log_density, found[2], found[3], len(block), mixtures)
 
 
 @kernel

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
 
-from .gaussians import Background, GaussianMixture, Gaussians, shrinkages
+from .background import N_BACKGROUND, Background
+from .gaussians import GaussianMixture, Gaussians, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
-from .network import N_BACKGROUND, StackedNetwork
+from .network import StackedNetwork
 from .products import SharedProducts
 from .replacement import POOL, RECENT, Replacement
 from .training import SCALE_RECORDS, Training
@@ -54,7 +55,7 @@ TYPES = {
     "gaussian_sums": ("<f8", 2),
     "gaussian_squares": ("<f8", 2),
     "votes": ("<f8", 1),
-    "background_sums": ("<f8", 1),
+    "background_sums": ("<f8", 2),
     "background_squares": ("<f8", 2),
     "tree": ("|u1", 1),
     "numbers": ("<f8", 1),
@@ -67,10 +68,13 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     """Copy what the network and its training are made of into plain arrays."""
     d, products = network.n_variables, network.products
     mixture = network.mixture or GaussianMixture(0, d)
-    background = network.background or Background(d)
-    wide = network.background is None
+    background = network.background
     tree, leaves, lower = network.tree, products.leaves, np.tril_indices(d)
-    numbers = [training.built, training.renewing, mixture.shrinkage, background.count]
+    known, fresh = background.known, background.fresh
+    numbers = [
+        training.built, training.renewing, mixture.shrinkage,
+        known.count, fresh.count, background.kept,
+    ]  # fmt: skip
     arrays = {
         "location": training.scaling.location,
         "scale": training.scaling.scale,
@@ -94,8 +98,8 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "gaussian_sums": mixture.sums,
         "gaussian_squares": mixture.squares[:, lower[0], lower[1]],
         "votes": mixture.votes,
-        "background_sums": background.sums,
-        "background_squares": background.squares[lower][None][: 0 if wide else 1],
+        "background_sums": np.stack([known.sums, fresh.sums]),
+        "background_squares": np.stack([_lower(each.squares) for each in (known, fresh)]),
         "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }
@@ -115,21 +119,21 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     training = Training(d)
     training.scaling = Scaling.of(arrays["location"], arrays["scale"])
     training.n_records = n_records
-    built, renewing, shrinkage, count = arrays["numbers"].tolist()
+    built, renewing, shrinkage, *of_background = arrays["numbers"].tolist()
     training.built, training.renewing = int(built), bool(renewing)
     training.raw, training.window = arrays["raw"], arrays["window"]
     training.sample, training.history = arrays["sample"], arrays["history"]
     training.replacement = _replacement(arrays, d)
     _check_records(training, d)
     weight = arrays["weight"]
-    products, mixture, background = _products(arrays, d), None, None
+    products, mixture = _products(arrays, d), None
     _require((weight > 0).all() and abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
     tree = Tree.from_bytes(arrays["tree"].tobytes(), d) if len(arrays["tree"]) > 0 else None
     if len(arrays["gaussian_count"]) > 0:
         mixture = _mixture(arrays, d, shrinkage)
-        background = _background(arrays, d, count)
+    background = _background(arrays, d, *of_background)
     _require(training.history.shape[1] == len(weight), "a history of each expert")
-    n_experts = 2 + (0 if mixture is None else 1 + N_BACKGROUND) + (tree is not None)
+    n_experts = 2 + (mixture is not None) + N_BACKGROUND + (tree is not None)
     _require(len(weight) == n_experts, f"{n_experts} experts")
     training.network = StackedNetwork(products, mixture, background, tree, weight)
     return training
@@ -152,7 +156,7 @@ def _check_arrays(arrays: Arrays) -> None:
             _require((np.abs(array) <= LARGEST).all(), f"finite numbers in {name}")
         else:
             _require(np.isfinite(array).all(), f"finite numbers in {name}")
-    _require(len(arrays["numbers"]) == 4, "four numbers")
+    _require(len(arrays["numbers"]) == 6, "six numbers")
 
 
 def _check_records(training: Training, d: int) -> None:
@@ -217,14 +221,28 @@ def _mixture(arrays: Arrays, d: int, shrinkage: float) -> GaussianMixture:
     return mixture
 
 
-def _background(arrays: Arrays, d: int, count: float) -> Background:
-    _require(arrays["background_sums"].shape == (d,) and count > 0, "sums of the background")
+def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float) -> Background:
+    sums, packed = arrays["background_sums"], arrays["background_squares"]
+    _require(sums.shape == (2, d) and len(packed) == 2, "two moments of the background")
+    _require(known > 0 and fresh >= 0 and 0 < kept <= 1, "records of the background")
     background = Background(d)
-    background.count, background.sums = count, arrays["background_sums"]
-    background.squares = _squares(arrays["background_squares"], 1, d)[0]
+    background.kept = kept
+    for i, (moments, count) in enumerate(((background.known, known), (background.fresh, fresh))):
+        moments.count, moments.sums, start = count, sums[i].copy(), 0
+        for b, own in enumerate(moments.squares):
+            end = start + len(own) * (len(own) + 1) // 2
+            moments.squares[b] = _squares(packed[i : i + 1, start:end], 1, len(own))[0]
+            start = end
+        _require(packed.shape[1] == start, "squares of the background")
     background.update()
-    _check_gaussians(background.gaussians)
+    for gaussians in background.gaussians:
+        _check_gaussians(gaussians)
     return background
+
+
+def _lower(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Lower triangles of matrices, one after the other and row by row."""
+    return np.concatenate([matrix[np.tril_indices(len(matrix))] for matrix in matrices])
 
 
 def _squares(packed: NDArray[np.float64], K: int, d: int) -> NDArray[np.float64]:

@@ -28,6 +28,12 @@ LEAST_LEAF = 1e-5
 """Nor are leaves whose density times weight is less than this share of a variable's, where all
 variables are independent."""
 
+FEW_LEAVES = 16
+"""Leaves of a variable, so few that all of them are looked at for each value."""
+
+FARTHEST = 12.0
+"""Nats below the likeliest leaf from which on no leaf has that share."""
+
 
 @kernel
 def copy_rows(Z: Array, start: int, n: int, block: Array) -> None:
@@ -155,19 +161,89 @@ def new_scratch(d: int, columns: int, first: Array) -> tuple[Array, Array, Array
 
 
 @kernel
-def list_likely(
-    densities: Array, i: int, W: Array, lo: int, hi: int, chosen: Array, density: Array
-) -> int:
-    """List which of the leaves from ``lo`` to ``hi`` learn row ``i`` of a block, with densities.
+def observed_rows(z: Array, few: bool) -> Array:
+    """List the columns of observed values, by ascending value unless there are ``few`` leaves.
 
-    Returns how many do.
+    Neighbours have few leaves that matter, which makes up for the time to sort many leaves' rows.
     """
-    total, found = 0.0, 0
-    for j in range(hi - lo):
-        total += densities[j, i] * W[lo + j, 0]
-    for j in range(hi - lo):
-        if densities[j, i] * W[lo + j, 0] >= LEAST_LEAF * total:
-            chosen[found], density[found] = j, densities[j, i]
+    observed, values, n = np.empty(len(z), np.int64), np.empty(len(z)), 0
+    for r in range(len(z)):
+        if z[r] == z[r]:
+            observed[n], values[n] = r, z[r]
+            n += 1
+    return observed[:n] if few else observed[np.argsort(values[:n])]
+
+
+@kernel
+def list_near(
+    least: float, most: float, log_weight: Array, lo: int, hi: int, leaves: Array, near: Array
+) -> int:
+    """List the leaves from ``lo`` to ``hi`` that matter to values from ``least`` to ``most``.
+
+    No other leaf has a share of `LEAST_LEAF` of any of the values. ``log_weight`` (n,) holds
+    logarithms of densities at the mean times marginal weights. Returns their number.
+    """
+    best, n = -np.inf, 0
+    for j in range(lo, hi):
+        far = max(most - leaves[0, j], leaves[0, j] - least)
+        best = max(best, log_weight[j] - 0.5 * leaves[1, j] * far * far)
+    for j in range(lo, hi):
+        gap = max(least - leaves[0, j], leaves[0, j] - most, 0.0)
+        if log_weight[j] - 0.5 * leaves[1, j] * gap * gap >= best - FARTHEST:
+            near[n] = j
+            n += 1
+    return n
+
+
+@kernel
+def near_shares(
+    block: Array, near: Array, n: int, leaves: Array, W: Array, densities: Array, shares: Array
+) -> None:
+    """Fill the first ``n`` rows of ``densities`` with those of some leaves, over the largest.
+
+    ``shares`` takes the leaves' shares of the values where all variables are independent. The
+    values are the first row of ``block`` (2, WIDTH), and their weights the second.
+    """
+    aligned_stack()
+    z, largest, total = load(block, 0, 0), spread(-np.inf), spread(0.0)
+    for a in range(n):
+        j = near[a]
+        dx = z - leaves[0, j]
+        log_density = fma(-0.5 * leaves[1, j] * dx, dx, leaves[2, j])
+        largest = larger(log_density, largest)
+        store(densities, a, 0, log_density)
+    for a in range(n):
+        density = exp_bounded(load(densities, a, 0) - largest)
+        store(densities, a, 0, density)
+        share = W[near[a], 0] * density
+        store(shares, a, 0, share)
+        total = total + share
+    scale = load(block, 1, 0) / total
+    for a in range(n):
+        store(shares, a, 0, load(shares, a, 0) * scale)
+
+
+@kernel
+def add_powers(block: Array, near: Array, n: int, lo: int, shares: Array, powers: Array) -> None:
+    """Add shares times 1, z and z squared to ``powers`` (3 leaves, WIDTH), lane by lane."""
+    z = load(block, 0, 0)
+    for a in range(n):
+        at, share = 3 * (near[a] - lo), load(shares, a, 0)
+        first = share * z
+        store(powers, at, 0, load(powers, at, 0) + share)
+        store(powers, at + 1, 0, load(powers, at + 1, 0) + first)
+        store(powers, at + 2, 0, fma(first, z, load(powers, at + 2, 0)))
+
+
+@kernel
+def list_likely(
+    shares: Array, densities: Array, i: int, near: Array, n: int, chosen: Array, density: Array
+) -> int:
+    """List which of ``n`` leaves learn row ``i`` of a block, with densities; return how many."""
+    found = 0
+    for a in range(n):
+        if shares[a, i] >= LEAST_LEAF:
+            chosen[found], density[found] = near[a], densities[a, i]
             found += 1
     return found
 
@@ -187,32 +263,38 @@ def add_statistics(
     ``count`` (n, K) takes the expected records of each product by leaf, ``moments`` (3, n) the
     sums of 1, z and z squared by the leaves' shares where all variables are independent.
     """
-    d, m = Z.shape
-    block, _, _, densities = new_scratch(1, 1, first)
-    chosen, density = np.empty(len(densities), np.int64), np.empty((2, len(densities)))
+    block, _, own_shares, densities = new_scratch(2, len(W), first)
+    powers = np.empty((3 * len(densities), WIDTH))
+    near, chosen = np.empty((2, len(densities)), np.int64)
+    density, log_weight = np.empty((2, len(densities))), np.empty(len(W))
+    for j in range(len(W)):
+        log_weight[j] = leaves[2, j] + log_positive(W[j, 0])
     active, n_active = active_products(shares)
-    for v in range(d):  # outside, so that its weights and counts stay in the nearest cache
-        lo, bounds = first[v], first[v : v + 2]
-        for start in range(0, m, WIDTH):
-            n_rows = min(WIDTH, m - start)
-            copy_rows(Z[v : v + 1], start, n_rows, block)
-            leaf_densities(block, 0, bounds, leaves, densities)
+    for v in range(len(Z)):  # outside, so that its weights and counts stay in the nearest cache
+        lo, hi = first[v], first[v + 1]
+        rows = observed_rows(Z[v], hi - lo <= FEW_LEAVES)
+        powers[:] = 0.0
+        for start in range(0, len(rows), WIDTH):
+            n_rows = min(WIDTH, len(rows) - start)
+            least, most = np.inf, -np.inf
+            for i in range(WIDTH):
+                block[0, i] = Z[v, rows[start + min(i, n_rows - 1)]]
+                block[1, i] = 1.0 if i < n_rows else 0.0
+                least, most = min(least, block[0, i]), max(most, block[0, i])
+            n_near = list_near(least, most, log_weight, lo, hi, leaves, near)
+            near_shares(block, near, n_near, leaves, W, densities, own_shares)
+            add_powers(block, near, n_near, lo, own_shares, powers)
             for i in range(n_rows):
-                z = block[0, i]
-                if z != z:
-                    continue
-                n = list_likely(densities, i, W, lo, bounds[1], chosen, density[0])
-                for a in range(n_active[start + i]):
-                    k = active[start + i, a]
-                    scale = shares[start + i, k] / weigh(density, chosen, n, W, lo, k + 1)
+                row = rows[start + i]
+                n = list_likely(own_shares, densities, i, near, n_near, chosen, density[0])
+                for a in range(n_active[row]):
+                    k = active[row, a]
+                    scale = shares[row, k] / weigh(density, chosen, n, W, k + 1)
                     for b in range(n):
-                        count[lo + chosen[b], k] += density[1, b] * scale
-                scale = 1.0 / weigh(density, chosen, n, W, lo, 0)
-                for b in range(n):
-                    share = density[1, b] * scale
-                    moments[0, lo + chosen[b]] += share
-                    moments[1, lo + chosen[b]] += share * z
-                    moments[2, lo + chosen[b]] += share * z * z
+                        count[chosen[b], k] += density[1, b] * scale
+        for j in range(lo, hi):
+            for power in range(3):
+                moments[power, j] += powers[3 * (j - lo) + power].sum()
 
 
 @kernel
@@ -228,11 +310,11 @@ def active_products(shares: Array) -> tuple[Array, Array]:
 
 
 @kernel
-def weigh(density: Array, chosen: Array, n: int, W: Array, lo: int, k: int) -> float:
+def weigh(density: Array, chosen: Array, n: int, W: Array, k: int) -> float:
     """Fill the second row of ``density`` with the first times the weights; return the sum."""
     total = 0.0
     for b in range(n):
-        density[1, b] = density[0, b] * W[lo + chosen[b], k]
+        density[1, b] = density[0, b] * W[chosen[b], k]
         total += density[1, b]
     return total
 
@@ -287,3 +369,15 @@ def marginals(
                     for j in range(first[v + 1] - first[v]):
                         share = densities[j, i] * W[first[v] + j, 0] / total
                         shares[start + i, first[v] + j] = share
+
+
+@kernel
+def add_cross_products(A: Array, B: Array, result: Array) -> None:
+    """Add A^T B to ``result`` (n, k), for ``A`` (m, n) and ``B`` (m, k).
+
+    In this order whatever the number of processors, which a library's product need not be.
+    """
+    for r in range(len(A)):
+        for i in range(A.shape[1]):
+            for j in range(B.shape[1]):
+                result[i, j] += A[r, i] * B[r, j]

@@ -12,15 +12,13 @@ from faust_oslrau.learner.queries.mixtures import clear
 from faust_oslrau.learner.vector.lanes import WIDTH
 
 from . import others as kernels
+from .background import N_STRENGTHS, WIDTHS, Background
 from .gaussian_kernels import fill_missing, new_scratch
-from .gaussians import WIDTHS, Gaussians
-from .network import N_BACKGROUND, StackedNetwork
+from .gaussians import Gaussians
+from .network import StackedNetwork
 from .product_kernels import copy_rows
 
 FloatArray = NDArray[np.float64]
-
-LEAST_VARIANCE = 1e-4
-"""Added to the variances of fields where distances are measured, so that none is zero."""
 
 LEAST_SHARE = 1e-12
 """Parts of the network with less than this share of a row do not count in its moments."""
@@ -45,10 +43,10 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
         kernels.add_products(
             block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
         )
-        for gaussians, widths, weights in gaussian_parts(network):
+        for own, gaussians, widths, weights, rest in gaussian_parts(network, block[:, :n]):
             kernels.add_gaussians(
-                block, n, gaussians.mean, gaussians.whitening, gaussians.log_norm, widths, weights,
-                mixtures,
+                block, n, own.start, gaussians.mean, gaussians.whitening, gaussians.log_norm,
+                widths, weights, *rest, mixtures,
             )  # fmt: skip
         if of_tree is not None:
             log_density, mean, variance = (part[:, start : start + n] for part in of_tree)
@@ -64,31 +62,60 @@ def log_product_weights(network: StackedNetwork) -> FloatArray:
     return np.asarray(np.log(weight), np.float64)
 
 
+Rest = tuple[FloatArray, FloatArray, FloatArray]
+"""Of the variables outside of a block: squared distances and log-densities at distance 0 of each
+Gaussian (K, m), and the number of observed ones (m,)."""
+
+
 def gaussian_parts(
-    network: StackedNetwork,
-) -> Iterator[tuple[Gaussians, FloatArray, FloatArray]]:
-    """Yield Gaussians, their widths (S,), and the logarithmic weights (K, S) in the root."""
-    if network.mixture is not None and network.background is not None:
-        one = np.ones(1)
-        weight = network.weight[2] * network.mixture.weight
-        yield network.mixture.gaussians, one, np.log(weight)[:, None]
-        gaussians, n = network.background.gaussians, len(network.background.strengths)
-        weights = network.background_weights
-        yield gaussians.part(slice(n - 1)), one, np.log(weights[: n - 1])[:, None]
-        widths = np.concatenate([one, WIDTHS])
-        yield gaussians.part(slice(n - 1, n)), widths, np.log(weights[None, n - 1 :])
+    network: StackedNetwork, Z: FloatArray
+) -> Iterator[tuple[slice, Gaussians, FloatArray, FloatArray, Rest]]:
+    """Yield Gaussians of a block of variables and what there is beside it in columns (d, m).
+
+    The variables, the Gaussians, their widths (S,), and their logarithmic weights (K, S) in the
+    root; then the rest.
+    """
+    everything, one = slice(0, len(Z)), np.ones(1)
+    if network.mixture is not None:
+        gaussians = network.mixture.gaussians
+        nothing = np.zeros((2, len(gaussians.mean), Z.shape[1]))
+        weight = np.log(network.weight[2] * network.mixture.weight)
+        yield everything, gaussians, one, weight[:, None], (*nothing, np.zeros(Z.shape[1]))
+    background, last = network.background, N_STRENGTHS - 1
+    weights, widths = np.log(network.background_weights), np.concatenate([one, WIDTHS])
+    for own, gaussians, rest in zip(
+        background.blocks, background.gaussians, _rests(background, Z), strict=True
+    ):
+        narrow, wide = slice(last), slice(last, last + 1)
+        distance, norm, observed = rest
+        beside = distance[narrow], norm[narrow], observed
+        yield own, gaussians.part(narrow), one, weights[:last, None], beside
+        beside = distance[wide], norm[wide], observed
+        yield own, gaussians.part(wide), widths, weights[None, last:], beside
+
+
+def _rests(background: Background, Z: FloatArray) -> list[Rest]:
+    """Sum up what the other blocks say, for each block of the background."""
+    found, observed = background.distances(Z), ~np.isnan(Z)
+    rests = []
+    for b in range(len(found)):
+        others = [i for i in range(len(found)) if i != b]
+        distance, norm = np.zeros((2, N_STRENGTHS, Z.shape[1]))
+        for i in others:
+            distance, norm = distance + found[i][0], norm + found[i][1]
+        count = np.zeros(Z.shape[1])
+        for i in others:
+            count += np.count_nonzero(observed[background.blocks[i]], axis=0)
+        rests.append((distance, norm, count))
+    return rests
 
 
 def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     """Minus the distance (m,) of each column of ``Z`` (d, m) from the mean, in deviations.
 
-    By the background's Gaussian, without one by the fields' marginal moments.
+    By the most strongly shrunk Gaussian of the background.
     """
-    if network.background is None:
-        mean, variance = network.products.conditional_moments()[:, :, 0, None]
-        square = np.nansum((Z - mean) ** 2 / (variance + LEAST_VARIANCE), axis=0)
-    else:
-        square = network.background.gaussians.part(slice(2, 3)).distances(Z)[0][0]
+    square = sum(distance[-1] for distance, _ in network.background.distances(Z))
     observed = np.maximum(np.count_nonzero(~np.isnan(Z), axis=0), 1)
     return np.asarray(-np.sqrt(square * (len(Z) / observed)), np.float64)
 
@@ -131,22 +158,27 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
         result.append(Part(float(shares[k]), mean, covariance, k))
     if network.tree is not None and own[-1] > LEAST_SHARE:
         result.append(Part(float(own[-1]), *network.tree.moments(z), None, tree=True))
-    if network.mixture is None or network.background is None:
-        return result
-    last = len(network.background.strengths) - 1
-    of_background = np.concatenate([np.arange(last), np.full(1 + len(WIDTHS), last)])
-    widths = np.concatenate([np.ones(last + 1), WIDTHS])
-    of_mixture = np.arange(len(found.gaussians[0]))
-    for gaussians, which, width, weights in (
-        (network.mixture.gaussians, of_mixture, np.ones(len(of_mixture)),
-         own[2] * found.gaussians[0]),
-        (network.background.gaussians, of_background, widths, own[3 : 3 + N_BACKGROUND]),
-    ):  # fmt: skip
-        for i in np.flatnonzero(weights > LEAST_SHARE).tolist():
-            mean, covariance = conditional(gaussians, int(which[i]), z)
-            share = float(weights[i])
-            result.append(Part(share, mean, covariance, None, width=float(width[i])))
+    if network.mixture is not None:
+        shares = own[2] * found.gaussians[0]
+        for i in np.flatnonzero(shares > LEAST_SHARE).tolist():
+            mean, covariance = conditional(network.mixture.gaussians, i, z)
+            result.append(Part(float(shares[i]), mean, covariance, None))
+    shares, last = own[network.own_background], N_STRENGTHS - 1
+    for i in np.flatnonzero(shares > LEAST_SHARE).tolist():
+        mean, covariance = _conditional_in_blocks(network.background, min(i, last), z)
+        width = float(WIDTHS[i - N_STRENGTHS]) if i > last else 1.0
+        result.append(Part(float(shares[i]), mean, covariance, None, width=width))
     return result
+
+
+def _conditional_in_blocks(
+    background: Background, k: int, z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of one strength given what is observed of ``z``."""
+    mean, covariance = np.empty(len(z)), np.zeros((len(z), len(z)))
+    for own, gaussians in zip(background.blocks, background.gaussians, strict=True):
+        mean[own], covariance[own, own] = conditional(gaussians, k, z[own])
+    return mean, covariance
 
 
 def conditional(gaussians: Gaussians, k: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:

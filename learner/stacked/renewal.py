@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .leaves import MOST_LEAVES, Leaves
+from .product_kernels import add_cross_products
 from .products import SharedProducts
 
 FloatArray = NDArray[np.float64]
@@ -119,11 +120,16 @@ def _renewed(
     scale: float,
 ) -> Part:
     old, new = (slice(*each.leaves.first[v : v + 2]) for each in (products, fresh))
-    before, after = shares[0][:, old], shares[1][:, new]
+    before, after = (
+        np.ascontiguousarray(share[:, own]) for share, own in zip(shares, (old, new), strict=True)
+    )
     weight = fresh.W[new, 0]
-    table = before.T @ after + SMOOTHING * weight
+    table = np.tile(SMOOTHING * weight, (before.shape[1], 1))
+    add_cross_products(before, after, table)
     table /= table.sum(axis=1, keepdims=True)
+    leaf_count = np.zeros((len(weight), products.leaf_count.shape[1]))
+    add_cross_products(table, products.leaf_count[old], leaf_count)
     z = np.nan_to_num(z)[:, None]
     moments = scale * np.column_stack([(after * z**power).sum(axis=0) for power in (0, 1, 2)])
     W = np.repeat(weight[:, None], products.W.shape[1], axis=1)
-    return _parameters(fresh.leaves, new), W, table.T @ products.leaf_count[old], moments
+    return _parameters(fresh.leaves, new), W, leaf_count, moments

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from .leaves import MOST_LEAVES, WIDE
 
-WIDEST_GAUSSIANS = 128
-"""Most variables of full-covariance Gaussians, whose cost grows with their square."""
+WIDEST_MIXTURE = 128
+"""Most variables of several full-covariance Gaussians and of a grown network. The costs of both
+grow with the square of the variables."""
 
 GAUSSIAN_PARAMETERS = 24_000
 """Of all Gaussians of the mixture together."""
@@ -41,13 +42,13 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     parameters = d * (d + 1) // 2 + d + 1
     most = min(60 if d <= 8 else 40, max_nodes // 30)
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
-    tree = max(tree_nodes, d + 3) if tree_nodes > 0 else 0
+    tree = max(tree_nodes, d + 3) if tree_nodes > 0 and d <= WIDEST_MIXTURE else 0
     left = max_nodes - 20 - tree - d * (leaves + len(WIDE) + 1) - gaussians
     products = _within(left // (d + 1), 4, 48)
     warm_up = next((n for n in WARM_UPS if n * d <= WARM_UP_VALUES), WARM_UPS[-1])
     if memory is not None:
         warm_up = min(warm_up, max(WARM_UPS[-1], int(memory / 2)))
-    return Sizes(leaves, products, gaussians if d <= WIDEST_GAUSSIANS else 0, tree, warm_up)
+    return Sizes(leaves, products, gaussians if d <= WIDEST_MIXTURE else 0, tree, warm_up)
 
 
 def _within(value: int, least: int, most: int) -> int:

@@ -71,8 +71,9 @@ class StackedSPN(Parameters, DerivedQueries):
     ----------
     max_nodes
         Node budget, at least 100, shared out by the number d of fields alone. Beyond some 120
-        fields the network takes up to 17 d + 60 nodes if that is more; beyond 128 it has no
-        Gaussians with full covariances.
+        fields the network takes up to 17 d + 60 nodes if that is more. Beyond 128 it has no mixture
+        of Gaussians and no grown network, beyond 256 the Gaussian over the whole stream is a
+        product over blocks of neighbouring fields. So time and state grow in proportion to d.
     tree_nodes
         Nodes of these for the network that `OSLRAU` grows, 0 for none, at most half of them.
     memory
@@ -211,10 +212,9 @@ class StackedSPN(Parameters, DerivedQueries):
     def proximity(self, X: ArrayLike) -> FloatArray:
         """Return minus the distance (m,) of each row from the stream's mean, in deviations.
 
-        The Mahalanobis distance by the Gaussian over the whole stream, beyond 128 variables by the
-        variances alone. Wide leaves bound the log-density; the distance has no bound, so that the
-        guard of a `StreamScorer` can tell how far a row is. Rows that lack fields count as if the
-        missing ones were as far as the others.
+        The Mahalanobis distance by the Gaussian over the whole stream. Wide leaves bound the
+        log-density; the distance has no bound, so that the guard of a `StreamScorer` can tell how
+        far a row is. Rows that lack fields count as if the missing ones were as far as the others.
         """
         network, Z, _ = self._query(X)
         return queries.proximity(network, Z)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from . import renewal
-from .gaussians import Background, GaussianMixture
+from .background import N_BACKGROUND, Background
+from .gaussians import GaussianMixture
 from .leaves import Leaves
-from .network import N_BACKGROUND, Evaluated, StackedNetwork
+from .network import Evaluated, StackedNetwork
 from .products import SharedProducts
 from .replacement import Replacement
 from .sizes import Sizes
@@ -27,6 +28,10 @@ SCALE_RECORDS = 240
 
 SHRINKAGE_RECORDS = 4096
 """Records after which the shrinkage of the Gaussians stays as it is."""
+
+SETTLED, LEAST_WEIGHT, REST = 4096, 0.002, 1024
+"""Records after which an expert of less than this weight only learns mini-batches that reach a
+multiple of so many records. The weight of an expert that no record needs is a third of this."""
 
 CLIP = 30.0
 """Deviations beyond which a value counts as much as there when Gaussians and the tree learn."""
@@ -153,19 +158,18 @@ class Training:
         if n >= SCALE_RECORDS:
             self.raw = self.raw[:0]
         Z = self.window.astype(np.float64)
-        products, mixture, background = _new_products(Z, n, rule), None, None
+        products, mixture, clipped = _new_products(Z, n, rule), None, np.clip(Z, -CLIP, CLIP)
         if rule.sizes.gaussians > 0:
-            clipped = np.clip(Z, -CLIP, CLIP)
             mixture = _new_mixture(clipped, n, rule, old.mixture if old else None)
-            background = Background(len(Z))
-            background.learn(clipped, 0.0)
+        background = Background(len(Z))
+        background.learn(clipped, 0.0)
         tree = old.tree if old and not rescaled else None
         if tree is not None:
             tree.learn(np.clip(new, -CLIP, CLIP))
         elif rule.sizes.tree > 0:
             memory = None if math.isinf(rule.memory) else rule.memory
-            tree = Tree.grown(np.clip(Z, -CLIP, CLIP), rule.sizes.tree, memory)
-        n_experts = 2 + (0 if mixture is None else 1 + N_BACKGROUND) + (tree is not None)
+            tree = Tree.grown(clipped, rule.sizes.tree, memory)
+        n_experts = 2 + (mixture is not None) + N_BACKGROUND + (tree is not None)
         same = old is not None and len(old.weight) == n_experts
         weight = old.weight if old and same else np.full(n_experts, 1.0 / n_experts)
         self.network = StackedNetwork(products, mixture, background, tree, weight)
@@ -175,14 +179,20 @@ class Training:
     def _learn_once(
         self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated
     ) -> None:
-        """Learn each of the new columns once."""
+        """Learn each of the new columns once; products and Gaussians without weight learn some.
+
+        The tree learns all, as what it grows from a few records may take long to have weight.
+        """
         kept, clipped = math.exp(-Z.shape[1] / rule.memory), np.clip(Z, -CLIP, CLIP)
-        network.products.learn(Z, evaluated.products, kept)
+        weight, before = network.weight, self.n_records - Z.shape[1]
+        everything = before < SETTLED or before // REST != self.n_records // REST
+        if everything or weight[:2].max() >= LEAST_WEIGHT:
+            network.products.learn(Z, evaluated.products, kept)
         if network.tree is not None:
             network.tree.learn(clipped)
-        if network.mixture is not None and network.background is not None:
+        if network.mixture is not None and (everything or weight[2] >= LEAST_WEIGHT):
             network.mixture.learn(clipped, evaluated.gaussians, kept)
-            network.background.learn(clipped, kept)
+        network.background.learn(clipped, kept)
 
     def _look_ahead(self, Z: FloatArray, rule: Rule, evaluated: Evaluated, before: int) -> None:
         """Take in what new leaves and components are proposed from."""

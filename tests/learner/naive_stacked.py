@@ -1,6 +1,7 @@
 """What a stacked network answers, in plain numpy and scipy, one row and one part at a time."""
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
@@ -16,15 +17,19 @@ def parts(network, z):
     shares = [weight[0], *(weight[1] * tied.weight)]
     found = [product(tied, k, np.log(share), z) for k, share in enumerate(shares)]
     if network.mixture is not None:
-        mixture, background = network.mixture, network.background.gaussians
-        covariances, wide = mixture.gaussians.covariance(), background.covariance()
+        mixture = network.mixture
+        covariances = mixture.gaussians.covariance()
         for k, share in enumerate(weight[2] * mixture.weight):
             found.append(gaussian(mixture.gaussians.mean[k], covariances[k], np.log(share), z))
-        for share, k, width in zip(
-            weight[3:9], [0, 1, 2, 2, 2, 2], [1, 1, 1, *WIDTHS], strict=True
-        ):
-            own = gaussian(background.mean[k], wide[k] * width**2, np.log(share), z)
-            found.append((*own[:2], own[2] / width**2))
+    blocks = network.background.gaussians
+    first = 2 if network.mixture is None else 3
+    for share, k, width in zip(
+        weight[first : first + 6], [0, 1, 2, 2, 2, 2], [1, 1, 1, *WIDTHS], strict=True
+    ):
+        mean = np.concatenate([each.mean[k] for each in blocks])
+        covariance = block_diag(*(each.covariance()[k] for each in blocks))
+        own = gaussian(mean, covariance * width**2, np.log(share), z)
+        found.append((*own[:2], own[2] / width**2))
     if network.tree is not None:
         log_density = network.tree.learner.score_samples(z[None])[0]
         mean, covariance = network.tree.learner.conditional_moments(z)

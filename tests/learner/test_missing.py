@@ -9,8 +9,10 @@ from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.scoring.missing import (
     LOSSES_PER_BATCH,
     MEASURED_ROWS,
+    WIDEST,
     Missing,
     most_complete,
+    stretch,
 )
 
 N, D = 24_000, 6
@@ -65,7 +67,7 @@ def test_complete_records_keep_their_bits_and_cost_nothing():
     def never(rows):
         raise AssertionError("nothing is to be measured")
 
-    assert missing.comparable(COMPLETE[:50], measures, np.zeros(1), never) is measures
+    assert missing.complete(COMPLETE[:50], measures, never) is measures
 
 
 def test_of_independent_gaussians_the_loss_is_the_density_of_the_fields_left_out():
@@ -80,10 +82,10 @@ def test_of_independent_gaussians_the_loss_is_the_density_of_the_fields_left_out
     def measure(rows):
         return model.evaluate(rows).measures
 
-    level, measures = measure(X).mean(axis=0), measure(rows)
-    (found,) = missing.comparable(rows, measures, level, measure)
+    measures = measure(rows)
+    (found,) = missing.complete(rows, measures, measure)
     loss = -np.log(10.0) - 0.5 * np.log(2 * np.pi * np.e)
-    assert found == pytest.approx(level + np.sqrt(1.5) * (measures[0] + loss - level), abs=0.3)
+    assert found == pytest.approx(measures[0] + loss, abs=0.3)
 
 
 def test_few_losses_are_measured_at_a_time_and_others_estimated_from_them():
@@ -102,7 +104,7 @@ def test_few_losses_are_measured_at_a_time_and_others_estimated_from_them():
         rows[rng.random(rows.shape) < 0.5] = np.nan
         rows = rows[~np.isnan(rows).all(axis=1)]
         calls.clear()
-        found = missing.comparable(rows, measure(rows), worth.sum(axis=0), measure)
+        found = missing.complete(rows, measure(rows), measure)
         assert len(calls) <= 1 + 2 * LOSSES_PER_BATCH
         missing.update(COMPLETE[:0], boundary)
     np.testing.assert_allclose(found, np.tile(worth.sum(axis=0), (len(found), 1)), atol=0.5)
@@ -115,3 +117,23 @@ def test_rows_to_measure_on_are_the_most_complete_of_late():
     rows[1, 1] = np.nan
     expected = np.concatenate([rows[3:-2:2], rows[-2:]])
     np.testing.assert_array_equal(most_complete(rows), expected)
+
+
+def test_the_fewer_fields_a_record_has_the_further_its_measures_would_spread():
+    rows = np.ones((4, 8))
+    rows[1, :4] = rows[2, :7] = rows[3] = np.nan
+    np.testing.assert_allclose(stretch(rows), [1.0, np.sqrt(2.0), WIDEST, 1.0])
+    assert stretch(rows[:1]) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stream_whose_records_have_one_field_each_keeps_its_alarm_rate(seed):
+    rng = np.random.default_rng(seed)
+    complete = 5 * rng.normal(size=8) + rng.normal(size=(8000, 8)) * rng.lognormal(0, 1, 8)
+    sparse = np.full_like(complete, np.nan)
+    at = np.arange(len(sparse)), rng.integers(0, 8, len(sparse))
+    sparse[at] = complete[at]
+    p_value = StreamScorer(OSLRAU()).process(sparse).p_value
+    for settled in (p_value[240:500], p_value[500:2000], p_value[2000:]):
+        assert (settled <= 0.05).mean() < 0.1
+    assert (p_value[2000:] <= 0.05).mean() > 0.02

@@ -292,6 +292,24 @@ def test_a_budget_too_small_for_the_fields_is_refused():
         OSLRAU(max_nodes=4).partial_fit(np.zeros((1, 10)))
 
 
+def test_the_background_of_many_fields_is_a_product_of_gaussians(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.algorithm.start.WIDEST_BACKGROUND", 3)
+    X = clusters(5, 900, 7)
+    model = OSLRAU(memory=2000, standardize=False).partial_fit(X[:600], batch_size=50)
+    copy = OSLRAU.from_bytes(model.to_bytes())
+    assert copy.partial_fit(X[600:]).to_bytes() == model.partial_fit(X[600:]).to_bytes()
+    network = model.network_
+    blocks = [child for child, _ in network.children(network.background)]
+    assert [network.scope(block).tolist() for block in blocks] == [[0, 1], [2, 3], [4, 5, 6]]
+    for block in blocks:
+        own = X[:, network.scope(block)]
+        mean, covariance = network.gaussian(block)
+        np.testing.assert_allclose(mean, own.mean(axis=0), atol=0.2 * own.std())
+        np.testing.assert_allclose(covariance, np.cov(own.T), atol=0.2 * own.var())
+    expected = log_density(network, network.root, X[:20].T)
+    np.testing.assert_allclose(model.score_samples(X[:20]), expected)
+
+
 @pytest.mark.parametrize("max_leaf_vars", [0, 4])
 @pytest.mark.parametrize("batch_size", [1, 10])
 def test_a_root_that_is_replaced_on_the_way_is_followed(batch_size, max_leaf_vars):

@@ -11,7 +11,13 @@ from interpreter import INTERPRETED
 from scipy.stats import multivariate_normal
 from streams import clusters
 
-from faust_oslrau.learner import InvalidParameterError, StackedSPN, StateError, StreamScorer
+from faust_oslrau.learner import (
+    OSLRAU,
+    InvalidParameterError,
+    StackedSPN,
+    StateError,
+    StreamScorer,
+)
 from faust_oslrau.learner.stacked.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
@@ -76,7 +82,11 @@ def test_gaussians_agree_with_scipy_whatever_is_missing():
             assert norm[k, r] - 0.5 * distance[k, r] == pytest.approx(expected, abs=1e-9)
 
 
-def test_every_answer_agrees_with_plain_numpy_after_every_batch():
+@pytest.mark.parametrize(("widest", "several"), [(256, 128), (2, 128), (3, 3)])
+def test_every_answer_agrees_with_plain_numpy_after_every_batch(monkeypatch, widest, several):
+    """With one covariance, with one in blocks, and with no more than that as in wide records."""
+    monkeypatch.setattr("faust_oslrau.learner.stacked.background.WIDEST", widest)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.sizes.WIDEST_MIXTURE", several)
     model = StackedSPN(max_nodes=500, tree_nodes=60)
     scale = np.array([1.0, 1e3, 1e-3, 1.0])
     for start in range(0, 1500, 250):
@@ -235,6 +245,19 @@ def test_a_scorer_goes_on_from_any_record_to_the_same_bits():
         assert copy.to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.parametrize("memory", [None, 6000.0])
+def test_a_settled_model_goes_on_through_bytes(memory):
+    """Some parts then learn fewer records, and the Gaussian of the stream changes less often."""
+    rows = clusters(8, 7000, 4, missing=0.02)
+    whole = learned(rows[:5120], memory=memory)
+    copies = []
+    for start in range(5120, 7000, 256):
+        copies.append(StackedSPN.from_bytes(whole.to_bytes()))
+        for model in (whole, *copies):
+            model.partial_fit(rows[start : start + 256])
+    assert {copy.to_bytes() for copy in copies} == {whole.to_bytes()}
+
+
 STATE = learned(INCOMPLETE[:300]).to_bytes()
 LATE_STATE = learned(clusters(9, 2600, 20, missing=0.01)).to_bytes()
 
@@ -283,16 +306,47 @@ def test_a_seed_gives_the_same_model_and_another_one_another():
     assert learned(rows, random_state=1).to_bytes() != learned(rows).to_bytes()
 
 
-def test_a_stream_too_wide_for_full_covariances_goes_on_through_bytes():
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(600, 140)) + rng.normal(size=(600, 1))
-    rows[rng.random(rows.shape) < 0.01] = np.nan
-    model = learned(rows[:400])
+def wide(seed, n, d, missing=0.0):
+    """Draw fields that 20 factors drive, each with a little noise of its own."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 20)) @ rng.normal(size=(20, d)) + rng.normal(size=(n, d))
+    rows[rng.random(rows.shape) < missing] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize("d", [140, 300])
+def test_a_wide_stream_goes_on_through_bytes(d):
+    rows = wide(1, 1500, d, missing=0.01)
+    model = learned(rows[:1200])
     copy = StackedSPN.from_bytes(model.to_bytes())
     assert copy.to_bytes() == model.to_bytes()
-    assert copy.partial_fit(rows[400:]).to_bytes() == model.partial_fit(rows[400:]).to_bytes()
-    assert model.evaluate(rows).measures.shape == (600, 1)
+    assert copy.partial_fit(rows[1200:]).to_bytes() == model.partial_fit(rows[1200:]).to_bytes()
+    whole = model.evaluate(rows[:60]).measures
+    assert model.evaluate(rows[20:33]).measures.tobytes() == whole[20:33].tobytes()
     assert np.isfinite(model.given_others(rows[:5])[1]).all()
+
+
+def test_200_fields_are_described_as_well_as_by_one_gaussian():
+    rows = wide(2, 7000, 200)
+    model = learned(rows[:5000])
+    gaussian = multivariate_normal(rows[:5000].mean(axis=0), np.cov(rows[:5000].T))
+    expected = gaussian.logpdf(rows[5000:]).mean()
+    assert model.score_samples(rows[5000:]).mean() > expected - 0.03 * abs(expected)
+
+
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_spikes_of_one_field_are_found_in_wide_records(kind):
+    rows = wide(3, 5028, 200)
+    deviation, scorer = rows.std(axis=0), StreamScorer(kind())
+    scorer.process(rows[:5000])
+    spiked = rows[5000:]
+    spiked[np.arange(28), np.arange(0, 196, 7)] += 8 * deviation[:196:7]
+    assert scorer.process(spiked).is_anomaly.all()  # all within one mini-batch
+
+
+def test_the_state_grows_in_proportion_to_the_fields():
+    few, many = (len(learned(wide(4, 1300, d)).to_bytes()) / d for d in (300, 600))
+    assert many < 1.2 * few
 
 
 def test_the_size_does_not_grow_once_the_warm_up_is_over():

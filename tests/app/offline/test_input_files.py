@@ -141,9 +141,10 @@ def test_npz_without_a_clear_matrix_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.npz"])
-def test_a_file_of_another_kind_is_refused(tmp_path, name):
+@pytest.mark.parametrize("content", [b"something else", b"PK\x03\x04the start of an archive"])
+def test_a_file_of_another_kind_is_refused(tmp_path, name, content):
     with pytest.raises(InputFileError, match=name):
-        open_input(write(tmp_path, name, b"something else"))
+        open_input(write(tmp_path, name, content))
 
 
 def test_a_missing_file_and_an_unknown_ending_are_refused(tmp_path):

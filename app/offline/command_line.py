@@ -1,0 +1,106 @@
+"""The command-line options of the commands that read a log: files, or a range of a topic."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from faust_oslrau.app.settings import Settings
+
+from .input_files import InputFile, JoinedInput, open_input
+from .logs import Process, read_file, read_topic
+from .progress import Report
+
+Command = Callable[..., Any]
+
+
+class _End(click.ParamType):
+    name = "offset"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        return None if value == "end" else click.IntRange(min=0).convert(value, param, ctx)
+
+
+_FILE_OPTIONS = (
+    click.option("--partitions", type=click.IntRange(1), default=1, show_default=True,
+                 help="Partitions for the rows of FILE, distributed as by produce."),
+    click.option("--key", metavar="COLUMN", help="Column of FILE with the message's key."),
+)  # fmt: skip
+_TOPIC_OPTIONS = (
+    click.option("--topic", help="Topic to read, or topic name for the rows of FILE.  "
+                 "[default: the first source topic]"),
+    click.option("--from", "start", type=click.IntRange(0), metavar="OFFSET",
+                 help="First offset of each partition.  [default: the oldest]"),
+    click.option("--to", "end", type=_End(), default="end", show_default=True,
+                 metavar="OFFSET|end", help="Offset before which each partition ends."),
+)  # fmt: skip
+
+
+def file_options(command: Command) -> Command:
+    """Add the options --partitions and --key to a command."""
+    for option in reversed(_FILE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def log_options(command: Command) -> Command:
+    """Add the options of `chosen_log` to a command."""
+    for option in reversed(_TOPIC_OPTIONS):
+        command = option(command)
+    return file_options(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Files, or a range of a topic without them; `settings` name the broker."""
+
+    settings: Settings
+    source: InputFile | None
+    topic: str
+    partitions: int
+    start: int | None
+    end: int | None
+
+    def read(self, process: Process, report: Report) -> None:
+        """Process the whole log, in lists of records of one partition."""
+        if self.source is not None:
+            read_file(self.source, self.topic, self.partitions, process, report)
+            return
+        logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors are exceptions
+        reading = read_topic(self.topic, self.start, self.end, self.settings, process, report)
+        asyncio.run(reading)
+
+
+def chosen_log(
+    files: Sequence[Path],
+    settings: Settings,
+    *,
+    partitions: int,
+    key: str | None,
+    topic: str | None,
+    start: int | None,
+    end: int | None,
+) -> Log:
+    """Return the log that the arguments and options of a command choose.
+
+    Several files are one log, in their order.
+
+    Raises
+    ------
+    click.UsageError
+        A range of offsets is chosen for files.
+    InputFileError
+        A file cannot be read.
+    """
+    if files and (start, end) != (None, None):
+        raise click.UsageError("--from and --to need a topic, not a FILE")
+    source = JoinedInput([open_input(file, key) for file in files]) if files else None
+    return Log(settings, source, topic or settings.source_topics[0], partitions, start, end)

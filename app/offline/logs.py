@@ -1,0 +1,134 @@
+"""Reads a log, from a file or a topic, in lists of records of one partition."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from faust_oslrau.app.errors import BrokerError, TopicError
+from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import KafkaRecord, Record
+
+from .input_files import InputFile, InputMessage
+from .partitioner import partition_of
+from .progress import Report
+
+# Records between two progress reports.
+_CHUNK = 4096
+_POLL_MS = 1000
+
+Process = Callable[[Sequence[KafkaRecord]], None]
+"""Takes the next records of one partition."""
+
+
+def read_file(
+    source: InputFile, topic: str, partitions: int, process: Process, report: Report
+) -> None:
+    """Process a file as if `produce` had sent it to an empty topic with this many partitions."""
+    n = 0
+    for records in file_records(source, topic, partitions):
+        process(records)
+        n += len(records)
+        report(n, source.share_read)
+
+
+def file_records(
+    source: Iterable[InputMessage], topic: str, partitions: int
+) -> Iterator[list[Record]]:
+    """Yield the rows as records of the topic, in lists that each hold one partition."""
+    waiting: list[list[Record]] = [[] for _ in range(partitions)]
+    offsets = [0] * partitions
+    for row, (key, value) in enumerate(source):
+        partition = partition_of(key, row, partitions)
+        waiting[partition].append(Record(topic, partition, offsets[partition], None, key, value))
+        offsets[partition] += 1
+        if row % _CHUNK == _CHUNK - 1:
+            yield from filter(None, waiting)
+            waiting = [[] for _ in range(partitions)]
+    yield from filter(None, waiting)
+
+
+async def read_topic(
+    topic: str,
+    start: int | None,
+    end: int | None,
+    settings: Settings,
+    process: Process,
+    report: Report,
+) -> None:
+    """Process the offsets from `start` to before `end` in each partition of a topic.
+
+    None means the first record of the log, and its current end.
+
+    Raises
+    ------
+    BrokerError
+        The broker is unavailable.
+    TopicError
+        The topic is missing, or no longer has the offset `start`.
+    """
+    async with connected_admin(settings) as admin:
+        partitions = await partition_count(admin, topic)
+    consumer = AIOKafkaConsumer(
+        **client_arguments(settings),
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        max_partition_fetch_bytes=settings.max_output_bytes,
+    )
+    async with connected(consumer, settings):
+        try:
+            tps = [TopicPartition(topic, partition) for partition in range(partitions)]
+            ranges = await _ranges(consumer, tps, start, end)
+            total = sum(last - first for first, last in ranges.values())
+            n = 0
+            async for records in _read(consumer, ranges):
+                process(records)
+                n += len(records)
+                left = sum(last - first for first, last in ranges.values())
+                report(n, 1 - left / total)
+        except KafkaError as error:
+            raise BrokerError(f"topic {topic}: {error!r}") from error
+
+
+_Ranges = dict[TopicPartition, tuple[int, int]]
+
+
+async def _ranges(
+    consumer: AIOKafkaConsumer,
+    tps: list[TopicPartition],
+    start: int | None,
+    end: int | None,
+) -> _Ranges:
+    consumer.assign(tps)
+    firsts = await consumer.beginning_offsets(tps)
+    lasts = await consumer.end_offsets(tps)
+    ranges: _Ranges = {}
+    for tp in tps:
+        first = firsts[tp] if start is None else start
+        last = lasts[tp] if end is None else min(end, lasts[tp])
+        if first < firsts[tp]:
+            raise TopicError(
+                f"topic {tp.topic} partition {tp.partition}: expected offset {first}, "
+                f"the log begins at {firsts[tp]}"
+            )
+        ranges[tp] = (first, max(first, last))
+        consumer.seek(tp, first)
+    return ranges
+
+
+async def _read(consumer: AIOKafkaConsumer, ranges: _Ranges) -> AsyncIterator[list[ConsumerRecord]]:
+    """Yield records of one partition at a time, and advance the starts of the ranges."""
+    while unfinished := [tp for tp, (first, last) in ranges.items() if first < last]:
+        fetched = await consumer.getmany(*unfinished, timeout_ms=_POLL_MS, max_records=_CHUNK)
+        for tp in unfinished:
+            # The position also passes transaction markers and compacted records.
+            last = ranges[tp][1]
+            ranges[tp] = (min(await consumer.position(tp), last), last)
+            records = [record for record in fetched.get(tp, ()) if record.offset < last]
+            if records:
+                yield records
