@@ -12,6 +12,7 @@ from . import (
     baselines,
     blame,
     calibration,
+    change,
     density,
     drift,
     entities,
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "metrics": metrics.run,
     "floor": floor.run,
     "density": density.run,
+    "change": change.run,
 }
 
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {

@@ -302,6 +302,11 @@ class OSLRAU(Parameters, NetworkDensity):
     def proximity(self, X: ArrayLike) -> None:
         """Return None: no wide leaf bounds the log-density, which tells how far a row is."""
 
+    @property
+    def established(self) -> Self:
+        """The model itself: it has no challenger."""
+        return self
+
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
         """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
         return (

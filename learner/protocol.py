@@ -16,6 +16,10 @@ class Measured(Protocol):
     def measures(self) -> NDArray[np.float64]:
         """Measures of each row."""
 
+    @property
+    def log_density(self) -> NDArray[np.float64]:
+        """Log-density of each row (m,) in nats."""
+
 
 class Learner(Protocol):
     """A density that is learned one mini-batch at a time. Low log-density = anomalous."""
@@ -37,8 +41,13 @@ class Learner(Protocol):
     def evaluate(self, X: ArrayLike) -> Measured:
         """Measure how usual each row is by k measures, high = usual, the log-density first.
 
-        ``k`` never changes once something was learned; a row's bits depend on that row alone.
+        That is the log-density of the ``established`` density. ``k`` never changes once something
+        was learned; a row's bits depend on that row alone.
         """
+
+    @property
+    def established(self) -> Self:
+        """The density without what only recent records support."""
 
     def proximity(self, X: ArrayLike) -> NDArray[np.float64] | None:
         """Say how near each row (m,) is to what was learned, high = near, for the guard.

@@ -359,15 +359,12 @@ class StreamScorer:
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self._has_model:
-            log_jacobian = None
+            log_jacobian = self._log_jacobian(rows, own)
             if own is not None:
-                log_jacobian = own.log_jacobian + self._transforms.log_jacobian(rows)
                 rows = own.rows
             evaluation = self.learner.evaluate(rows)
+            block.log_likelihood[at] = evaluation.log_density + log_jacobian
             measures = self._all_measures(rows, evaluation)
-            block.log_likelihood[at] = measures[:, 0]
-            if log_jacobian is not None:
-                block.log_likelihood[at] += log_jacobian
             measures = self._missing.complete(rows, measures, self._measures)
             comparable = self._ranking.stretched(measures, stretch(rows))
             score = self._ranking.score(comparable)
@@ -400,8 +397,17 @@ class StreamScorer:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
 
+    def _log_jacobian(self, rows: FloatArray, own: OwnRows | None) -> FloatArray | float:
+        """Return what to add (m,) to log-densities of learned rows for the fields' own units."""
+        log_jacobian: FloatArray | float = 0.0
+        if own is not None:
+            log_jacobian = own.log_jacobian
+        if self._transforms.names:
+            log_jacobian = log_jacobian + self._transforms.log_jacobian(rows)
+        return log_jacobian
+
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        return blame(self.learner, rows, log_density, self._is_usual)
+        return blame(self.learner.established, rows, log_density, self._is_usual)
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate

@@ -46,6 +46,11 @@ class Evaluation(NamedTuple):
     network: Network
     n_records: int
 
+    @property
+    def log_density(self) -> FloatArray:
+        """Log-density of each row (m,)."""
+        return self.measures[:, 0]
+
 
 class NetworkDensity(DerivedQueries):
     """Queries on a network with units for its variables; learning algorithms derive from it.

@@ -75,6 +75,22 @@ def list_nodes(network: StackedNetwork, location: FloatArray, scale: FloatArray)
     return nodes
 
 
+def under_one_root(lists: Sequence[list[Node]], shares: Sequence[float]) -> list[Node]:
+    """Put the children of several roots under one, with their weights times the roots' shares."""
+    if len(lists) == 1:
+        return lists[0]
+    result = [lists[0][0]._replace(records=sum(nodes[0].records for nodes in lists))]
+    for nodes, share in zip(lists, shares, strict=True):
+        offset = len(result) - 1
+        for node in nodes[1:]:
+            leaves = range(node.leaves.start + offset, node.leaves.stop + offset)
+            weight, parent = node.share, node.parent + offset
+            if node.parent == 0:
+                weight, parent = share * (node.share or 0.0), 0
+            result.append(node._replace(parent=parent, share=weight, leaves=leaves))
+    return result
+
+
 def _add(nodes: list[Node], node: Node) -> int:
     nodes.append(node)
     return len(nodes) - 1

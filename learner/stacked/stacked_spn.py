@@ -14,9 +14,10 @@ from faust_oslrau.learner.parameters import Parameters, require
 from faust_oslrau.learner.queries.derived import DerivedQueries
 from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
 
-from . import graph, queries
-from .network import Evaluated, StackedNetwork
-from .packing import pack_training, unpack_training
+from . import graph, members
+from .contest import Contest, Terms
+from .contest_packing import pack_contest, unpack_contest
+from .members import Joint, Member
 from .sizes import sizes
 from .training import Rule, Training
 
@@ -37,19 +38,22 @@ class StackedEvaluation(NamedTuple):
     Attributes
     ----------
     measures
-        How usual each row is: its log-density (m, 1).
+        How usual each row is (m, 1): its log-density without a challenger.
+    log_density
+        The log-density of each row (m,).
     rows
         The rows (m, d).
-    evaluated
-        What the network says of them.
-    network, n_records
+    told
+        What the networks under the root say of them.
+    members, n_records
         Of the model, which had learned so many records.
     """
 
     measures: FloatArray
+    log_density: FloatArray
     rows: FloatArray
-    evaluated: Evaluated
-    network: StackedNetwork
+    told: Joint
+    members: list[Member]
     n_records: int
 
 
@@ -67,6 +71,10 @@ class StackedSPN(Parameters, DerivedQueries):
     built anew from all of them each time their number has doubled; after them each record is
     learned once.
 
+    After a sudden change, a challenger fitted to the records since then enters beside the others,
+    with parts of the same kinds. Each record is learned by the network that explains it. The old
+    one goes when ``adapt_after`` records have not needed it, and so does the challenger.
+
     Parameters
     ----------
     max_nodes
@@ -79,6 +87,9 @@ class StackedSPN(Parameters, DerivedQueries):
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
+    adapt_after
+        Records that must not need a network before it goes, and that a challenger must have
+        learned before ``evaluate`` counts what it explains as usual. None for no challengers.
     random_state
         Seed of what learning and ``sample`` draw.
 
@@ -114,14 +125,16 @@ class StackedSPN(Parameters, DerivedQueries):
         max_nodes: int = 2000,
         tree_nodes: int = 300,
         memory: float | None = None,
+        adapt_after: int | None = 8192,
         random_state: int = 0,
     ) -> None:
         self.max_nodes = max_nodes
         self.tree_nodes = tree_nodes
         self.memory = memory
+        self.adapt_after = adapt_after
         self.random_state = random_state
         self.n_records_ = 0
-        self._training: Training | None = None
+        self._contest: Contest | None = None
 
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
@@ -130,6 +143,8 @@ class StackedSPN(Parameters, DerivedQueries):
         valid = 0 <= self.tree_nodes <= self.max_nodes / 2
         require(valid, "tree_nodes", self.tree_nodes, "0 to half of max_nodes")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
+        valid = self.adapt_after is None or 1 <= self.adapt_after < MOST_RECORDS
+        require(valid, "adapt_after", self.adapt_after, f"1 to {MOST_RECORDS - 1}, or None")
         seeds = 0 <= self.random_state < MOST_RECORDS
         require(seeds, "random_state", self.random_state, f"0 to {MOST_RECORDS - 1}")
 
@@ -159,26 +174,28 @@ class StackedSPN(Parameters, DerivedQueries):
             return self
         d = rows.shape[1]
         self.check_parameters()
-        training = self._training = self._training or Training(d)
+        contest = self._contest = self._contest or Contest(d)
         memory = math.inf if self.memory is None else float(self.memory)
-        rule = Rule(
-            sizes(d, self.max_nodes, self.tree_nodes, self.memory), memory, self.random_state
-        )
+        share = sizes(d, self.max_nodes, self.tree_nodes, self.memory)
+        terms = Terms(Rule(share, memory, self.random_state), self.max_nodes, self.adapt_after)
         size = batch_size or len(rows)
         known = evaluation is not None and self._is_known(rows, evaluation, size)
         for start in range(0, len(rows), size):
-            evaluated = evaluation.evaluated if evaluation is not None and known else None
-            training.learn(rows[start : start + size], rule, evaluated)
-        self.n_records_ = training.n_records
+            told = evaluation.told if evaluation is not None and known else None
+            contest.learn(rows[start : start + size], terms, told)
+        self.n_records_ = contest.n_records
         return self
 
     def _is_known(self, rows: FloatArray, evaluation: StackedEvaluation, size: int) -> bool:
         """Whether an evaluation is what learning ``rows`` in one mini-batch would begin with."""
+        if self._contest is None:
+            return False
+        now, then = self._contest.members(), evaluation.members
         return (
             len(rows) <= size
-            and self._training is not None
-            and self._training.scaling.is_complete
-            and evaluation.network is self._training.network
+            and len(now) == len(then)
+            and all(a.network is b.network for a, b in zip(now, then, strict=True))
+            and all(member.scaling.is_complete for member in now)
             and evaluation.n_records == self.n_records_
             and np.array_equal(rows, evaluation.rows, equal_nan=True)
         )
@@ -198,16 +215,36 @@ class StackedSPN(Parameters, DerivedQueries):
         InvalidInputError
             ``X`` does not fit the model.
         """
-        network, Z, jacobian = self._query(X)
-        floor = 0.0 if variance_floor is None else variance_floor
-        return network.log_density(Z, floor) - jacobian
+        found, floor = self._members(), 0.0 if variance_floor is None else variance_floor
+        return members.log_densities(found, self._check(X), floor)[0]
 
     def evaluate(self, X: ArrayLike) -> StackedEvaluation:
-        """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use."""
-        network, Z, jacobian = self._query(X)
-        evaluated = network.evaluate(Z)
-        measures = (evaluated.log_density - jacobian)[:, None]
-        return StackedEvaluation(measures, self._check(X), evaluated, network, self.n_records_)
+        """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use.
+
+        The log-density counts a challenger, the measure does not before the challenger has learned
+        ``adapt_after`` records: what came with a fault stays unusual.
+        """
+        found, rows = self._members(), self._check(X)
+        told = members.evaluate(found, rows)
+        usual = told.log_density if self._is_established else told.each[:, 0]
+        return StackedEvaluation(
+            usual[:, None], told.log_density, rows, told, found, self.n_records_
+        )
+
+    @property
+    def established(self) -> Self:
+        """The model without a challenger that has learned less than ``adapt_after`` records."""
+        if self._is_established or self._contest is None:
+            return self
+        model = type(self)(**self.get_params())
+        model.n_records_, model._contest = self.n_records_, self._contest.without_challenger()
+        return model
+
+    @property
+    def _is_established(self) -> bool:
+        """Whether many records support every network under the root."""
+        challenger = None if self._contest is None else self._contest.challenger
+        return challenger is None or challenger.n_records >= (self.adapt_after or 0)
 
     def proximity(self, X: ArrayLike) -> FloatArray:
         """Return minus the distance (m,) of each row from the stream's mean, in deviations.
@@ -216,8 +253,7 @@ class StackedSPN(Parameters, DerivedQueries):
         log-density; the distance has no bound, so that the guard of a `StreamScorer` can tell how
         far a row is. Rows that lack fields count as if the missing ones were as far as the others.
         """
-        network, Z, _ = self._query(X)
-        return queries.proximity(network, Z)
+        return members.proximity(self._members(), self._check(X))
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each field against the others: ``contributions``, and what is ``expected``.
@@ -227,12 +263,7 @@ class StackedSPN(Parameters, DerivedQueries):
         not count, and a wide Gaussian counts as the one that it widens: they are there to bound
         the loss of a record, and with a deviation of 1e5 they would hide all others.
         """
-        network, Z, _ = self._query(X)
-        location, scale = self._units()
-        others, mean, variance = queries.given_others(network, Z)
-        nats = others - network.log_density(Z) + np.log(scale)[:, None]
-        nats = np.where(np.isnan(Z), np.nan, nats)
-        return nats.T, mean.T * scale + location, np.sqrt(variance.T) * scale
+        return members.given_others(self._members(), self._check(X))
 
     def contributions(self, X: ArrayLike) -> FloatArray:
         """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
@@ -244,13 +275,8 @@ class StackedSPN(Parameters, DerivedQueries):
         Observed fields keep their value, with covariance zero. Wide leaves and Gaussians do not
         count, as in `given_others`; samples come from them, too.
         """
-        given = np.asarray(row, np.float64)
-        network, Z, _ = self._query(given[None])
-        mean, covariance = queries.moments(network, Z[:, 0])
-        location, scale = self._units()
-        missing = np.isnan(given)
-        mean = np.where(missing, mean * scale + location, given)
-        return mean, np.where(np.outer(missing, missing), covariance * np.outer(scale, scale), 0.0)
+        found, rows = self._members(), self._check(np.asarray(row, np.float64)[None])
+        return members.moments(found, rows[0])
 
     def sample(
         self,
@@ -263,13 +289,11 @@ class StackedSPN(Parameters, DerivedQueries):
 
         ``random_state`` is a seed or generator; without one, the model's own is used.
         """
-        d = self._network().n_variables
+        found = self._members()
+        d = found[0].network.n_variables
         row = np.full(d, np.nan) if given is None else np.asarray(given, np.float64)
-        network, Z, _ = self._query(row[None])
         seed = self.random_state if random_state is None else random_state
-        location, scale = self._units()
-        rows = queries.sample(network, n, np.random.default_rng(seed), Z[:, 0]) * scale + location
-        return np.where(np.isnan(row), rows, row)
+        return members.sample(found, n, np.random.default_rng(seed), self._check(row[None])[0])
 
     def to_dot(self, names: Sequence[str] | None = None) -> str:
         """Write the structure in Graphviz's language, with the fields' names if given."""
@@ -284,14 +308,15 @@ class StackedSPN(Parameters, DerivedQueries):
         return graph.outline(self._nodes(), self._names(names))
 
     def _nodes(self) -> list[graph.Node]:
-        return graph.list_nodes(self._network(), *self._units())
+        found = self._members()
+        lists = [graph.list_nodes(member.network, *member.units) for member in found]
+        return graph.under_one_root(lists, [member.share for member in found])
 
     def to_bytes(self) -> bytes:
         """Write the whole model, so that learning can go on from it to the same bits."""
         values = {"parameters": self.plain_params(), "n_records": self.n_records_}
-        if self._training is None or self._training.network is None:
-            return pack("StackedSPN", values, {})
-        return pack("StackedSPN", values, pack_training(self._training, self._training.network))
+        arrays = {} if self._contest is None else pack_contest(self._contest)
+        return pack("StackedSPN", values, arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -310,13 +335,13 @@ class StackedSPN(Parameters, DerivedQueries):
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"state: expected the parameters of a model, {error}") from error
         if arrays:
-            model._training = unpack_training(arrays, model.n_records_)
+            model._contest = unpack_contest(arrays, model.n_records_)
         return model
 
     @property
     def scale_(self) -> FloatArray:
         """Standard deviation of each variable (d,) among the first records, the unit of leaves."""
-        return self._units()[1]
+        return self._members()[0].units[1]
 
     @property
     def n_nodes_(self) -> int:
@@ -326,52 +351,45 @@ class StackedSPN(Parameters, DerivedQueries):
     @property
     def node_counts_(self) -> dict[str, int]:
         """Number of nodes by kind: sum, product, leaf, multivariate_leaf."""
-        return self._network().kind_counts
+        counts = [member.network.kind_counts for member in self._members()]
+        total = {kind: sum(each[kind] for each in counts) for kind in counts[0]}
+        return total | {"sum": total["sum"] - (len(counts) - 1)}  # they have one root
 
     @property
     def n_edges_(self) -> int:
         """Number of edges."""
-        return self._network().n_edges
+        return sum(member.network.n_edges for member in self._members())
 
     @property
     def n_parameters_(self) -> int:
         """Number of free parameters: weights, means, variances and covariances."""
-        return self._network().n_parameters
+        found = self._members()
+        return sum(member.network.n_parameters for member in found) + len(found) - 1
 
     @property
     def depth_(self) -> int:
         """Nodes on the longest path from the root to a leaf."""
         shared = 5  # root, sum of products, product, sum of leaves, leaf
-        tree = self._network().tree
-        return shared if tree is None else max(shared, 1 + tree.learner.depth_)
+        trees = [member.network.tree for member in self._members()]
+        return max([shared, *(1 + tree.learner.depth_ for tree in trees if tree is not None)])
 
     @property
     def structure_changes_(self) -> dict[str, int]:
         """Structure changes of the grown network, since units last changed: see `OSLRAU`."""
-        tree = self._network().tree
+        tree = self._members()[0].network.tree
         none = {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
         return none if tree is None else tree.learner.structure_changes_
 
-    def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Location and scale (d,), 0 and 1 where a variable was never observed."""
-        scaling = self._fitted().scaling
-        return np.nan_to_num(scaling.location), np.nan_to_num(scaling.scale, nan=1.0)
-
     def _width(self) -> int | None:
-        return None if self._training is None else len(self._training.scaling.location)
+        return None if self._contest is None else len(self._contest.incumbent.window)
 
-    def _query(self, X: ArrayLike) -> tuple[StackedNetwork, FloatArray, FloatArray]:
-        network, scaling = self._network(), self._fitted().scaling
-        Z, jacobian = scaling.apply(self._check(X))
-        return network, Z, jacobian
-
-    def _network(self) -> StackedNetwork:
-        network = self._fitted().network
-        if network is None:
+    def _members(self) -> list[Member]:
+        found = [] if self._contest is None else self._contest.members()
+        if not found:
             raise NotFittedError("the model has learned nothing yet: call partial_fit first")
-        return network
+        return found
 
-    def _fitted(self) -> Training:
-        if self._training is None:
-            raise NotFittedError("the model has learned nothing yet: call partial_fit first")
-        return self._training
+    @property
+    def _training(self) -> Training | None:
+        """The incumbent in training."""
+        return None if self._contest is None else self._contest.incumbent

@@ -158,7 +158,7 @@ class Training:
         if n >= SCALE_RECORDS:
             self.raw = self.raw[:0]
         Z = self.window.astype(np.float64)
-        products, mixture, clipped = _new_products(Z, n, rule), None, np.clip(Z, -CLIP, CLIP)
+        products, mixture, clipped = new_products(Z, n, rule), None, np.clip(Z, -CLIP, CLIP)
         if rule.sizes.gaussians > 0:
             mixture = _new_mixture(clipped, n, rule, old.mixture if old else None)
         background = Background(len(Z))
@@ -217,7 +217,7 @@ def single(Z: FloatArray) -> NDArray[np.float32]:
     return np.clip(Z, -LARGEST_KEPT, LARGEST_KEPT).astype(np.float32)
 
 
-def _new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:
+def new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:
     """Fit products to the columns of ``Z`` (d, n)."""
     n_products = max(1, min(rule.sizes.products, n // RECORDS_PER_PRODUCT))
     most = FEWEST_LEAVES + n // RECORDS_PER_LEAF

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
 
-from benchmarks import floor, metrics, speed
+from benchmarks import change, floor, metrics, speed
 from benchmarks.__main__ import main
 
 
@@ -63,6 +63,19 @@ def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, 
     }  # fmt: skip
     assert all(np.isfinite([fold["native"], fold["own"]]).all() for fold in figures["folds"])
     assert [stream["learner"] for stream in figures["streams"]] == ["OSLRAU", "StackedSPN"]
+
+
+def test_the_change_benchmark_follows_changes_and_suffers_faults(tmp_path, monkeypatch):
+    monkeypatch.setattr(change, "STATIONARY", 2)
+    monkeypatch.setattr(change, "STATIONARY_RECORDS", 1000)
+    data = tmp_path / "small.npz"
+    np.savez(data, x=np.random.default_rng(0).normal([5.0, 0.0, 1.0], size=(2200, 3)))
+    shown = run("change", "--datasets", tmp_path, "--data", data, "--out", tmp_path).stdout
+    figures = json.loads(shown.splitlines()[-1])["figures"]
+    stacked, alone, _ = figures["courses"]
+    assert stacked["means"]["last 500"] > alone["means"]["last 500"]
+    assert [fault["records"] for fault in figures["faults"]] == [600]
+    assert [stream["challengers"] for stream in figures["stationary"]] == [0, 0]
 
 
 def test_the_toy_benchmark_draws_its_networks(tmp_path):

@@ -15,11 +15,20 @@ NAMES = ["speed", "load", 'odd "name"', "heat"]
 STACKED = pytest.param("stacked", marks=needs_compiler("a long stream"))
 
 
-@pytest.fixture(scope="module", params=["oslrau", STACKED])
+CHALLENGED = pytest.param("challenger", marks=needs_compiler("a long stream"))
+
+
+@pytest.fixture(scope="module", params=["oslrau", STACKED, CHALLENGED])
 def model(request):
-    stacked = StackedSPN(max_nodes=300, tree_nodes=50)
-    model = stacked if request.param == "stacked" else OSLRAU(min_count=20)
-    return model.partial_fit(clusters(1, 600, 4) * 1000 + 5000, batch_size=100)
+    rows = clusters(1, 1600, 4) * 1000 + 5000
+    if request.param == "oslrau":
+        return OSLRAU(min_count=20).partial_fit(rows[:600], batch_size=100)
+    model = StackedSPN(max_nodes=300, tree_nodes=50).partial_fit(rows[:600], batch_size=100)
+    if request.param == "challenger":
+        model.partial_fit(rows[600:1200], batch_size=100)
+        model.partial_fit(10_000 - rows[1200:], batch_size=100)
+        assert model.established is not model
+    return model
 
 
 def test_the_graph_has_every_node_and_edge(model):

@@ -43,8 +43,8 @@ def test_a_field_that_is_gone_at_once_makes_no_difference_from_its_first_record_
     rows = COMPLETE.copy()
     rows[16_000:, 2] = np.nan
     shares = [0.1, 0.25, 0.5, 0.75]
-    for part in (slice(16_000, 16_500), slice(16_500, N)):
-        complete, lacking = (np.quantile(p_values(x)[part], shares) for x in (COMPLETE, rows))
+    for half in (slice(16_000, 16_500), slice(16_500, N)):
+        complete, lacking = (np.quantile(p_values(x)[half], shares) for x in (COMPLETE, rows))
         np.testing.assert_allclose(lacking, complete, atol=0.1)
 
 

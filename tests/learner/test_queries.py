@@ -30,10 +30,18 @@ def tree(request):
 STACKED = pytest.param(None, marks=needs_compiler("a long stream"), id="stacked")
 
 
-@pytest.fixture(scope="module", params=[0, 2, STACKED])
+CHALLENGED = pytest.param("challenger", marks=needs_compiler("a long stream"))
+
+
+@pytest.fixture(scope="module", params=[0, 2, STACKED, CHALLENGED])
 def model(request):
     if request.param is None:
         return StackedSPN().partial_fit(X, batch_size=256)
+    if request.param == "challenger":
+        model = StackedSPN().partial_fit(X[:2288], batch_size=256)
+        model.partial_fit(-X[2288:2700], batch_size=256)
+        assert model.established is not model
+        return model
     return grown(request.param)
 
 

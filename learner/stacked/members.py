@@ -1,0 +1,164 @@
+"""Several networks under one root, each in units of its own: exact queries on all of them.
+
+The children of the root are those of every member, each with its weight in the member times the
+member's share. Log-densities are in nats and in the variables' own units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.queries.scaling import Scaling
+
+from . import queries
+from .gaussians import log_sums
+from .network import Evaluated, StackedNetwork
+
+FloatArray = NDArray[np.float64]
+
+
+class Member(NamedTuple):
+    """A network with its units, and its share of the root."""
+
+    share: float
+    network: StackedNetwork
+    scaling: Scaling
+
+    @property
+    def units(self) -> tuple[FloatArray, FloatArray]:
+        """Location and scale (d,), 0 and 1 where a variable was never observed."""
+        return np.nan_to_num(self.scaling.location), np.nan_to_num(self.scaling.scale, nan=1.0)
+
+
+Members = Sequence[Member]
+
+
+class Joint(NamedTuple):
+    """What members say of rows (m, d).
+
+    Attributes
+    ----------
+    log_density
+        Of the root (m,).
+    each
+        Of each member (m, M).
+    evaluated
+        What the network of each says of them, in its units.
+    """
+
+    log_density: FloatArray
+    each: FloatArray
+    evaluated: tuple[Evaluated, ...]
+
+    def take(self, member: int, rows: NDArray[np.bool_]) -> Evaluated:
+        """Return what one member says of some of the rows, to the same bits as of these alone."""
+        return Evaluated(*(part[rows] for part in self.evaluated[member]))
+
+
+def evaluate(members: Members, X: FloatArray) -> Joint:
+    """Evaluate the rows of ``X`` (m, d)."""
+    each, evaluated = np.empty((len(X), len(members))), []
+    for i, member in enumerate(members):
+        Z, jacobian = member.scaling.apply(X)
+        evaluated.append(member.network.evaluate(Z))
+        each[:, i] = evaluated[-1].log_density - jacobian
+    return Joint(_mixed(members, each)[0], each, tuple(evaluated))
+
+
+def log_densities(
+    members: Members, X: FloatArray, floor: FloatArray | float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Log-density (m,) of the rows of ``X`` (m, d), and the members' shares (m, M) in it.
+
+    ``floor`` is the least variance of leaves in the units of the first member: a number or one for
+    each variable (d,).
+    """
+    each = np.empty((len(X), len(members)))
+    for i, member in enumerate(members):
+        Z, jacobian = member.scaling.apply(X)
+        least = floor
+        if i > 0:
+            least = np.asarray(floor) * (members[0].units[1] / member.units[1]) ** 2
+        each[:, i] = member.network.log_density(Z, least) - jacobian
+    return _mixed(members, each)
+
+
+def _mixed(members: Members, each: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithm of the mixture (m,) of densities (m, M), and the posterior shares."""
+    if len(members) == 1:
+        return each[:, 0].copy(), np.ones_like(each)
+    shares = each + np.log([member.share for member in members])
+    return log_sums(shares), shares
+
+
+def given_others(members: Members, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return -log p(x_i | the others), and mean and deviation given them, (m, d) each."""
+    told = [_given_others(member, X) for member in members]
+    if len(told) == 1:
+        return told[0][1:]
+    log_share = np.log([member.share for member in members])[:, None, None]
+    others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
+    others += log_share
+    log_share = others - np.logaddexp.reduce(others)
+    share = np.exp(log_share)
+    mean = (share * means).sum(axis=0)
+    unit = np.maximum.reduce([member.units[1] for member in members])  # no square overflows
+    variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
+    missing = np.isnan(X)
+    nats = -np.logaddexp.reduce(log_share - np.where(missing, 0.0, nats))
+    return np.where(missing, np.nan, nats), mean, np.sqrt(variance) * unit
+
+
+def _given_others(
+    member: Member, X: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the log-density of each row's other fields, and what they say of one, (m, d) each."""
+    (location, scale), (Z, jacobian) = member.units, member.scaling.apply(X)
+    others, mean, variance = queries.given_others(member.network, Z)
+    log_density = member.network.log_density(Z)
+    nats = np.where(np.isnan(Z), np.nan, others - log_density + np.log(scale)[:, None])
+    others = others - jacobian + np.where(np.isnan(Z), 0.0, np.log(scale)[:, None])
+    return others.T, nats.T, mean.T * scale + location, np.sqrt(variance.T) * scale
+
+
+def moments(members: Members, row: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) given what is observed of ``row`` (d,)."""
+    share = log_densities(members, row[None])[1][0]
+    told = [_moments(member, row) for member in members]
+    mean = sum((p * centre for p, (centre, _) in zip(share, told, strict=True)), np.zeros(len(row)))
+    covariance = np.zeros((len(row), len(row)))
+    for p, (centre, own) in zip(share, told, strict=True):
+        covariance += p * (own + np.outer(centre - mean, centre - mean))
+    return mean, covariance
+
+
+def _moments(member: Member, row: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean, covariance = queries.moments(member.network, member.scaling.apply(row[None])[0][:, 0])
+    (location, scale), missing = member.units, np.isnan(row)
+    mean = np.where(missing, mean * scale + location, row)
+    covariance = covariance * np.outer(scale, scale)
+    return mean, np.where(np.outer(missing, missing), covariance, 0.0)
+
+
+def sample(members: Members, n: int, rng: np.random.Generator, row: FloatArray) -> FloatArray:
+    """Draw ``n`` rows (n, d) from the density given what is observed of ``row`` (d,)."""
+    rows, picks = np.tile(row, (n, 1)), np.zeros(n, np.int64)
+    if len(members) > 1:
+        share = log_densities(members, row[None])[1][0]
+        picks = rng.choice(len(members), size=n, p=share / share.sum())
+    for i, (_, network, scaling) in enumerate(members):
+        chosen, (location, scale) = picks == i, members[i].units
+        z = scaling.apply(row[None])[0][:, 0]
+        drawn = queries.sample(network, int(chosen.sum()), rng, z) * scale + location
+        rows[chosen] = np.where(np.isnan(row), drawn, row)
+    return rows
+
+
+def proximity(members: Members, X: FloatArray) -> FloatArray:
+    """Minus the distance (m,) of each row from the nearest member's mean, in deviations."""
+    each = [queries.proximity(member.network, member.scaling.apply(X)[0]) for member in members]
+    return np.asarray(np.maximum.reduce(each), np.float64)

@@ -1,0 +1,127 @@
+"""How two networks share the node budget of one, and how the one that is left grows again."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .background import N_BACKGROUND, blocks_of
+from .leaf_merging import merge_leaves
+from .leaves import WIDE
+from .network import StackedNetwork
+from .products import SharedProducts
+from .sizes import Sizes
+from .training import CLIP, Rule, Training, new_products
+from .tree import Tree
+
+FloatArray = NDArray[np.float64]
+
+LEAVES = 0.5
+"""Share of a challenger's nodes that are leaves."""
+
+MERGED = 0.35
+"""Share of its leaves that an incumbent keeps before it loses products, which cost more."""
+
+FEWEST_LEAVES, FEWEST_PRODUCTS = 2, 2
+"""Leaves by variable, and products in all, of either network."""
+
+WIDE_STREAM = 50
+"""Variables beyond which two networks may exceed the node budget."""
+
+NEW_TREE = 0.05
+"""Weight of a tree that is grown from the sample."""
+
+
+def split(
+    full: Sizes, d: int, max_nodes: int, share: float, *, keep_tree: bool
+) -> tuple[Sizes, Sizes] | None:
+    """Share out the nodes to an incumbent and a challenger; None if there are too few.
+
+    The incumbent gets this ``share`` of them. Two networks of a stream of more than 50 fields may
+    exceed the budget; they have at most 24 d + 400 nodes then.
+    """
+    fixed = full._replace(leaves=0, products=0, tree=full.tree if keep_tree else 0)
+    left = int(share * max_nodes) - _nodes(fixed, d)
+    least = max(int(MERGED * full.leaves), FEWEST_LEAVES)
+    products = min(max((left - d * least) // (d + 1), FEWEST_PRODUCTS), full.products)
+    leaves = min(max((left - products * (d + 1)) // d, least), full.leaves)
+    old = fixed._replace(leaves=leaves, products=products)
+    fixed = fixed._replace(tree=0)
+    left = max_nodes - _nodes(old, d) - _nodes(fixed, d)
+    leaves = min(max(int(LEAVES * left) // d, FEWEST_LEAVES), full.leaves)
+    products = min(max((left - d * leaves) // (d + 1), FEWEST_PRODUCTS), full.products)
+    new = fixed._replace(leaves=leaves, products=products)
+    fits = _nodes(old, d) + _nodes(new, d) <= max_nodes
+    return (old, new) if fits or d > WIDE_STREAM else None
+
+
+def is_tree_worthwhile(network: StackedNetwork) -> bool:
+    """Whether the root weighs the tree more than the products, so that it can stay."""
+    return network.tree is not None and bool(network.weight[-1] > network.weight[1])
+
+
+def _nodes(sizes: Sizes, d: int) -> int:
+    """Return the nodes of a network of the largest ``sizes``."""
+    n_blocks = len(blocks_of(d))
+    gaussians = N_BACKGROUND * (n_blocks + (n_blocks > 1))
+    gaussians += sizes.gaussians + 1 if sizes.gaussians > 0 else 0
+    sums_and_products = 2 + (sizes.products + 1) * (d + 1)
+    return sums_and_products + d * (sizes.leaves + len(WIDE)) + gaussians + sizes.tree
+
+
+def shrink(training: Training, sizes: Sizes) -> None:
+    """Drop the tree, and merge leaves and the lightest products until ``sizes`` hold."""
+    network, d = training.network, len(training.window)
+    if network is None:
+        return
+    if network.tree is not None and sizes.tree == 0:
+        network.tree = None
+        network.weight = network.weight[:-1] / network.weight[:-1].sum()
+        training.history = training.history[:, :-1].copy()
+    if len(network.products.weight) > sizes.products:
+        _merge_lightest(network.products, sizes.products)
+    if len(network.products.leaves.mean) > d * (sizes.leaves + len(WIDE)):
+        merge_leaves(network.products, d * sizes.leaves)
+
+
+def _merge_lightest(products: SharedProducts, n_products: int) -> None:
+    """Merge the lightest products into one, so that ``n_products`` are left; no count is lost."""
+    order = np.argsort(-products.count, kind="stable")
+    kept, merged = np.sort(order[: n_products - 1]), order[n_products - 1 :]
+    count, leaf_count = products.count, products.leaf_count
+    products.count = np.append(count[kept], count[merged].sum())
+    products.leaf_count = np.column_stack([leaf_count[:, kept], leaf_count[:, merged].sum(axis=1)])
+    products.W = np.ascontiguousarray(products.W[:, : n_products + 1])
+    products.weight = products.weight[:n_products].copy()
+    products.update()
+
+
+def grow(training: Training, Z: FloatArray, rule: Rule) -> bool:
+    """Try products of full size and a tree, fitted to the sample; say if they are taken.
+
+    They are, where the products explain new columns ``Z`` (d, m) better than the present ones.
+    """
+    network, n = training.network, training.sample.shape[1]
+    if network is None or n == 0:
+        return False
+    sample = training.sample.astype(np.float64)
+    fresh = new_products(sample, n, rule)
+    if fresh.log_densities(Z)[0][1].mean() <= network.products.log_densities(Z)[0][1].mean():
+        return False
+    scale = network.products.count.sum() / fresh.count.sum()
+    fresh.count, fresh.leaf_count = scale * fresh.count, scale * fresh.leaf_count
+    fresh.moments = scale * fresh.moments
+    fresh.update()
+    network.products = fresh
+    if rule.sizes.tree > 0 and network.tree is None:
+        _plant(network, training, sample, rule)
+    return True
+
+
+def _plant(network: StackedNetwork, training: Training, sample: FloatArray, rule: Rule) -> None:
+    memory = None if math.isinf(rule.memory) else rule.memory
+    network.tree = Tree.grown(np.clip(sample, -CLIP, CLIP), rule.sizes.tree, memory)
+    network.weight = np.append((1.0 - NEW_TREE) * network.weight, NEW_TREE)
+    training.history = np.empty((0, len(network.weight)))
