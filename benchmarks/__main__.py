@@ -58,8 +58,8 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "blame": blame.run,
     "incidents": incidents.run,
     "transforms": transforms.run,
-    "wide": wide.run,
     "entities": entities.run,
+    "wide": wide.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 

@@ -7,7 +7,6 @@ import orjson
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.offline.replay import Replay, replay_file
 from faust_oslrau.app.pipeline import EntityCounts, IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.learner import OSLRAU, StreamScorer
@@ -86,23 +85,6 @@ def test_a_snapshot_without_entities_is_not_continued_with_them():
     assert not any("entit" in name for name in snapshot.settings)
     with pytest.raises(IncompatibleSnapshotError, match="made with entity = None, now 'key'"):
         PartitionPipeline.restored(snapshot, BY_KEY)
-
-
-def test_a_replay_of_a_file_takes_entities_from_keys():
-    class Rows(list):
-        share_read = 1.0
-
-    class Sink(list):
-        def write(self, messages):
-            self.extend(messages)
-
-    scores = Sink()
-    file = Rows((record.key, record.value) for record in records())
-    replay_file(file, "features", 1, Replay(BY_KEY, scores, Sink()), lambda *_: None)
-    live = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
-    assert [json.loads(m.value)["log_likelihood"] for m in scores[16:]] == (
-        [json.loads(value)["log_likelihood"] for value in values(live)[16:]]
-    )
 
 
 def test_a_feature_is_no_entity():
