@@ -1,4 +1,4 @@
-"""Whether the field that was made wrong is the one that is blamed."""
+"""Whether exactly the fields that were made wrong are blamed, and what is expected of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.scoring.blame import blame
+from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner.scoring.blame import Blame, blame
+from faust_oslrau.learner.scoring.comparison import compare_without, excess_alone
 
 from .datasets import Array
 from .report import write_report
@@ -16,18 +17,27 @@ from .report import write_report
 TRAINED = 20_000
 FAULTY = 1000
 RATE = 0.001
-WIDTHS = (4, 8, 16)
+SAMPLE = 128
+"""Usual records that tell what a field is alone, as many as a scorer uses."""
+
 TEXT = (
-    f"OSLRAU learns {TRAINED:,} records. Of {FAULTY:,} others fields are made wrong: moved by so "
-    "many of their standard deviations, up or down, or replaced by the same field of another "
-    "record, which breaks its relation to the other fields and leaves its distribution as it is. "
-    f"*Clear* are those less likely than {RATE:.1%} of usual records; the other columns are shares "
-    "of these.",
-    "*First* is a wrong field; *all* wrong fields come before any other. *One look* orders fields "
-    "by -log p(field | the other fields), without setting those blamed aside. Of four fields, two "
-    "wrong ones cannot always be told from the two right ones.",
+    f"The learner learns {TRAINED:,} records. Of {FAULTY:,} others fields are made wrong: moved by "
+    "so many of their standard deviations, up or down, or one is replaced by the same field of "
+    "another record, which breaks its relation to the other fields and leaves its distribution as "
+    f"it is. All figures are shares of the *clear* ones, which are less likely than {RATE:.1%} of "
+    "usual records. The JSON below has their share.",
+    "The columns of faults are shares of records in which exactly the wrong fields are blamed. "
+    "*Expected* is the share of blamed wrong fields whose value before the fault is within three "
+    "deviations of what is expected of it, and *others* the same for the fields that are not "
+    "wrong, both for one to three fields that are 8 deviations off. Constants were chosen on the "
+    "streams of the first kind. Of the held-out ones, *skewed* and *bursts* were evaluated once, "
+    "after all choices. *Lines* and *groups* were evaluated once before, with *heavy*, which then "
+    "moved to the first kind: its heavy tails hid the second of two wrong fields.",
+    "A broken relation cannot always be told from the one that it is related to: of four fields "
+    "that follow two factors, for example.",
 )
 
+Learner = OSLRAU | StackedSPN
 Stream = Callable[[np.random.Generator, int, int], Array]
 Fault = Callable[[np.random.Generator, Array, Array], tuple[Array, Array]]
 """Takes usual records and others; returns faulty records (m, d) and their wrong fields (m, k)."""
@@ -55,6 +65,37 @@ def chain(rng: np.random.Generator, n: int, d: int) -> Array:
     return rows
 
 
+def heavy(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw fields with heavy tails that follow a common factor with heavy tails."""
+    load = rng.standard_t(6, size=(n, 1))
+    return np.asarray(load * rng.normal(size=d) + 0.5 * rng.standard_t(6, size=(n, d)))
+
+
+def lines(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw records around two lines: the same load drives the fields in two modes."""
+    slopes, member = rng.normal(size=(2, d)), rng.integers(2, size=n)
+    load = rng.uniform(1.0, 5.0, size=(n, 1))
+    return np.asarray(load * slopes[member] + 0.2 * rng.normal(size=(n, d)))
+
+
+def groups(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw groups of up to three fields of very different units, each with a cause of its own."""
+    cause = rng.gamma(4.0, size=(n, d // 3 + 1))[:, np.arange(d) // 3]
+    return np.asarray((cause + 0.3 * rng.normal(size=(n, d))) * np.geomspace(0.01, 1e4, d))
+
+
+def skewed(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw positive fields with long tails to one side, as latencies and counts have."""
+    load = rng.normal(size=(n, 1))
+    return np.asarray(np.exp(0.5 * load * rng.normal(size=d) + 0.3 * rng.normal(size=(n, d))))
+
+
+def bursts(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Draw fields that follow two causes, of which one is mostly small and sometimes large."""
+    cause = np.column_stack([rng.normal(size=n), rng.laplace(size=n)])
+    return np.asarray(cause @ rng.normal(size=(2, d)) + 0.3 * rng.laplace(size=(n, d)))
+
+
 def shift(n_fields: int, deviations: float) -> Fault:
     """Return the fault that shifts some fields at once."""
 
@@ -76,52 +117,94 @@ def break_relation(rng: np.random.Generator, rows: Array, others: Array) -> tupl
     return bad, wrong
 
 
-STREAMS: dict[str, Stream] = {"factors": factors, "clusters": clusters, "chain": chain}
-FAULTS: dict[str, Fault] = {
-    "one field, 4 deviations": shift(1, 4.0),
-    "one field, 8 deviations": shift(1, 8.0),
-    "two fields, 5 deviations": shift(2, 5.0),
-    "broken relation": break_relation,
+LEARNERS: dict[str, type[Learner]] = {"oslrau": OSLRAU, "stacked": StackedSPN}
+DEVELOPMENT: dict[str, Stream] = {
+    "factors": factors,
+    "clusters": clusters,
+    "chain": chain,
+    "heavy": heavy,
 }
+HELD_OUT: dict[str, Stream] = {
+    "lines": lines,
+    "groups": groups,
+    "skewed": skewed,
+    "bursts": bursts,
+}
+WIDTHS = (4, 8, 16)
+FAULTS: dict[str, Fault] = {
+    "one, 4": shift(1, 4.0),
+    "one, 8": shift(1, 8.0),
+    "two, 8": shift(2, 8.0),
+    "three, 8": shift(3, 8.0),
+    "relation": break_relation,
+}
+FAR = tuple(name for name in FAULTS if name.endswith("8"))
 
 
-def measure(model: OSLRAU, bad: Array, wrong: Array, limit: float) -> dict[str, float]:
-    """Return the share of clear records, and of these the share with the right fields in front."""
+def blamed_fields(found: Blame) -> Array:
+    """Return which fields (m, d) are blamed."""
+    is_listed = np.arange(found.order.shape[1]) < found.n_blamed[:, None]
+    result = np.zeros(is_listed.shape, np.bool_)
+    np.put_along_axis(result, found.order, is_listed, axis=1)
+    return result
+
+
+def measure(
+    model: Learner, original: Array, bad: Array, wrong: Array, limit: float, sample: Array
+) -> dict[str, float]:
+    """Return the share of clear records, and of these those blamed and expected rightly."""
     score = model.score_samples(bad)
     clear = score < limit
-    bad, wrong, score = bad[clear], np.sort(wrong[clear]), score[clear]
-    found = blame(model, bad, score, lambda scores: scores > limit).order
-    plain = np.argsort(-model.contributions(bad), axis=1)
-    k = wrong.shape[1]
+    original, bad, score = original[clear], bad[clear], score[clear]
+    truth = np.zeros(bad.shape, np.bool_)
+    np.put_along_axis(truth, wrong[clear], True, axis=1)
+    alone = excess_alone(bad, sample)
+    found = blame(model, bad, score, alone, lambda scores: scores > limit)
+    blamed = blamed_fields(found)
+    rest = compare_without(model, bad, blamed)
+    is_near = np.abs(original - rest.expected) < 3.0 * rest.deviation
     return {
         "clear": float(clear.mean()),
-        "first": float((found[:, :1] == wrong).any(axis=1).mean()),
-        "all": float((np.sort(found[:, :k]) == wrong).all(axis=1).mean()),
-        "all, one look": float((np.sort(plain[:, :k]) == wrong).all(axis=1).mean()),
+        "first": float(np.take_along_axis(truth, found.order[:, :1], axis=1).mean()),
+        "exact": float((blamed == truth).all(axis=1).mean()),
+        "expected": float(is_near[blamed & truth].mean()),
+        "others": float(is_near[~truth].mean()),
     }
 
 
 def cases(quick: bool) -> Iterator[dict[str, object]]:
-    """Measure every fault on every stream."""
+    """Measure every fault on every stream with every learner."""
     n, m = (4000, 100) if quick else (TRAINED, FAULTY)
-    for name, stream in STREAMS.items():
-        for d in WIDTHS[:1] if quick else WIDTHS:
-            rng = np.random.default_rng(d)
-            rows = stream(rng, 2 * n + m, d)
-            usual, others, last = np.split(rows, [n, 2 * n])
-            model = OSLRAU().partial_fit(usual, batch_size=256)
-            limit = float(np.quantile(model.score_samples(others), RATE))
-            for fault_name, fault in FAULTS.items():
-                bad, wrong = fault(rng, last, others)
-                shares = measure(model, bad, wrong, limit)
-                yield {"stream": name, "fields": d, "fault": fault_name, **shares}
+    for learner, kind in LEARNERS.items():
+        for name, stream in (DEVELOPMENT | HELD_OUT).items():
+            for d in WIDTHS[:1] if quick else WIDTHS:
+                rng = np.random.default_rng(d)
+                rows = stream(rng, 2 * n + m, d)
+                usual, others, last = np.split(rows, [n, 2 * n])
+                model = kind().partial_fit(usual, batch_size=256)
+                limit = float(np.quantile(model.score_samples(others), RATE))
+                part = "held out" if name in HELD_OUT else "choices"
+                case = {"learner": learner, "streams": part, "stream": name, "fields": d}
+                yield case | {
+                    fault_name: measure(
+                        model, last, *fault(rng, last, others), limit, others[:SAMPLE]
+                    )
+                    for fault_name, fault in FAULTS.items()
+                }
+
+
+def shown(case: dict[str, object]) -> dict[str, object]:
+    """Return a row of the table."""
+    row = {name: case[name] for name in ("learner", "streams", "stream", "fields")}
+    figures = {name: case[name] for name in FAULTS}
+    row |= {name: f"{figures[name]['exact']:.1%}" for name in FAULTS}
+    return row | {
+        name: f"{np.mean([figures[fault][name] for fault in FAR]):.1%}"
+        for name in ("expected", "others")
+    }
 
 
 def run(out: Path, quick: bool) -> None:
-    """Blame for one wrong field, two at once, and a broken relation."""
+    """Blame for one to three wrong fields, and for a broken relation."""
     found = list(cases(quick))
-    shown = [
-        {name: f"{x:.1%}" if isinstance(x, float) else x for name, x in case.items()}
-        for case in found
-    ]
-    write_report(out, "blame", ["Which field is to blame", *TEXT], shown, found)
+    write_report(out, "blame", ["Which fields are to blame", *TEXT], list(map(shown, found)), found)

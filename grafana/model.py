@@ -15,6 +15,7 @@ def dashboard() -> parts.Dashboard:
         "oslrau-model",
         "What the models have learned, and which records are unusual.",
         _now(),
+        _incidents(),
         _likelihood(),
         _anomalies(),
         networks.network(),
@@ -87,6 +88,45 @@ def _now() -> Row:
             "Records of the last hour that were scored but not learned.",
             "short",
             "sum(increase(oslrau_learning_skipped_total{selected}[1h]))",
+        ),
+    )
+
+
+def _incidents() -> Row:
+    return row(
+        600,
+        "Incidents",
+        3,
+        lines(
+            601,
+            "Open incidents",
+            "Partitions with an open incident, by severity. Incidents shorter than the scrape "
+            "interval are missing here.",
+            "short",
+            {"{{severity}}": "sum by (severity) (oslrau_incidents_open{selected})"},
+            stacked=True,
+        ),
+        lines(
+            602,
+            "Incidents in an hour",
+            "Incidents that opened in the last hour. The dashed line is the limit of "
+            "OslrauIncidentsOften.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "sum by (topic, partition)"
+                ' (increase(oslrau_incidents_total{selected, severity="minor"}[1h]))'
+            },
+            alert="OslrauIncidentsOften",
+        ),
+        lines(
+            603,
+            "Longest open",
+            "Time since the record that opened the open incident.",
+            "s",
+            {
+                "{{topic}}/{{partition}}": "max by (topic, partition)"
+                " (oslrau_incident_open_seconds{selected})"
+            },
         ),
     )
 

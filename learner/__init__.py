@@ -14,6 +14,7 @@ from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
 from .scoring.block import ScoredBlock
 from .scoring.drift import Change
+from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
 from .stacked import StackedSPN
 from .stream import StreamScorer
 
@@ -21,6 +22,9 @@ __all__ = [
     "OSLRAU",
     "Blame",
     "Change",
+    "Incident",
+    "IncidentEvent",
+    "IncidentParameters",
     "InvalidInputError",
     "InvalidParameterError",
     "Learner",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .oslrau import OSLRAU
+from .scoring.incidents import IncidentParameters
 from .stacked import StackedSPN
 from .stream import StreamScorer
 
@@ -20,7 +21,9 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     rows[[700, 900], 1] = [8.0, -8.0]
     rows[900, 2] = np.nan
     model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind()
-    scorer = StreamScorer(model, alarm_rate=0.1, transforms={0: "asinh"})
+    scorer = StreamScorer(
+        model, alarm_rate=0.1, transforms={0: "asinh"}, incidents=IncidentParameters()
+    )
     for some in np.array_split(rows, [1, 40, 900, 901]):
         scorer.process(some)
     StreamScorer.from_bytes(scorer.to_bytes(), kind).process(rows)

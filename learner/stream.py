@@ -17,16 +17,21 @@ from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
+from .scoring.comparison import excess_alone
 from .scoring.drift import Drift
+from .scoring.first_alarms import FirstAlarms
 from .scoring.guard import FEWEST_SCORES, Guard, fence
+from .scoring.incidents import Incident, IncidentParameters, Incidents, has_evidence
 from .scoring.missing import Missing, stretch
 from .scoring.neighbours import Neighbours
+from .scoring.ranges import Ranges
 from .scoring.ranking import Ranking
 from .scoring.tail_mass import TailMass
 from .scoring.transforms import Transforms
 from .state import pack, record_count, unpack
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 FIRST_BATCH = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
@@ -53,7 +58,8 @@ class StreamScorer:
     batch_size
         Records of a learning batch, at least 16.
     alarm_rate
-        Largest p-value of an anomaly, in (0, 1).
+        Largest p-value of an anomaly, in (0, 1). Among the first 4,096 records, at most 2 plus
+        1536 times this many within 512 records are anomalies.
     learning
         If False, the learner scores as it is and learns nothing.
     transforms
@@ -63,6 +69,8 @@ class StreamScorer:
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
         log-likelihoods stay in the fields' own units. None is no entities.
+    incidents
+        When incidents open and close. None follows no incidents.
 
     Examples
     --------
@@ -75,9 +83,9 @@ class StreamScorer:
     (np.True_, array([  0,  16,  48, 112, 240, 496, 752]))
     >>> block.is_anomaly[800]
     np.True_
-    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of contributions
-    >>> block.contributions[at].argmax()  # the field to blame
-    np.int64(0)
+    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of the blame
+    >>> block.blame.order[at, : block.blame.n_blamed[at]]  # the fields to blame
+    array([0])
 
     The same stream in pieces gives the same bits.
 
@@ -96,6 +104,7 @@ class StreamScorer:
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
         max_entities: int | None = None,
+        incidents: IncidentParameters | None = None,
     ) -> None:
         if batch_size < FIRST_BATCH:
             raise InvalidParameterError(
@@ -118,9 +127,13 @@ class StreamScorer:
         self._proximities = RecentScores()
         self._guard = Guard()
         self._drift = Drift()
+        self._first_alarms = FirstAlarms()
         self._missing = Missing()
         self._neighbours = Neighbours()
         self._tail_mass = TailMass()
+        self._incidents: Incidents | None = None
+        self.incidents = incidents
+        self._ranges = Ranges()
         self._pending: list[FloatArray] = []
         self._pending_measures: list[FloatArray] = []
         self._until_boundary = FIRST_BATCH
@@ -151,11 +164,36 @@ class StreamScorer:
         """The number of entities that gave way to others since this object exists."""
         return 0 if self._entities is None else self._entities.roster.evicted
 
-    def process(self, X: ArrayLike, entity: Sequence[Key | str] | None = None) -> ScoredBlock:
+    @property
+    def incidents(self) -> IncidentParameters | None:
+        """When incidents open and close; a new value applies from the next row on."""
+        return None if self._incidents is None else self._incidents.parameters
+
+    @incidents.setter
+    def incidents(self, parameters: IncidentParameters | None) -> None:
+        if parameters is None:
+            self._incidents = None
+        elif self._incidents is None:
+            self._incidents = Incidents(parameters)
+        else:
+            self._incidents.parameters = parameters
+
+    @property
+    def open_incident(self) -> Incident | None:
+        """The incident that is open after the last row."""
+        return None if self._incidents is None else self._incidents.open
+
+    def process(
+        self,
+        X: ArrayLike,
+        entity: Sequence[Key | str] | None = None,
+        places: ArrayLike | None = None,
+    ) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
 
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
-        for the entity of all rows without one.
+        for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
+        timestamps, by which incidents name them; by default their numbers in the stream, and -1.
 
         Raises
         ------
@@ -169,13 +207,13 @@ class StreamScorer:
         keys = self._keys(entity, len(given))
         rows = self._transforms.apply(given)
         self._n_fields = given.shape[1]
-        block = BlockMaker(*rows.shape)
+        block = BlockMaker(given, self._numbered(places, len(rows)))
         start = 0
         while start < len(rows):
             stop = min(start + self._until_boundary, len(rows))
             self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
             start = stop
-        return block.finish(given, self._drift.statistic)
+        return block.finish(self._drift.statistic)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -217,6 +255,8 @@ class StreamScorer:
             "mass_weight": self._tail_mass.weight,
             "mass_mean": self._tail_mass.mean,
             "mass_covariance": self._tail_mass.covariance,
+            "lowest": self._ranges.lowest,
+            "highest": self._ranges.highest,
             "pending": _joined(self._pending),
             "pending_measures": _joined(self._pending_measures),
         }
@@ -225,6 +265,11 @@ class StreamScorer:
         if self._entities is not None:
             values["max_entities"] = self._entities.roster.limit
             arrays |= self._entities.state()
+        if self._first_alarms.numbers:
+            values["first_alarms"] = self._first_alarms.numbers
+        if self._incidents is not None:
+            values["incidents"], more = self._incidents.state()
+            arrays |= more
         return pack("StreamScorer", values, arrays)
 
     @classmethod
@@ -308,9 +353,16 @@ class StreamScorer:
         if len(widths) > 1:
             raise StateError("state: expected all records to have as many fields")
         self._n_fields = widths.pop() if widths else None
+        unknown = np.empty(0)  # states of earlier versions have no ranges
+        self._ranges.restore(
+            arrays.get("lowest", unknown), arrays.get("highest", unknown), self._n_fields
+        )
         if self._entities is not None:
             scored = len(pending) if self.learner.n_records_ > 0 else 0
             self._entities.restore(arrays, self._n_fields, len(pending), scored)
+        self._first_alarms.restore(values.get("first_alarms", []))
+        if "incidents" in values:
+            self._incidents = Incidents.restored(values["incidents"], arrays, self._n_fields or 0)
         self._check_measures(arrays["level"], arrays["losses"], arrays["worth"])
 
     def _check_measures(self, *taken_up: NDArray[Any]) -> None:
@@ -337,6 +389,16 @@ class StreamScorer:
             raise InvalidInputError("entity: expected none without max_entities")
         return []
 
+    def _numbered(self, places: ArrayLike | None, m: int) -> IntArray:
+        """Return number, offset and timestamp (m, 3) of the next rows."""
+        numbers = self.n_records + np.arange(m)
+        if places is None:
+            return np.column_stack([numbers, numbers, np.full(m, -1)])
+        found = np.asarray(places, np.int64)
+        if found.shape != (m, 2):
+            raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
+        return np.column_stack([numbers, found])
+
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         own = None if self._entities is None else self._entities.take(rows, keys)
@@ -359,31 +421,23 @@ class StreamScorer:
         block.n_learned[at] = self.learner.n_records_
         block.warming_up[at] = self.n_records + np.arange(len(rows)) < WARM_UP
         if self._has_model:
-            log_jacobian = None
+            log_jacobian = self._log_jacobian(rows, own)
             if own is not None:
-                log_jacobian = own.log_jacobian + self._transforms.log_jacobian(rows)
                 rows = own.rows
             evaluation = self.learner.evaluate(rows)
+            block.log_likelihood[at] = evaluation.log_density + log_jacobian
             measures = self._all_measures(rows, evaluation)
-            if log_jacobian is None and self._transforms.names:
-                log_jacobian = self._transforms.log_jacobian(rows)
-            block.log_likelihood[at] = evaluation.log_density
-            if log_jacobian is not None:
-                block.log_likelihood[at] += log_jacobian
             measures = self._missing.complete(rows, measures, self._measures)
             comparable = self._ranking.stretched(measures, stretch(rows))
             score = self._ranking.score(comparable)
             if self._entities is not None:
                 score = self._entities.relate(score)
             p_value = self._calibration.p_value(score)
-            is_anomaly = p_value <= self.alarm_rate
             block.p_value[at] = p_value
-            block.is_anomaly[at] = is_anomaly
-            if is_anomaly.any():
-                found = self._blame(rows[is_anomaly], comparable[is_anomaly, 0])
-                if self._entities is not None and own is not None:
-                    found = self._entities.undo_blame(found, own.units[is_anomaly])
-                block.blame.append(self._transforms.undo_blame(found))
+            block.is_anomaly[at] = self._first_alarms.choose(
+                p_value <= self.alarm_rate, self.n_records, self.alarm_rate
+            )
+            self._explain(rows, own, comparable[:, 0], block, at)
         block.score_seconds += perf_counter() - began
         return measures, evaluation
 
@@ -402,8 +456,46 @@ class StreamScorer:
             measures[:, 0] += self._transforms.log_jacobian(rows)
         return measures
 
+    def _log_jacobian(self, rows: FloatArray, own: OwnRows | None) -> FloatArray | float:
+        """Return what to add (m,) to log-densities of transformed rows for the fields' units."""
+        log_jacobian: FloatArray | float = 0.0
+        if own is not None:
+            log_jacobian = own.log_jacobian
+        if self._transforms.names:
+            log_jacobian = log_jacobian + self._transforms.log_jacobian(rows)
+        return log_jacobian
+
+    def _explain(
+        self,
+        rows: FloatArray,
+        own: OwnRows | None,
+        log_density: FloatArray,
+        block: BlockMaker,
+        at: slice,
+    ) -> None:
+        """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
+        is_anomaly, steps = block.is_anomaly[at], []
+        if self._incidents is not None:
+            steps = self._incidents.trace(block.p_value[at], is_anomaly, block.places[at])
+        evident = has_evidence(steps, len(rows))
+        either = is_anomaly | evident
+        if not (either.any() or steps):
+            return
+        blame = self._blame(rows[either], log_density[either])
+        if self._entities is not None and own is not None:
+            blame = self._entities.undo_blame(blame, own.units[either])
+        blame = self._transforms.undo_blame(blame)._replace(value=block.given[at][either])
+        block.blame.append(blame.of(is_anomaly[either]))
+        if self._incidents is not None:
+            events = self._incidents.events(steps, blame.of(evident[either]))
+            block.incidents += [event._replace(row=at.start + event.row) for event in events]
+
     def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
-        return blame(self.learner.established, rows, log_density, self._is_usual)
+        stored = self._neighbours.rows
+        sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
+        alone = excess_alone(rows, sample)
+        found = blame(self.learner.established, rows, log_density, alone, self._is_usual)
+        return found._replace(extrapolated=self._ranges.is_outside(found.expected))
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
         return self._densities.p_value(log_density) > self.alarm_rate
@@ -445,6 +537,7 @@ class StreamScorer:
             )
         else:
             self._neighbours.update(rows)
+            self._ranges.update(rows.compress(usual, axis=0))
         self._tail_mass.update(self._neighbours.rows, self._neighbours.n)
         self._calibrate(
             scores[known], densities[known], None if proximities is None else proximities[known]
@@ -506,10 +599,12 @@ class StreamScorer:
         usual = rows.compress(parted.usual, axis=0)
         self.learner.partial_fit(usual, evaluation=latest)
         self._neighbours.update(usual)
+        self._ranges.update(usual)
         for start in range(0, len(parted.regime), self.batch_size):
             late = parted.regime[start : start + self.batch_size]
             self.learner.partial_fit(late)
             self._neighbours.update(late)
+            self._ranges.update(late)
         block.learned += self.learner.n_records_ - before
         block.held_back += int(np.count_nonzero(~parted.usual))
         return parted.counted

@@ -4,6 +4,7 @@ from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes
 from .entities import KEY, EntityReader
 from .features import DecodedBlock, FeatureDecoder
+from .incidents import encode_incident
 from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
@@ -22,6 +23,7 @@ __all__ = [
     "dead_letter",
     "encode_anomaly",
     "encode_drift",
+    "encode_incident",
     "encode_scores",
     "message_bytes",
     "out_messages",

@@ -22,19 +22,26 @@ MOST_BLAMED = 16
 
 
 class Blame(Protocol):
-    """The fields of k anomalous records, each array (k, d); `learner.Blame` implements it."""
+    """The fields of k anomalous records, arrays (k, d); `learner.Blame` implements it.
+
+    All but `order` and `n_blamed` matter for the fields to blame only.
+    """
 
     @property
     def order(self) -> NDArray[np.int64]:
         """Column numbers, the most to blame first."""
 
     @property
+    def n_blamed(self) -> NDArray[np.int64]:
+        """Number of fields to blame (k,), the first ones of `order`."""
+
+    @property
     def value(self) -> NDArray[np.float64]:
-        """The record's value, NaN where missing."""
+        """The record's value."""
 
     @property
     def nats(self) -> NDArray[np.float64]:
-        """-log p(field | the other fields)."""
+        """-log p(field | the fields that are not to blame)."""
 
     @property
     def usual(self) -> NDArray[np.float64]:
@@ -42,11 +49,15 @@ class Blame(Protocol):
 
     @property
     def expected(self) -> NDArray[np.float64]:
-        """Mean of the field given the other fields."""
+        """Mean of the field given the fields that are not to blame."""
 
     @property
     def deviation(self) -> NDArray[np.float64]:
-        """Standard deviation of the field given the other fields."""
+        """Standard deviation of the field given the fields that are not to blame."""
+
+    @property
+    def extrapolated(self) -> NDArray[np.bool_]:
+        """Whether the mean is outside the range of the field's values so far."""
 
 
 class Scores(Protocol):
@@ -87,7 +98,7 @@ def encode_scores(
 ) -> list[bytes]:
     """Return one JSON object for each record; NaN becomes null.
 
-    An anomalous one ends with `contributions`: its observed fields, the most to blame first.
+    An anomalous one ends with `contributions`: its fields to blame, the most unusual first.
     """
     if not offsets:
         return []
@@ -112,13 +123,13 @@ def extend_object(message: bytes, name: str, content: bytes) -> bytes:
 
 def _add_contributions(messages: list[bytes], scores: Scores, fields: Sequence[str]) -> None:
     for row, position in enumerate(np.flatnonzero(scores.is_anomaly).tolist()):
-        listed = orjson.dumps(_contributions(scores.blame, row, fields))
+        listed = orjson.dumps(contributions(scores.blame, row, fields))
         messages[position] = extend_object(messages[position], "contributions", listed)
 
 
-def _contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[str, Any]]:
-    observed = ~np.isnan(blame.value[row])
-    order = blame.order[row]
+def contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the fields to blame of a row of `blame`, the most unusual first."""
+    listed = min(int(blame.n_blamed[row]), MOST_BLAMED)
     return [
         {
             "field": fields[column],
@@ -127,8 +138,9 @@ def _contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[s
             "value": float(blame.value[row, column]),
             "expected": float(blame.expected[row, column]),
             "deviation": float(blame.deviation[row, column]),
+            "extrapolated": bool(blame.extrapolated[row, column]),
         }
-        for column in order[observed[order]][:MOST_BLAMED].tolist()
+        for column in blame.order[row, :listed].tolist()
     ]
 
 

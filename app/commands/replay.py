@@ -11,7 +11,7 @@ import click
 import orjson
 
 from faust_oslrau.app.offline.command_line import chosen_log, log_options
-from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, open_scores
+from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
@@ -21,6 +21,8 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path),
               help="File for the scores: .parquet is Parquet, any other NDJSON.")  # fmt: skip
+@click.option("--anomalies", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="NDJSON file for the anomalies, incidents and other events.")  # fmt: skip
 @click.option("--dead-letters", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="NDJSON file for the rejected records and their reasons.")  # fmt: skip
 @log_options
@@ -30,6 +32,7 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 def replay(
     file: Path | None,
     out: Path,
+    anomalies: Path | None,
     dead_letters: Path | None,
     features: str | None,
     as_json: bool,
@@ -46,10 +49,13 @@ def replay(
     began = monotonic()
     with ExitStack() as files, progress("scored") as report:
         scores = files.enter_context(open_scores(out))
+        alerts: Sink = Discard()
         letters: Sink = Discard()
+        if anomalies is not None:
+            alerts = files.enter_context(NdjsonFile(anomalies))
         if dead_letters is not None:
             letters = files.enter_context(DeadLetterFile(dead_letters))
-        run = Replay(settings, scores, letters)
+        run = Replay(settings, scores, alerts, letters)
         log.read(run.process, report)
     _summarise(run.replayed, out, monotonic() - began, as_json)
 
@@ -61,6 +67,6 @@ def _summarise(replayed: Replayed, out: Path, seconds: float, as_json: bool) -> 
     rejected = ", ".join(f"{reason} {n:,}" for reason, n in sorted(replayed.rejected.items()))
     click.echo(
         f"{replayed.records:,} records in {seconds:.1f} s: {replayed.scored:,} scored to {out}, "
-        f"{replayed.anomalies:,} anomalies, {replayed.rejected.total():,} rejected"
-        + (f" ({rejected})" if rejected else "")
+        f"{replayed.anomalies:,} anomalies, {replayed.incidents:,} incidents, "
+        f"{replayed.rejected.total():,} rejected" + (f" ({rejected})" if rejected else "")
     )

@@ -80,6 +80,12 @@ _COUNTERS = (
         lambda of: of.drift_events,
     ),
     _Numbers(
+        "incidents",
+        "Incidents by severity: each counts for its severity and those below, so all are minor.",
+        lambda of: of.incidents,
+        "severity",
+    ),
+    _Numbers(
         "missing_offsets",
         "Offsets without a record in the logs read: removed by compaction or retention, or "
         "transaction markers.",
@@ -148,6 +154,17 @@ _GAUGES = (
         "entities",
         "Entities whose usual values are known, at most the setting max_entities.",
         lambda of: of.entities,
+    ),
+    _Numbers(
+        "incidents_open",
+        "Open incidents, by severity: 0 or 1.",
+        lambda of: of.open_incidents(),
+        "severity",
+    ),
+    _Numbers(
+        "incident_open_seconds",
+        "Time since the timestamp of the record that opened the open incident.",
+        lambda of: of.incident_seconds(),
     ),
     _Numbers("consumer_lag_records", "Unread records in the log.", lambda of: of.lag),
     _Numbers(

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ ANOMALIES = 50
 """The number of retained anomalies."""
 
 EVENTS = 20
-"""The number of retained events."""
+"""The number of retained events of drifts and incidents."""
 
 # Enough for quantiles of 5 and 95 %, few enough that five minutes take 300 kB for each partition.
 _SAMPLE_PER_SECOND = 128
@@ -114,7 +115,8 @@ class History:
         second.add_scores(block.log_likelihood)
         for message in block.anomalies[-ANOMALIES:]:
             self.anomalies.append(Noted(now, _small(message, block)))
-        self.events.extend(Noted(now, message) for message in block.events)
+        events = sorted(block.events + block.incidents, key=attrgetter("offset"))
+        self.events.extend(Noted(now, message) for message in events)
 
     def add_replayed(self, records: int) -> None:
         """Add records that were learned again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import STAGES, ProcessedBlock, Skipped
+from faust_oslrau.learner import Incident
+from faust_oslrau.learner.scoring.incidents import LEVELS
 from faust_oslrau.topics import Reason
 
 from .distribution import Distribution
@@ -75,6 +78,8 @@ class PartitionMetrics:
         self.entities: int | None = None
         self.entities_evicted = 0
         self.without_entity = 0
+        self.incidents = Counter(dict.fromkeys(LEVELS, 0))
+        self.open_incident: Incident | None = None
         self.structure_changes = Counter[str]()
         self.snapshot_failures = Counter(dict.fromkeys(("save", "damaged"), 0))
         self.network: NetworkSize | None = None
@@ -105,6 +110,7 @@ class PartitionMetrics:
         self.anomalies += len(block.anomalies)
         self.dead_letters.update(block.reasons)
         self.drift_events += len(block.events)
+        self.incidents.update(block.reached)
         self.window.add(block.log_likelihood)
         self.log_likelihood.observe(block.log_likelihood)
         self.p_value.observe(block.p_value)
@@ -125,6 +131,19 @@ class PartitionMetrics:
     def count_snapshot_failure(self, kind: str) -> None:
         """Count a snapshot that could not be saved, or that was damaged."""
         self.snapshot_failures[kind] += 1
+
+    def open_incidents(self) -> dict[str, int]:
+        """Return the number of open incidents, 0 or 1, by severity."""
+        return {
+            name: int(self.open_incident is not None and self.open_incident.severity_name == name)
+            for name in LEVELS
+        }
+
+    def incident_seconds(self) -> float | None:
+        """Return the time since the record that opened the open incident; None without one."""
+        if self.open_incident is None or self.open_incident.opened.timestamp < 0:
+            return None
+        return time.time() - self.open_incident.opened.timestamp / 1000
 
     def set_snapshot(self, offset: int, size: int) -> None:
         """Record the offset and the size in bytes of the last snapshot."""
@@ -155,6 +174,7 @@ class PartitionMetrics:
             self.entities = block.entities.held
             self.entities_evicted += block.entities.evicted
             self.without_entity += block.entities.without
+        self.open_incident = block.open_incident
         for stage, seconds in block.seconds.items():
             self.observe_stage(stage, seconds)
 

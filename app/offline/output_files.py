@@ -50,7 +50,7 @@ class MessageFile(ABC):
 
 
 class NdjsonFile(MessageFile):
-    """Score messages, byte for byte as a worker sends them, one in each line."""
+    """Messages that are JSON, byte for byte as a worker sends them, one in each line."""
 
     def write(self, messages: Sequence[OutMessage]) -> None:
         """Append messages."""
@@ -109,7 +109,7 @@ def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
 def _contribution(pyarrow: Any) -> Any:
     numbers = ("nats", "usual", "value", "expected", "deviation")
     members = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
-    return pyarrow.struct(members)
+    return pyarrow.struct([*members, ("extrapolated", pyarrow.bool_())])
 
 
 def _letter(message: OutMessage) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Replayed:
     records: int = 0
     scored: int = 0
     anomalies: int = 0
+    incidents: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
     def as_dict(self) -> dict[str, Any]:
@@ -34,6 +35,7 @@ class Replayed:
             "records": self.records,
             "scored": self.scored,
             "anomalies": self.anomalies,
+            "incidents": self.incidents,
             "rejected": dict(self.rejected),
         }
 
@@ -60,13 +62,16 @@ class Replay:
     ----------
     settings
         The settings of the worker whose scores are reproduced.
-    scores, dead_letters
-        The destinations of the messages.
+    scores, anomalies, dead_letters
+        The destinations of the messages of each topic.
     """
 
-    def __init__(self, settings: Settings, scores: Sink, dead_letters: Sink) -> None:
+    def __init__(
+        self, settings: Settings, scores: Sink, anomalies: Sink, dead_letters: Sink
+    ) -> None:
         self._pipelines = Pipelines(settings)
         self._scores = scores
+        self._anomalies = anomalies
         self._dead_letters = dead_letters
         self.replayed = Replayed()
 
@@ -74,8 +79,10 @@ class Replay:
         """Score the next records of one partition."""
         block = self._pipelines.of(records).process(records)
         self._scores.write(block.scores)
+        self._anomalies.write(block.alerts)
         self._dead_letters.write(block.dead_letters)
         self.replayed.records += len(records)
         self.replayed.scored += len(block.scores)
         self.replayed.anomalies += len(block.anomalies)
+        self.replayed.incidents += block.reached["minor"]
         self.replayed.rejected += block.reasons

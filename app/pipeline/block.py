@@ -10,6 +10,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner import Incident
 from faust_oslrau.topics import OutMessage
 
 STAGES = ("decode", "score", "learn", "emit")
@@ -51,11 +52,19 @@ class ProcessedBlock:
     seconds
         The time of each stage; `emit` begins with encoding the messages.
     events
-        Further messages for the anomalies topic.
+        The drift events for the anomalies topic.
     drift
         How far scores have fallen: an event is raised at 1.
     entities
         Counts of entities; None without the setting `entity`.
+    incidents
+        The events of incidents for the anomalies topic.
+    reached
+        The number of incidents by each severity that they reached.
+    open_incident
+        The incident that is open after the last record.
+    sends_records
+        Whether the anomalies topic gets the anomalous records.
     """
 
     scores: list[OutMessage]
@@ -72,8 +81,13 @@ class ProcessedBlock:
     events: list[OutMessage] = field(default_factory=list)
     drift: float = 0.0
     entities: EntityCounts | None = None
+    incidents: list[OutMessage] = field(default_factory=list)
+    reached: Counter[str] = field(default_factory=Counter)
+    open_incident: Incident | None = None
+    sends_records: bool = True
 
     @property
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
-        return sorted(self.anomalies + self.events, key=attrgetter("offset"))
+        records = self.anomalies if self.sends_records else []
+        return sorted(records + self.events + self.incidents, key=attrgetter("offset"))

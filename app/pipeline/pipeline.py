@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from time import perf_counter
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import Blame, Change, NetworkLearner, ScoredBlock, StreamScorer
+from faust_oslrau.learner import (
+    Blame,
+    Change,
+    Incident,
+    IncidentEvent,
+    IncidentParameters,
+    NetworkLearner,
+    ScoredBlock,
+    StreamScorer,
+)
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
@@ -25,6 +35,7 @@ from faust_oslrau.topics import (
     dead_letter,
     encode_anomaly,
     encode_drift,
+    encode_incident,
     encode_scores,
     out_messages,
 )
@@ -98,6 +109,11 @@ class PartitionPipeline:
             return None
         return cast(NetworkLearner, self.scorer.learner)
 
+    @property
+    def open_incident(self) -> Incident | None:
+        """The incident that is open after the last record."""
+        return self.scorer.open_incident if self.scorer else None
+
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score and learn the next records of the partition.
 
@@ -114,12 +130,13 @@ class PartitionPipeline:
             valid = [records[i] for i in decoded.positions] if decoded.rejected else records
             entities = None if self._entities is None else self._entities.read(valid)
         before = self._evicted
-        scored = self._score(decoded.rows, entities)
+        scored = self._score(decoded.rows, entities, valid)
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
             timestamps = [record.timestamp for record in valid]
             scores, anomalies = self._encode(valid, timestamps, scored)
             events = self._events(valid, scored)
+            incidents = [self._incident(valid[event.row], event) for event in scored.incidents]
             dead_letters = self._dead_letters(records, decoded)
         if offsets:
             self.next_offset = offsets[-1] + 1
@@ -138,6 +155,10 @@ class PartitionPipeline:
             events,
             scored.drift,
             None if entities is None else self._counts(entities, before),
+            incidents,
+            Counter(name for event in scored.incidents for name in event.reached),
+            self.open_incident,
+            self._settings.sends_anomalous_records,
         )
 
     @property
@@ -162,12 +183,18 @@ class PartitionPipeline:
                     f"got {offset}"
                 )
 
-    def _score(self, rows: NDArray[np.float64], entities: list[bytes | None] | None) -> ScoredBlock:
+    def _score(
+        self,
+        rows: NDArray[np.float64],
+        entities: list[bytes | None] | None,
+        records: Sequence[KafkaRecord],
+    ) -> ScoredBlock:
         if self.scorer is None:
             if self.fields is None:
                 return _NOTHING_SCORED
             self.scorer = new_scorer(self._settings, self.fields)
-        return self.scorer.process(rows, entities)
+        places = _places(records) if self.scorer.incidents else None
+        return self.scorer.process(rows, entities, places)
 
     def _encode(
         self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
@@ -190,14 +217,24 @@ class PartitionPipeline:
 
     def _event(self, record: KafkaRecord, change: Change) -> OutMessage:
         """Return the drift event that this record triggered."""
-        source = {
+        value = encode_drift(self._source(record), change.statistic, change.records)
+        return OutMessage(record.offset, record.key, value, record.timestamp)
+
+    def _incident(self, record: KafkaRecord, event: IncidentEvent) -> OutMessage:
+        """Return the event of an incident that this record opened, updated or closed."""
+        value = encode_incident(
+            self._source(record), event.state, event.incident, event.blame, self.fields or ()
+        )
+        message = OutMessage(record.offset, record.key, value, record.timestamp)
+        return shortened(message, self._settings.max_output_bytes)
+
+    def _source(self, record: KafkaRecord) -> dict[str, Any]:
+        return {
             "topic": self.topic,
             "partition": self.partition,
             "offset": record.offset,
             "timestamp": record.timestamp,
         }
-        value = encode_drift(source, change.statistic, change.records)
-        return OutMessage(record.offset, record.key, value, record.timestamp)
 
     def _dead_letters(
         self, records: Sequence[KafkaRecord], decoded: DecodedBlock
@@ -223,7 +260,13 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
         max_entities=None if settings.entity is None else settings.max_entities,
+        incidents=incident_parameters(settings),
     )
+
+
+def incident_parameters(settings: Settings) -> IncidentParameters | None:
+    """Return when incidents open and close; None if none are wanted."""
+    return IncidentParameters(**asdict(settings.incidents)) if settings.follows_incidents else None
 
 
 def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> StreamScorer:
@@ -237,7 +280,14 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
     if scorer.parameters != new.parameters:
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
+    scorer.incidents = new.incidents
     return scorer
+
+
+def _places(records: Sequence[KafkaRecord]) -> NDArray[np.int64]:
+    """Return offset and timestamp (m, 2) of each record, -1 for none."""
+    times = [-1 if record.timestamp is None else record.timestamp for record in records]
+    return np.array([[record.offset for record in records], times], np.int64).T
 
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
@@ -261,6 +311,7 @@ _NOTHING_SCORED = ScoredBlock(
     blame=Blame.none(0),
     drift=0.0,
     changes=(),
+    incidents=(),
     learned=0,
     held_back=0,
     score_seconds=0.0,

@@ -1,11 +1,13 @@
 """The settings of a worker: frozen, validated objects, and the reader that loads them."""
 
 from .definitions import SecuritySettings, Settings, describe, secrets
+from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .reader import load_settings
 from .section import short
 
 __all__ = [
+    "IncidentSettings",
     "LearnerSettings",
     "SecuritySettings",
     "Settings",

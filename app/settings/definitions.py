@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from faust_oslrau.app.errors import SettingsError
 
+from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .section import Section, setting, short
 from .value_types import (
@@ -101,6 +102,7 @@ class Settings(Section):
     learning: bool = setting(True, BOOLEAN)
     batch_size: int = setting(256, integer(16, 65536))
     alarm_rate: float = setting(0.001, number(0, 1))
+    anomalies: str = setting("both", choice("records", "incidents", "both"))
     max_record_bytes: int = setting(1_000_000, integer(1))
     max_message_bytes: int = setting(1_048_588, integer(1024))
     web_host: str = setting("127.0.0.1", TEXT)
@@ -111,6 +113,7 @@ class Settings(Section):
     max_poll_records: int = setting(4096, integer(1, 100_000))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     log_format: str = setting("readable", choice("readable", "json"))
+    incidents: IncidentSettings = field(default_factory=IncidentSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     security: SecuritySettings = field(default_factory=SecuritySettings)
 
@@ -151,6 +154,16 @@ class Settings(Section):
     def uses_transactions(self) -> bool:
         """Whether each partition has a transactional producer."""
         return self.snapshots == "topic" or self.delivery == "exactly_once"
+
+    @property
+    def follows_incidents(self) -> bool:
+        """Whether the anomalies topic gets incidents."""
+        return self.anomalies != "records"
+
+    @property
+    def sends_anomalous_records(self) -> bool:
+        """Whether the anomalies topic gets each anomalous record."""
+        return self.anomalies != "incidents"
 
     @property
     def max_output_bytes(self) -> int:

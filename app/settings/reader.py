@@ -12,6 +12,7 @@ from typing import Any
 from faust_oslrau.app.errors import SettingsError
 
 from .definitions import SecuritySettings, Settings
+from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .section import Section, short
 
@@ -21,7 +22,11 @@ SETTINGS_FILE = "OSLRAU_SETTINGS"
 _OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
 # Far more than a password or token has. Without a bound, /dev/zero would be read for ever.
 _MAX_SECRET_BYTES = 65_536
-_SECTIONS: dict[str, type[Section]] = {"learner": LearnerSettings, "security": SecuritySettings}
+_SECTIONS: dict[str, type[Section]] = {
+    "incidents": IncidentSettings,
+    "learner": LearnerSettings,
+    "security": SecuritySettings,
+}
 
 
 def load_settings(path: Path | None, environ: Mapping[str, str], **overrides: Any) -> Settings:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -11,53 +9,65 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Learner
 
-FloatArray = NDArray[np.float64]
+from .comparison import Comparison, FloatArray, Mask, compare, compare_without
+from .wrong_fields import FAR, IsUsual, several_wrong_fields
 
-ROUNDS = 3
-"""Most fields that are blamed one after the other. Each round costs as much as the first, and any
-of these fields shows an incident in more of them."""
-
-GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
-"""Entropy of N(0, 1) in nats."""
+LEAST = 3.0
+"""Nats beyond the usual, 2.6 standard deviations, from which on a field is blamed beside another.
+Next to a value that is off by 1e9 deviations, a log-density has no digits left for other fields."""
 
 
 class Blame(NamedTuple):
-    """The fields of k records compared with what the other fields say about them, (k, d) each.
+    """The fields of k records and which are to blame, (k, d) each.
+
+    A field to blame is compared with the fields that are not to blame, so that nothing is expected
+    because of a wrong value. ``nats``, ``usual``, ``expected`` and ``deviation`` are NaN for fields
+    that are not to blame.
 
     Attributes
     ----------
     order
-        Column numbers, the most to blame first, missing fields last.
+        Column numbers: first the fields to blame, the most unusual first, missing fields last.
+    n_blamed
+        Number of fields to blame (k,).
     value
         The record's values.
     nats
-        -log p(x_i | the other fields), NaN where x_i is missing.
+        -log p(x_i | the fields that are not to blame).
     usual
-        The mean of ``nats`` if x_i agrees with the other fields: the entropy of a Gaussian with
-        the standard deviation ``deviation``.
+        The mean of ``nats`` if x_i agrees with these fields: the entropy of a Gaussian with the
+        standard deviation ``deviation``.
     expected, deviation
-        Mean and standard deviation of the field given the other fields.
-
-    The other fields are those not blamed before, so that a wrong value does not make correct ones
-    look wrong.
+        Mean and standard deviation of the field given these fields.
+    extrapolated
+        Whether ``expected`` is outside the range of the field's values so far.
     """
 
     order: NDArray[np.int64]
+    n_blamed: NDArray[np.int64]
     value: FloatArray
     nats: FloatArray
     usual: FloatArray
     expected: FloatArray
     deviation: FloatArray
+    extrapolated: Mask
 
     @property
     def excess(self) -> FloatArray:
         """Nats (k, d) beyond the usual."""
         return self.nats - self.usual
 
+    def of(self, which: NDArray[np.bool_]) -> Self:
+        """Return the blame of those records (k,) alone."""
+        return type(self)._make(column[which] for column in self)
+
     @classmethod
     def none(cls, d: int) -> Self:
         """Return the blame of no records."""
-        return cls(np.empty((0, d), np.int64), *(np.empty((0, d)) for _ in range(5)))
+        numbers, order = np.empty((0, d)), np.empty((0, d), np.int64)
+        return cls(
+            order, order.sum(axis=1), numbers, numbers, numbers, numbers, numbers, numbers > 0.0
+        )
 
     @classmethod
     def joined(cls, parts: list[Self]) -> Self:
@@ -68,44 +78,58 @@ class Blame(NamedTuple):
 
 
 def blame(
-    learner: Learner,
-    rows: FloatArray,
-    score: FloatArray,
-    is_usual: Callable[[FloatArray], NDArray[np.bool_]],
+    learner: Learner, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
 ) -> Blame:
-    """Blame fields of ``rows`` (k, d) one by one, until the rest of a record ``is_usual``.
+    """Blame the fewest fields of each row (k, d) without which the rest of it is usual.
 
-    The field that exceeds the usual by most is blamed and set aside. Then the others are compared
-    again without it, as two wrong values hide each other and make correct ones look wrong.
-    ``score`` (k,) is the log-density of the records. With a usual value in the blamed field it
-    would be higher by what the field exceeds the usual, as log p(x) = log p(the others) +
-    log p(x_i | the others).
+    ``score`` (k,) is the log-density of the rows. ``alone`` (k, d) are the nats by which each value
+    exceeds the usual if nothing else is known. At least one field of each row is blamed, the one
+    that exceeds the usual by most. Fields ``FAR`` from their mean are blamed as well if they are
+    far from what the rest says: in heavy tails, the log-density does not show each of them.
+    ``extrapolated`` is False everywhere: the learner does not know the range of values.
     """
-    found = _look(learner, rows)
-    rest, score = rows.copy(), score.copy()
-    waiting = np.arange(len(rows))
-    for place in range(min(ROUNDS, rows.shape[1]) - 1):
-        worst = found.order[waiting, place]
-        score[waiting] += found.excess[waiting, worst]
-        rest[waiting, worst] = np.nan
-        waiting = waiting[~is_usual(score[waiting]) & ~np.isnan(rest[waiting]).all(axis=1)]
-        if len(waiting) == 0:
-            break
-        _refine(found, waiting, place + 1, _look(learner, rest[waiting]))
-    return found
+    found = compare(learner, rows)
+    wrong, highest = _worst(found.excess)
+    several = ~is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
+    if several.any():
+        wrong[several] = several_wrong_fields(
+            learner, rows[several], score[several], found.excess[several], alone[several], is_usual
+        )
+    far = alone > FAR
+    again = several | (far & ~wrong).any(axis=1)
+    _compare_again(learner, rows, wrong, again, found)
+    added = again[:, None] & far & ~wrong & (found.excess > FAR)
+    wrong |= added
+    _compare_again(learner, rows, wrong, np.asarray(added.any(axis=1)), found)
+    worst, _ = _worst(np.where(wrong, found.excess, np.nan))
+    wrong &= worst | (found.excess > LEAST)
+    order = np.lexsort([-found.excess, np.isnan(rows), ~wrong], axis=1)
+    nats, usual, expected, deviation = (np.where(wrong, column, np.nan) for column in found)
+    return Blame(
+        order,
+        wrong.sum(axis=1),
+        rows.copy(),
+        nats,
+        usual,
+        expected,
+        deviation,
+        np.zeros_like(wrong),
+    )
 
 
-def _look(learner: Learner, rows: FloatArray) -> Blame:
-    nats, expected, deviation = learner.given_others(rows)
-    usual = GAUSSIAN_ENTROPY + np.log(deviation)
-    order = np.argsort(usual - nats, axis=1, kind="stable")  # NaN comes last
-    return Blame(order, rows.copy(), nats, usual, expected, deviation)
+def _compare_again(
+    learner: Learner, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
+) -> None:
+    """Replace what was ``found`` for some of the rows, without their wrong fields."""
+    if again.any():
+        new = compare_without(learner, rows[again], wrong[again])
+        for column, replacement in zip(found, new, strict=True):
+            column[again] = replacement
 
 
-def _refine(found: Blame, rows: NDArray[np.int64], place: int, seen: Blame) -> None:
-    """Replace the entries of fields not yet blamed, all but the first ``place``, by ``seen``."""
-    for at, row in enumerate(rows.tolist()):
-        later = seen.order[at][np.isin(seen.order[at], found.order[row, place:])]
-        found.order[row, place:] = later
-        for name in ("nats", "usual", "expected", "deviation"):
-            getattr(found, name)[row, later] = getattr(seen, name)[at, later]
+def _worst(excess: FloatArray) -> tuple[Mask, FloatArray]:
+    """Return the field (k, d) that exceeds the usual by most, and by how much (k,)."""
+    ranked = np.where(np.isnan(excess), -np.inf, excess)
+    worst = np.zeros(excess.shape, np.bool_)
+    worst[np.arange(len(excess)), ranked.argmax(axis=1)] = True
+    return worst & ~np.isnan(excess), ranked.max(axis=1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .blame import Blame
 from .drift import Change
+from .incidents import IncidentEvent
 
 FloatArray = NDArray[np.float64]
 
@@ -24,7 +25,8 @@ class ScoredBlock:
     p_value
         Share of the recent stream that was at least as unlikely (m,), NaN where unknown.
     is_anomaly
-        Whether the p-value is at most the alarm rate (m,).
+        Whether the p-value is at most the alarm rate (m,); in a young stream, only so many close
+        together.
     n_learned
         Records that the model had learned when it scored the row (m,).
     warming_up
@@ -36,6 +38,8 @@ class ScoredBlock:
         there is an event, and the statistic starts again at 0.
     changes
         The events, and the position of the row at whose boundary each was found.
+    incidents
+        Incidents that opened, changed or closed, in the order of the rows.
     learned
         Records learned during the call.
     held_back
@@ -53,6 +57,7 @@ class ScoredBlock:
     blame: Blame
     drift: float
     changes: tuple[tuple[int, Change], ...]
+    incidents: tuple[IncidentEvent, ...]
     learned: int
     held_back: int
     score_seconds: float
@@ -60,14 +65,29 @@ class ScoredBlock:
 
     @property
     def contributions(self) -> FloatArray:
-        """-log p(x_i | the other fields) of the anomalous rows (n_anomalous, d)."""
+        """-log p(x_i | the fields not to blame) of the anomalous rows (n_anomalous, d).
+
+        NaN for the fields that are not to blame. They do not add up to the log-density, as the
+        fields to blame are not independent of each other.
+        """
         return self.blame.nats
 
 
 class BlockMaker:
-    """Collects the scores of one call, for a `ScoredBlock`."""
+    """Collects the scores of one call, for a `ScoredBlock`.
 
-    def __init__(self, m: int, d: int) -> None:
+    Parameters
+    ----------
+    given
+        The rows (m, d) as given to the call.
+    places
+        Their numbers in the stream, offsets and timestamps (m, 3).
+    """
+
+    def __init__(self, given: FloatArray, places: NDArray[np.int64]) -> None:
+        m, d = given.shape
+        self.given = given
+        self.places = places
         self.log_likelihood = np.full(m, np.nan)
         self.p_value = np.full(m, np.nan)
         self.is_anomaly = np.zeros(m, np.bool_)
@@ -75,13 +95,26 @@ class BlockMaker:
         self.warming_up = np.zeros(m, np.bool_)
         self.blame = [Blame.none(d)]
         self.changes: list[tuple[int, Change]] = []
+        self.incidents: list[IncidentEvent] = []
         self.learned = 0
         self.held_back = 0
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
-    def finish(self, given: FloatArray, drift: float) -> ScoredBlock:
-        """Return the block of the rows as ``given``, with the drift statistic after it."""
-        blame = Blame.joined(self.blame)._replace(value=given[self.is_anomaly])
-        whole = {"blame": blame, "changes": tuple(self.changes), "drift": drift}
-        return ScoredBlock(**{**vars(self), **whole})
+    def finish(self, drift: float) -> ScoredBlock:
+        """Return the block, with the drift statistic after it."""
+        return ScoredBlock(
+            log_likelihood=self.log_likelihood,
+            p_value=self.p_value,
+            is_anomaly=self.is_anomaly,
+            n_learned=self.n_learned,
+            warming_up=self.warming_up,
+            blame=Blame.joined(self.blame),
+            drift=drift,
+            changes=tuple(self.changes),
+            incidents=tuple(self.incidents),
+            learned=self.learned,
+            held_back=self.held_back,
+            score_seconds=self.score_seconds,
+            learn_seconds=self.learn_seconds,
+        )

@@ -185,6 +185,16 @@ def test_drift_follows_changes_with_and_without_forgetting(tmp_path):
     assert (tmp_path / "drift.png").is_file()
 
 
+def test_incidents_are_fewer_than_alarms_and_find_faults(tmp_path):
+    figures = quick("incidents", tmp_path)
+    methods = {figure["method"] for figure in figures["faults"]}
+    assert methods == {"incidents", "alarms", "Gaussian", "forest"}
+    own = [figure for figure in figures["faults"] if figure["method"] == "incidents"]
+    assert sum(figure["found"] for figure in own) > 0
+    assert all(figure["alerts"] <= 2 * figure["found"] for figure in own)
+    assert figures["start"][-1]["family"] == "all"
+
+
 def test_soon_counts_records_until_most_is_gained(tmp_path):
     figures = quick("soon", tmp_path)
     assert all(float(row["long-run gain, nats"]) > 0 for row in figures["rows"])

@@ -14,6 +14,7 @@ from faust_oslrau.topics import FeatureDecoder, Reason, Record
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
+KINDS = ("score", "anomaly", "incident", "event")
 _TYPES = {
     str: "string",
     int: "integer",
@@ -52,6 +53,7 @@ def messages(processed):
     return {
         "score": [orjson.loads(message.value) for message in processed.scores],
         "anomaly": [orjson.loads(message.value) for message in processed.anomalies],
+        "incident": [orjson.loads(message.value) for message in processed.incidents],
         "event": [orjson.loads(message.value) for message in processed.events],
     }
 
@@ -64,17 +66,17 @@ def flat(message):
             yield from ((f"contributions[].{member}", found) for member, found in inner.items())
 
 
-@pytest.mark.parametrize("kind", ["score", "anomaly", "event"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_table_has_every_member_in_the_order_of_the_message(kind, messages):
     assert messages[kind]
     found = {name: None for message in messages[kind] for name, _ in flat(message)}
     order = list(documented(kind))
-    if kind == "event":  # the event comes first, but the table begins with what all have
+    if "event" in order:  # the event comes first, but the table begins with what all have
         order.insert(0, order.pop(order.index("event")))
     assert list(found) == order
 
 
-@pytest.mark.parametrize("kind", ["score", "anomaly", "event"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_type_is_the_documented_one(kind, messages):
     found = {}
     for message in messages[kind]:
@@ -128,10 +130,11 @@ def test_the_example_messages_have_the_documented_members(page):
     found = [orjson.loads(block.text) for block in blocks(page) if block.language == "json"]
     assert found
     for message in found:
-        kind = "event" if "event" in message else "anomaly" if "record" in message else "score"
+        kind = {"drift": "event", "incident": "incident", None: "score"}[message.get("event")]
+        kind = "anomaly" if "record" in message else kind
         names = {name for name, _ in flat(message)}
         optional = {name for name in documented(kind) if name.startswith("contributions")}
-        if message.get("is_anomaly"):
+        if message.get("is_anomaly") or kind == "incident":
             optional = set()
         assert names == documented(kind).keys() - optional
 

@@ -1,11 +1,14 @@
-"""The fields to blame: one, two at once, and a relation that is broken."""
+"""The fields to blame: one, several at once, and a relation that is broken."""
 
 import numpy as np
 import pytest
-from interpreter import needs_compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
 
-from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.blame import blame
+from faust_oslrau.learner.scoring.comparison import excess_alone
 
 D = 6
 
@@ -26,67 +29,159 @@ def model():
     return OSLRAU().partial_fit(TRAINED, batch_size=256)
 
 
+@pytest.fixture(scope="module")
+def stacked():
+    return StackedSPN().partial_fit(TRAINED, batch_size=256)
+
+
+def blame_above(model, rows, limit):
+    alone = excess_alone(rows, TRAINED[:200])
+    return blame(model, rows, model.score_samples(rows), alone, lambda s: s > limit)
+
+
 def blamed(model, rows):
+    """Return which rows are clearly unusual, and their blame."""
     limit = np.quantile(model.score_samples(TRAINED), 0.001)
-    score = model.score_samples(rows)
-    clear = score < limit
-    assert clear.mean() > 0.8
-    return clear, blame(model, rows[clear], score[clear], lambda s: s > limit)
+    clear = model.score_samples(rows) < limit
+    return clear, blame_above(model, rows[clear], limit)
 
 
-def shifted(fields, size):
-    rng = np.random.default_rng(3)
-    rows = ROWS.copy()
-    at = np.arange(len(rows))[:, None]
-    rows[at, fields] += size * SCALE[fields] * rng.choice([-1.0, 1.0], fields.shape)
-    return rows
+def wrong_fields(found):
+    """Return the fields to blame as a mask (k, d)."""
+    mask = np.zeros(found.order.shape, bool)
+    for row, (order, n) in enumerate(zip(found.order, found.n_blamed, strict=True)):
+        mask[row, order[:n]] = True
+    return mask
+
+
+def some_fields(k, seed=5):
+    rng = np.random.default_rng(seed)
+    mask = np.zeros(ROWS.shape, bool)
+    for row in mask:
+        row[rng.choice(D, k, replace=False)] = True
+    return mask
+
+
+def shifted(mask, size):
+    sign = np.random.default_rng(3).choice([-1.0, 1.0], mask.shape)
+    return ROWS + mask * size * SCALE * sign
 
 
 @needs_compiler("many rounds of blame")
 def test_a_shift_of_one_field_is_blamed_on_it(model):
-    fields = np.random.default_rng(4).integers(D, size=(len(ROWS), 1))
-    clear, found = blamed(model, shifted(fields, 4.0))
-    assert (found.order[:, 0] == fields[clear, 0]).mean() >= 0.95
-    row, column = np.arange(len(found.order)), found.order[:, 0]
-    unshifted = ROWS[clear][row, column]
-    expected, deviation = found.expected[row, column], found.deviation[row, column]
-    assert (np.abs(expected - unshifted) < 4 * deviation).mean() > 0.95
-    assert (found.excess[row, column] > 3).all()
+    mask = some_fields(1)
+    clear, found = blamed(model, shifted(mask, 4.0))
+    assert clear.mean() > 0.8
+    mask = mask[clear]
+    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
+    expected, deviation = found.expected[mask], found.deviation[mask]
+    assert np.nanmean(np.abs(expected - ROWS[clear][mask]) < 3 * deviation) > 0.97
+    assert np.nanmin(found.excess[mask]) > 3
 
 
 @needs_compiler("many rounds of blame")
-def test_shifts_of_two_fields_are_blamed_on_both_before_the_others(model):
-    rng = np.random.default_rng(5)
-    fields = np.array([rng.choice(D, 2, replace=False) for _ in ROWS])
-    clear, found = blamed(model, shifted(fields, 5.0))
-    both = np.sort(found.order[:, :2]) == np.sort(fields[clear])
-    assert both.all(axis=1).mean() >= 0.85
+@pytest.mark.parametrize("learner", ["model", "stacked"])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_exactly_the_wrong_fields_are_blamed_and_expected_as_they_were(k, learner, request):
+    mask = some_fields(k)
+    clear, found = blamed(request.getfixturevalue(learner), shifted(mask, 8.0))
+    assert clear.all()
+    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
+    error = np.abs(found.expected - ROWS)[mask]
+    assert (error < 3 * found.deviation[mask]).mean() >= 0.97
+
+
+@needs_compiler("many rounds of blame")
+def test_more_wrong_fields_than_are_searched_for_are_blamed_for_their_own_values(model):
+    mask = some_fields(5)
+    _, found = blamed(model, shifted(mask, 12.0))
+    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
+
+
+@needs_compiler("many rounds of blame")
+def test_wrong_fields_are_blamed_though_the_density_without_one_of_them_is_usual(model):
+    mask = some_fields(2)
+    found = blame_above(model, shifted(mask, 12.0), -1e6)
+    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
 
 
 @needs_compiler("many rounds of blame")
 def test_a_field_that_no_longer_follows_the_others_is_blamed_though_its_value_is_usual(model):
     rows = ROWS.copy()
     rows[:, 2] = correlated(300, 6)[:, 2]
-    limit = np.quantile(model.score_samples(TRAINED), 0.001)
-    score = model.score_samples(rows)
-    clear = score < limit
-    found = blame(model, rows[clear], score[clear], lambda s: s > limit)
+    clear, found = blamed(model, rows)
     assert clear.sum() > 50
     assert (found.order[:, 0] == 2).mean() >= 0.9
 
 
-def test_missing_fields_come_last_and_have_an_expected_value(model):
+@needs_compiler("many rounds of blame")
+@settings(max_examples=examples(100), deadline=None)
+@given(data=st.data())
+def test_what_is_blamed_does_not_depend_on_blamed_values_or_on_other_records(model, data):
+    wrong = data.draw(st.sets(st.integers(0, D - 1), min_size=1, max_size=3))
+    missing = data.draw(st.sets(st.integers(0, D - 1), max_size=2)) - wrong
+    sizes = data.draw(st.lists(st.sampled_from([-1e6, -30.0, 30.0, 1e6]), min_size=6, max_size=6))
+    row = ROWS[data.draw(st.integers(0, len(ROWS) - 1))].copy()
+    first, second = row.copy(), row.copy()
+    for field in wrong:
+        first[field] = 40 * SCALE[field] + sizes[field]
+        second[field] = -60 * SCALE[field] - sizes[field]
+    first[list(missing)], second[list(missing)] = np.nan, np.nan
+    both = blame_above(model, np.array([first, second]), -15.0)
+    alone = blame_above(model, first[None], -15.0)
+    for together, single in zip(both, alone, strict=True):
+        assert together[:1].tobytes() == single.tobytes()
+    mask = wrong_fields(both)
+    assert not np.isnan(both.value[mask]).any()
+    for name in ("nats", "usual", "expected", "deviation"):
+        assert np.isfinite(getattr(both, name)[mask]).all()
+        assert np.isnan(getattr(both, name)[~mask]).all()
+    if (mask[0] == mask[1]).all():
+        np.testing.assert_allclose(both.expected[0], both.expected[1], rtol=1e-9)
+        np.testing.assert_allclose(both.deviation[0], both.deviation[1], rtol=1e-9)
+
+
+def test_missing_fields_come_last_and_are_not_to_blame(model):
     rows = ROWS[:5].copy()
     rows[:, 1] = np.nan
     rows[:, 3] += 30 * SCALE[3]
-    found = blame(model, rows, model.score_samples(rows), lambda s: s > -np.inf)
+    found = blame_above(model, rows, -15.0)
     assert (found.order[:, 0] == 3).all() and (found.order[:, -1] == 1).all()
-    assert np.isnan(found.nats[:, 1]).all() and np.isfinite(found.expected).all()
+    assert (found.n_blamed == 1).all() and np.isfinite(found.expected[:, 3]).all()
     assert sorted(found.order[0]) == list(range(D))
+
+
+@pytest.mark.parametrize("size", [1e12, 1e200])
+def test_a_value_beyond_all_measure_is_blamed_alone(model, size):
+    rows = ROWS[:100].copy()
+    rows[:, 3] = size
+    _, found = blamed(model, rows)
+    assert (found.order[:, 0] == 3).all()
+    assert (found.n_blamed == 1).mean() >= 0.95
 
 
 def test_a_record_of_one_field_can_only_blame_that(model):
     rows = np.full((1, D), np.nan)
     rows[0, 4] = 1e6
-    found = blame(model, rows, model.score_samples(rows), lambda s: s > -10)
-    assert found.order[0, 0] == 4
+    found = blame_above(model, rows, -10.0)
+    assert found.order[0, 0] == 4 and found.n_blamed[0] == 1
+
+
+def test_a_record_whose_fields_are_all_wrong_blames_all(model):
+    found = blame_above(model, 100 * SCALE[None] * [1, -1, 1, -1, 1, -1], -10.0)
+    assert found.n_blamed[0] == D
+
+
+@needs_compiler("thousands of records")
+def test_an_expectation_outside_the_values_so_far_is_marked():
+    rng = np.random.default_rng(8)
+    load = rng.uniform(size=(3000, 1))
+    rows = load * [1.0, 2.0, -1.0] + 0.01 * rng.normal(size=(3000, 3))
+    rows[2900] = [1.5, 3.0, 9.0]  # the last should be near -1.5, below all before
+    rows[2950] = [0.5, 1.0, 9.0]
+    block = StreamScorer(OSLRAU()).process(rows)
+    far, near = (np.flatnonzero(np.flatnonzero(block.is_anomaly) == i)[0] for i in (2900, 2950))
+    assert block.blame.order[[far, near], 0].tolist() == [2, 2]
+    outside = block.blame.expected[far, 2] < rows[:2900, 2].min()
+    assert block.blame.extrapolated[far, 2] == outside
+    assert not block.blame.extrapolated[near, 2]

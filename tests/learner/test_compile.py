@@ -14,7 +14,9 @@ from faust_oslrau.learner.vector.compiler import drop_stale_cache
 SCRIPT = """
 import sys
 import numpy as np
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer, compile_kernels
+from faust_oslrau.learner import (
+    OSLRAU, IncidentParameters, StackedSPN, StreamScorer, compile_kernels
+)
 
 def compiled():
     modules = [module for name, module in sys.modules.items() if name.startswith("faust_oslrau.")]
@@ -31,7 +33,8 @@ rows[rng.random(rows.shape) < 0.02] = np.nan
 rows[rng.random(4000) < 0.01] *= 5
 rows[3500:] += 200.0
 for transforms in ({}, {1: "asinh"}):
-    scorer = StreamScorer(kind(memory=2000.0), transforms=transforms)
+    incidents = IncidentParameters()
+    scorer = StreamScorer(kind(memory=2000.0), transforms=transforms, incidents=incidents)
     for block in np.split(rows, [1, 3, 100, 2000, 2001]):
         scorer.process(block)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)

@@ -40,6 +40,14 @@ def _log_likelihood(low, median):
     return [_series(name, low, quantile="0.05"), _series(name, median, quantile="0.5")]
 
 
+def _incidents(severity, values):
+    return _series("oslrau_incidents_total", values, severity=severity)
+
+
+def _open(severity, values):
+    return _series("oslrau_incidents_open", values, severity=severity)
+
+
 def _damaged(values):
     return _series("oslrau_snapshot_failures_total", values, kind="damaged")
 
@@ -71,6 +79,11 @@ _HEALTHY = dict(
         _series("oslrau_waiting_partitions", f"0x{_MINUTES}"),
         _series("oslrau_snapshot_age_seconds", f"55x{_MINUTES}"),
         _series("oslrau_drift_events_total", f"4x{_MINUTES}"),
+        _incidents("minor", f"3x{_MINUTES}"),
+        _incidents("major", f"2x{_MINUTES}"),
+        _open("minor", f"1x{_MINUTES}"),
+        _open("major", f"0x{_MINUTES}"),
+        _open("critical", f"0x{_MINUTES}"),
         _damaged(f"1x{_MINUTES}"),  # long ago
         _series("oslrau_alarm_rate", f"0.002x{_MINUTES}"),
         _series("oslrau_max_nodes", f"4000x{_MINUTES}"),
@@ -108,6 +121,12 @@ _CASES = {
         _series("oslrau_missing_offsets_total", "0+60000x90 5400000+500000x39")
     ],
     "OslrauDeadLetters": [_records("rejected", "0+500x90 45000+1000x39")],
+    "OslrauIncident": [_incidents("major", "2x117 3x13")],
+    "OslrauIncidentStale": [
+        _records("scored", "0+60000x90 5400000x40"),
+        _records("rejected", "0+500x90 45000x40"),
+    ],
+    "OslrauIncidentsOften": [_incidents("minor", "3x70 4+1x59")],
     "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+2400x39")],
     "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -40x40"),
     "OslrauDrift": [_series("oslrau_drift_events_total", "4x110 5x20")],
@@ -141,6 +160,12 @@ _NEARLY = {
         _series("oslrau_missing_offsets_total", "0+60000x90 5400000+110000x39")
     ],
     "OslrauDeadLetters": [_records("rejected", "0+500x115 57500+1000x15")],
+    "OslrauIncident": [_incidents("major", "2x90 3x40")],  # one that closed long ago
+    "OslrauIncidentStale": [
+        _records("scored", "0+60000x110 6600000x20"),
+        _records("rejected", "0+500x110 55000x20"),
+    ],
+    "OslrauIncidentsOften": [_incidents("minor", "3x70 4x10 5x50")],
     # A tenth of the records, of a stream so slow that these are a few dozen.
     "OslrauAnomalies": [
         _records("scored", f"0+60x{_MINUTES}"),
@@ -219,6 +244,10 @@ def test_an_alert_says_how_bad_what_and_what_to_do(alert):
 def test_there_is_one_runbook_for_every_alert_and_no_other():
     text = (ROOT / "docs" / "runbooks.md").read_text()
     assert re.findall("^## (Oslrau.*)$", text, re.MULTILINE) == list(alerts())
+
+
+def test_an_open_major_incident_fires_for_as_long_as_it_is_open(check):
+    check("OslrauIncident", [_open("critical", "0x60 1x70")], fires=True)
 
 
 def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):

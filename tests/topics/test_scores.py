@@ -23,17 +23,20 @@ class Scores(NamedTuple):
 
 class Blame(NamedTuple):
     order: np.ndarray
+    n_blamed: np.ndarray
     value: np.ndarray
     nats: np.ndarray
     usual: np.ndarray
     expected: np.ndarray
     deviation: np.ndarray
+    extrapolated: np.ndarray
 
 
 def blame(nats):
     """The fields with the most nats first; other members are told apart by their size."""
     nats = np.array(nats, dtype=np.float64)
-    return Blame(np.argsort(-nats, axis=1), nats * 10, nats, nats / 8, nats * 9, nats / 2)
+    order, n_blamed = np.argsort(-nats, axis=1), (~np.isnan(nats)).sum(axis=1)
+    return Blame(order, n_blamed, nats * 10, nats, nats / 8, nats * 9, nats / 2, nats > 10)
 
 
 def scores(log_likelihood, p_value, is_anomaly, nats=None):
@@ -65,15 +68,16 @@ def test_unknown_scores_and_times_are_null():
     assert second["log_likelihood"] is None and second["timestamp"] == 5
 
 
-def test_anomalous_records_list_their_observed_fields_the_most_to_blame_first():
+def test_anomalous_records_list_their_fields_to_blame_the_most_unusual_first():
     block = scores([0, -9, 0, -8], [1, 0, 1, 0], [False, True, False, True], [[8, np.nan], [8, 16]])
     messages = [
         json.loads(m) for m in encode_scores("t", 0, range(4), [0] * 4, block, ['a"%d', "b"])
     ]
     a = {"nats": 8.0, "usual": 1.0, "value": 80.0, "expected": 72.0, "deviation": 4.0}
-    b = {name: 2 * number for name, number in a.items()}
-    assert messages[1]["contributions"] == [{"field": 'a"%d', **a}]
-    assert messages[3]["contributions"] == [{"field": "b", **b}, {"field": 'a"%d', **a}]
+    b = {"field": "b"} | {name: 2 * number for name, number in a.items()} | {"extrapolated": True}
+    a = {"field": 'a"%d'} | a | {"extrapolated": False}
+    assert messages[1]["contributions"] == [a]
+    assert messages[3]["contributions"] == [b, a]
     assert "contributions" not in messages[0] and "contributions" not in messages[2]
 
 

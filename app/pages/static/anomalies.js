@@ -54,7 +54,7 @@ const when = (anomaly) => (anomaly.timestamp === null ? anomaly.noted : anomaly.
  * The fields, the most to blame first: `name`, `nats` beyond the usual, and what was expected
  * where the worker says so.
  */
-function contributions({ contributions: given, record }) {
+export function contributions({ contributions: given, record }) {
   if (Array.isArray(given)) {
     return given.map((entry) => ({ ...entry, name: entry.field, nats: entry.nats - (entry.usual ?? 0) }));
   }
@@ -74,7 +74,7 @@ function valueAt(record, path) {
   return undefined;
 }
 
-function bars(blamed) {
+export function bars(blamed) {
   const high = Math.max(LEAST_NATS, ...blamed.map((entry) => entry.nats));
   const low = Math.min(0, ...blamed.map((entry) => entry.nats));
   return element("ol", { "aria-label": "Fields to blame, in nats" }, ...blamed.map((entry) => row(entry, low, high)));
@@ -94,12 +94,13 @@ function row(entry, low, high) {
   return made;
 }
 
-function sentence({ value, expected, deviation }) {
+function sentence({ value, expected, deviation, extrapolated }) {
   if (typeof value === "boolean") return `is ${value}`;
   if (typeof value !== "number") return "";
   if (typeof expected !== "number") return `is ${number(value)}`;
   const spread = typeof deviation === "number" ? ` ± ${number(deviation, SPREAD_DIGITS)}` : "";
-  return `is ${number(value)}, the other fields suggest ${number(expected)}${spread}`;
+  const beyond = extrapolated ? ", outside the values seen so far" : "";
+  return `is ${number(value)}, the other fields suggest ${number(expected)}${spread}${beyond}`;
 }
 
 function whole(record) {

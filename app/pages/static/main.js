@@ -6,6 +6,7 @@ import { describe } from "./details.js";
 import { byId, element, setText } from "./dom.js";
 import { count, nats, partitionName, rate, time } from "./format.js";
 import { figures, History } from "./history.js";
+import { Incidents } from "./incidents.js";
 import { NetworkView } from "./network.js";
 import { forest, readNetwork, unread } from "./tree.js";
 import { ask } from "./worker.js";
@@ -20,6 +21,7 @@ const ZOOM_FACTOR = 1.4;
 
 const charts = { throughput: throughputChart(), lag: lagChart(), likelihood: likelihoodChart() };
 const anomalies = new Anomalies(byId("anomalies"));
+const incidents = new Incidents(byId("incidents"));
 const details = byId("details");
 const network = new NetworkView(byId("tree"), (node) => describe(details, node));
 const chosen = byId("chosen");
@@ -34,6 +36,7 @@ function forget() {
   held = [];
   drawn = { learned: 0, at: 0 };
   anomalies.clear();
+  incidents.clear();
   network.clear();
   describe(details, null);
 }
@@ -53,6 +56,7 @@ async function look() {
   showFigures();
   showNodes(partitionsChosen());
   anomalies.add(news.anomalies);
+  incidents.add(news.events);
   await lookAtStructure();
 }
 

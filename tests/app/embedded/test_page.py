@@ -85,14 +85,33 @@ def test_an_anomaly_shows_its_fields_the_one_to_blame_on_top(
     odd = {"a": 0.1, "b": 0.1, _STRANGE: 500}
     client.send(topic_name, [(0, orjson.dumps(odd), _STRANGE.encode())])
     worker.wait_records(3001)
-    title = ".anomaly:first-child h3"
+    title = "#anomalies .anomaly:first-child h3"
     page.wait_until(lambda: "offset 3000" in page.text(title), "showing the anomaly")
     assert page.text(title).endswith(f"key {_STRANGE}")
-    assert page.text(".anomaly:first-child li:first-child .name") == _STRANGE
-    assert "500" in page.text(".anomaly:first-child li:first-child .value")
+    assert page.text("#anomalies .anomaly:first-child li:first-child .name") == _STRANGE
+    assert "500" in page.text("#anomalies .anomaly:first-child li:first-child .value")
     assert page.number("#anomaly-count") >= 1
     # A name from outside is a text, and nothing of it runs.
     assert page.count(".anomaly img, #details img, option img") == 0
+    assert page.errors() == []
+
+
+def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(3000))
+    worker = start_worker().wait_ready().wait_records(3000)
+    page.open().wait_state("live")
+    assert page.text("#incidents") == "None in the last minutes."
+    client.send(topic_name, [(0, orjson.dumps({"a": 0.1, "b": 0.1, _STRANGE: 1e6}), None)])
+    worker.wait_records(3001)
+    title = "#incidents .incident h3"
+    page.wait_until(lambda: page.count(title) == 1, "showing the incident")
+    assert "open" in page.text(title) and page.text(title).endswith("offset 3000")
+    assert page.text("#incidents li:first-child .name") == _STRANGE
+    client.send(topic_name, _rows(300, seed=2))
+    page.wait_until(lambda: "closed" in page.text(title), "showing that it closed")
+    assert page.count(title) == 1 and page.count("#incidents img") == 0
     assert page.errors() == []
 
 

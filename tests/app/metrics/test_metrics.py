@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 
 import numpy as np
@@ -13,6 +14,8 @@ from faust_oslrau.app.metrics.distribution import Distribution
 from faust_oslrau.app.metrics.partition import BlamedFields
 from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.settings import LearnerSettings, Settings
+from faust_oslrau.learner import Incident
+from faust_oslrau.learner.scoring.evidence import Place
 from faust_oslrau.topics import OutMessage, Record
 
 _LABELS = {"topic": "features", "partition": "1"}
@@ -67,6 +70,27 @@ def test_rows_are_counted_by_outcome(partition, value):
     assert value("learned_records_total") == 11
     assert value("end_to_end_seconds_count") == 7
     assert value("stage_seconds_sum", stage="learn") == pytest.approx(0.6)
+
+
+def test_incidents_are_counted_by_severity_and_the_open_one_is_shown(partition, value):
+    place = Place(number=900, offset=900, timestamp=int(1000 * (time.time() - 60)))
+    incident = Incident(place, place, place, place, 1e-9, 1, 150.0, 1)
+    reached = Counter(minor=2, major=1)
+    partition.count_emitted(_block(reached=reached, open_incident=incident), np.empty(0))
+    assert value("incidents_total", severity="minor") == 2
+    assert value("incidents_total", severity="major") == 1
+    assert value("incidents_total", severity="critical") == 0
+    assert value("incidents_open", severity="major") == 1
+    assert value("incidents_open", severity="minor") == 0
+    assert 59 < value("incident_open_seconds") < 600
+    partition.count_emitted(_block(), np.empty(0))
+    assert value("incidents_open", severity="major") == 0
+    assert value("incident_open_seconds") is None
+
+
+def test_incidents_that_were_counted_before_a_restart_are_not_counted_again(partition, value):
+    partition.count_replayed(_block(reached=Counter(minor=1)))
+    assert value("incidents_total", severity="minor") == 0
 
 
 def test_known_labels_are_there_before_the_first_event(partition, value):

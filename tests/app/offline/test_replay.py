@@ -67,6 +67,7 @@ def test_a_file_is_scored_as_its_records_one_by_one(file, tmp_path, partitions):
         "records": ROWS,
         "scored": ROWS - 2,
         "anomalies": anomalies,
+        "incidents": 0,
         "rejected": {"not_utf8": 1, "not_a_number": 1},
     }
 
@@ -83,6 +84,22 @@ def test_rows_are_named_by_partition_and_offset(file, tmp_path):
     for score in scores:
         offsets[score["partition"]].append(score["offset"])
     assert all(found == sorted(found) for found in offsets.values())
+
+
+def test_anomalies_and_incidents_are_written_as_a_worker_sends_them(tmp_path):
+    rows = np.random.default_rng(6).normal(size=(ROWS, 2))
+    rows[1100] = 1e6
+    file, alerts = tmp_path / "rows.ndjson", tmp_path / "alerts.ndjson"
+    file.write_bytes(b"\n".join(orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()))
+    result = run(file, "--out", tmp_path / "scores.ndjson", "--anomalies", alerts)
+    assert ", 1 incidents, " in result.stdout
+    pipeline, expected = PartitionPipeline("features", 0, Settings()), []
+    for row, (key, value) in enumerate(open_input(file)):
+        block = pipeline.process([Record("features", 0, row, None, key, value)])
+        expected += [message.value for message in block.alerts]
+    assert lines_of(alerts) == expected
+    kinds = {json.loads(line).get("event") for line in expected}
+    assert kinds == {None, "incident"}
 
 
 def test_rejected_rows_are_written_with_their_reasons(file, tmp_path):

@@ -133,7 +133,7 @@ def test_any_cutting_of_the_records_gives_the_same_messages(whole, cuts):
     pieces = [RECORDS[a:b] for a, b in pairwise(edges)]
     pipeline, blocks = run(pieces)
     _, (together,) = whole
-    for name in ("scores", "anomalies", "dead_letters"):
+    for name in ("scores", "anomalies", "dead_letters", "incidents"):
         assert joined(blocks, name) == getattr(together, name)
     assert sum(block.learned for block in blocks) == together.learned
     assert pipeline.next_offset == N
@@ -258,3 +258,96 @@ def test_transformed_fields_are_scored_in_their_units_and_rejected_out_of_range(
     assert second.dead_letters[0].offset == 1500
     with pytest.raises(IncompatibleSnapshotError, match="transforms"):
         PartitionPipeline.restored(pipeline.snapshot(0, 1000), Settings(transforms="b=asinh"))
+
+
+def faulty_records(n=3000):
+    """Records with one impossible value, and later a fault of 40 records; some are rejected."""
+    rng = np.random.default_rng(9)
+    rows = rng.normal(size=(n, 2))
+    rows[1500, 0] = 1e6
+    rows[2000:2040, 1] += 7.0
+    messages = [orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()]
+    messages[1990] = b"{"
+    return as_records(messages)
+
+
+FAULTY = faulty_records()
+
+
+def incidents(blocks):
+    return [json.loads(message.value) for block in blocks for message in block.incidents]
+
+
+def test_a_fault_is_one_incident_with_a_start_and_an_end():
+    pipeline, blocks = run([FAULTY], Settings())
+    single, lasting = (
+        [event for event in incidents(blocks) if event["incident"] == name]
+        for name in dict.fromkeys(event["incident"] for event in incidents(blocks))
+    )
+    assert [event["state"] for event in single] == ["opened", "closed"]
+    assert single[0]["severity_name"] == "major"
+    assert single[0]["incident"] == "features/2/1500"
+    assert (single[-1]["length"], single[-1]["anomalies"]) == (1, 1)
+    assert single[-1]["offset"] == 1500 + 256 and single[-1]["contributions"][0]["field"] == "a"
+    assert {event["state"] for event in lasting} >= {"opened", "closed"}
+    start = lasting[-1]["start_offset"]
+    assert 1990 < start <= 2001 and lasting[0]["offset"] < 2040
+    assert lasting[-1]["latest_offset"] == 2039 and lasting[-1]["length"] == 2040 - start
+    assert lasting[-1]["start_timestamp"] == 1700000000000 + lasting[-1]["start_offset"]
+    assert lasting[-1]["contributions"][0]["field"] == "b"
+    assert blocks[0].reached["minor"] == 2 and pipeline.open_incident is None
+
+
+def test_an_incident_is_sent_with_key_and_time_of_the_record_that_changed_it():
+    _, (block,) = run([FAULTY], Settings())
+    for message in block.incidents:
+        content = json.loads(message.value)
+        assert (message.offset, message.timestamp) == (content["offset"], content["timestamp"])
+        assert message.key == b"k%d" % message.offset
+    offsets = [message.offset for message in block.alerts]
+    assert offsets == sorted(offsets) and set(block.incidents) <= set(block.alerts)
+
+
+@pytest.mark.parametrize("cut", [1500, 1501, 1700, 2020, 2100])
+def test_incidents_go_on_after_a_restart_to_the_same_bytes(cut):
+    _, (whole,) = run([FAULTY], Settings())
+    pipeline, (first,) = run([FAULTY[:cut]], Settings())
+    restored = PartitionPipeline.restored(pipeline.snapshot(0, cut), Settings())
+    assert restored.open_incident == pipeline.open_incident
+    second = restored.process(FAULTY[cut:])
+    assert first.incidents + second.incidents == whole.incidents
+
+
+def test_the_setting_anomalies_chooses_what_is_sent_and_scores_do_not_depend_on_it():
+    blocks = {name: run([FAULTY], Settings(anomalies=name))[1][0] for name in
+              ("records", "incidents", "both")}  # fmt: skip
+    assert blocks["records"].alerts == blocks["records"].anomalies != []
+    assert blocks["incidents"].alerts == blocks["incidents"].incidents != []
+    both = blocks["both"]
+    assert len(both.alerts) == len(both.anomalies) + len(both.incidents)
+    assert blocks["records"].scores == blocks["incidents"].scores == both.scores
+
+
+def test_a_snapshot_without_incidents_goes_on_with_them_and_back():
+    plain, _ = run([FAULTY[:1400]], Settings(anomalies="records"))
+    following = PartitionPipeline.restored(plain.snapshot(0, 1400), Settings())
+    block = following.process(FAULTY[1400:1600])
+    assert [event["state"] for event in incidents([block])] == ["opened"]
+    without = PartitionPipeline.restored(following.snapshot(0, 1600), Settings(anomalies="records"))
+    assert without.open_incident is None
+    assert without.process(FAULTY[1600:]).incidents == []
+
+
+def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions():
+    names = ["x" * 40_000 + str(i) for i in range(2)]
+    messages = [
+        orjson.dumps(dict(zip(names, json.loads(record.value).values(), strict=True)))
+        for record in FAULTY[:1600]
+        if record.offset != 1990
+    ]
+    block = PartitionPipeline("features", 2, Settings(max_message_bytes=1024)).process(
+        as_records(messages)
+    )
+    message = block.incidents[0]
+    assert "contributions" not in json.loads(message.value)
+    assert dict(message.headers)["oslrau-offset"] == b"1500"

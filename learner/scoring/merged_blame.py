@@ -1,0 +1,65 @@
+"""The blame of several records as one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+
+from .blame import Blame
+
+FloatArray = NDArray[np.float64]
+
+NUMBERS = ("value", "nats", "usual", "expected", "deviation", "extrapolated")
+
+MOST_NATS = 50.0
+"""Most nats beyond the usual that a field of one record counts for the order: one extreme value
+must not outweigh all other records."""
+
+LEAST_SHARE = 0.1
+"""Least share of the nats of the field most to blame, in total, with which a field is to blame."""
+
+
+class MergedBlame:
+    """Averages of the blame of records, field by field, over the records that blame the field.
+
+    Attributes
+    ----------
+    means
+        Average of each of ``NUMBERS``, and of the nats beyond the usual as they count for the order
+        (7, d).
+    seen
+        Number of records that blame each field (d,).
+    """
+
+    def __init__(self, d: int) -> None:
+        self.means, self.seen = np.zeros((len(NUMBERS) + 1, d)), np.zeros(d)
+
+    def restore(self, means: FloatArray, seen: FloatArray, d: int) -> None:
+        """Restore a state of ``d`` fields; StateError if it cannot be one."""
+        if means.shape != (len(NUMBERS) + 1, d) or seen.shape != (d,):
+            raise StateError("state: expected the merged blame of an incident")
+        if not (seen >= 0).all():
+            raise StateError("state: expected numbers of blamed records")
+        self.means, self.seen = means, seen
+
+    def add(self, blame: Blame, row: int) -> None:
+        """Add a row of ``blame``."""
+        blamed = ~np.isnan(blame.nats[row])
+        numbers = np.array([getattr(blame, name)[row] for name in NUMBERS])
+        counted = np.minimum(blame.excess[row], MOST_NATS)
+        self.seen[blamed] += 1
+        share = 1.0 / self.seen[blamed]
+        added = np.vstack([numbers, counted])[:, blamed]
+        self.means[:, blamed] = (1.0 - share) * self.means[:, blamed] + share * added
+
+    def mean(self) -> Blame:
+        """Return the averages (1, d), the fields with most nats beyond the usual in total first."""
+        numbers = np.where(self.seen > 0, self.means[: len(NUMBERS)], np.nan)
+        total = np.where(self.seen > 0, self.seen * self.means[-1], np.nan)
+        order = np.argsort(-total, kind="stable")
+        named = dict(zip(NUMBERS, numbers[:, None, :], strict=True))
+        named["extrapolated"] = named["extrapolated"] > 0.5
+        n_blamed = np.count_nonzero(total >= LEAST_SHARE * np.nanmax(total, initial=0.0))
+        return Blame(order=order[None, :], n_blamed=np.array([n_blamed]), **named)

@@ -1,0 +1,142 @@
+"""Search for the fewest fields of a record without which the rest of it is usual.
+
+Fields are set aside one after the other. But wrong values can hide each other: two of them may make
+a correct third one look worse than themselves. So from the second round on, two sets of fields are
+followed. One is the best by what the fields say of each other. The other is the best if what is
+known of each field alone counts as well: a wrong value of another field cannot hide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.protocol import Learner
+
+from .comparison import FloatArray, Mask, compare
+
+ROUNDS = 3
+"""Most fields that are set aside one after the other. Each round after the first costs up to two
+comparisons, and any of these fields shows an incident in more of them."""
+
+FAR = 7.0
+"""Nats beyond the usual, 3.9 standard deviations, from which on a value is far from what is
+expected of it. With 6, more correct fields are blamed in heavy tails."""
+
+IsUsual = Callable[[FloatArray], Mask]
+"""Tells which log-densities (k,) are usual."""
+
+
+class Sets(NamedTuple):
+    """For each of n records, w sets of fields to set aside.
+
+    Attributes
+    ----------
+    aside
+        The fields of each set (n, w, d).
+    score
+        The log-density of the record if these fields had usual values (n, w).
+    """
+
+    aside: Mask
+    score: FloatArray
+
+
+def several_wrong_fields(
+    learner: Learner,
+    rows: FloatArray,
+    score: FloatArray,
+    excess: FloatArray,
+    alone: FloatArray,
+    is_usual: IsUsual,
+) -> Mask:
+    """Return the fewest fields (k, d), two or more, without which the rest of a row is usual.
+
+    ``score`` (k,) is the log-density of the rows. By ``excess`` (k, d) nats each field exceeds the
+    usual given all others, and by ``alone`` (k, d) if nothing else is known. If the fields S had
+    usual values, the score would be higher by what they exceed the usual, as log p(x) =
+    log p(the rest) + log p(x_S | the rest). The rest is usual if that score is. Of several sets of
+    as many fields, the one with the highest score is returned. If ``ROUNDS`` fields are not enough,
+    those ``FAR`` from their means count.
+    """
+    alone = np.nan_to_num(alone)
+    wrong, waiting = np.zeros(rows.shape, np.bool_), np.arange(len(rows))
+    sets = Sets(np.zeros((len(rows), 1, rows.shape[1]), np.bool_), score[:, None])
+    scores = _scores(sets, excess[:, None])
+    for _ in range(1, ROUNDS):
+        sets = _two_best(sets, scores, alone[waiting])
+        scores = _scores(sets, _excess(learner, rows[waiting], sets, is_usual))
+        best = _extended(sets, scores, _flat(scores).argmax(axis=1)[:, None])
+        wrong[waiting] = best.aside[:, 0]
+        left = (~np.isnan(rows[waiting]) & ~best.aside[:, 0]).any(axis=1)
+        more = left & ~is_usual(best.score[:, 0])
+        waiting, scores = waiting[more], scores[more]
+        sets = Sets(sets.aside[more], sets.score[more])
+        if len(waiting) == 0:
+            break
+    wrong[waiting] = _many(wrong[waiting], alone[waiting] > FAR)
+    return wrong
+
+
+def _many(wrong: Mask, far: Mask) -> Mask:
+    """Return the wrong fields (n, d) of records for which those that were found are not enough.
+
+    Many wrong values hide each other. So if more fields are far from their means than were
+    searched for, these alone count.
+    """
+    enough = np.count_nonzero(far, axis=1) > ROUNDS
+    return np.where(enough[:, None], far, wrong | far)
+
+
+def _excess(learner: Learner, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
+    """Return the nats (n, 2, d) by which each field exceeds the usual without those set aside.
+
+    NaN for the second set where the first one with one more field leaves a usual rest.
+    """
+    excess = np.full(sets.aside.shape, np.nan)
+    rest = np.where(sets.aside, np.nan, rows[:, None])
+    excess[:, 0] = compare(learner, rest[:, 0]).excess
+    highest = np.nan_to_num(excess[:, 0], nan=-np.inf).max(axis=1)
+    unusual = ~is_usual(sets.score[:, 0] + highest)
+    if unusual.any():
+        excess[unusual, 1] = compare(learner, rest[unusual, 1]).excess
+    return excess
+
+
+def _scores(sets: Sets, excess: FloatArray) -> FloatArray:
+    """Return the scores (n, w, d) of the sets with one more field each, -inf for no new set."""
+    scores = sets.score[:, :, None] + np.where(np.isnan(excess), -np.inf, excess)
+    if scores.shape[1] == 2:
+        only_first = sets.aside[:, 0] & ~sets.aside[:, 1]
+        # with the one field that only the first set has, the second is an extension of the first
+        repeated = only_first & (np.count_nonzero(only_first, axis=1) == 1)[:, None]
+        scores[:, 1][repeated] = -np.inf
+    return scores
+
+
+def _two_best(sets: Sets, scores: FloatArray, alone: FloatArray) -> Sets:
+    """Return two sets of each record with one more field.
+
+    The best by score, and of the others the best if what each field exceeds the usual ``alone``
+    (n, d) counts as well.
+    """
+    first, record = _flat(scores).argmax(axis=1), np.arange(len(scores))
+    of_sets = (sets.aside * alone[:, None]).sum(axis=2)
+    with_alone = _flat(scores + of_sets[:, :, None] + alone[:, None])
+    with_alone[record, first] = -np.inf
+    return _extended(sets, scores, np.column_stack([first, with_alone.argmax(axis=1)]))
+
+
+def _extended(sets: Sets, scores: FloatArray, chosen: NDArray[np.int64]) -> Sets:
+    """Return sets with one more field, by their positions (n, c) among the scores of a record."""
+    d, record = scores.shape[2], np.arange(len(scores))[:, None]
+    aside = sets.aside[record, chosen // d]
+    aside[record, np.arange(chosen.shape[1]), chosen % d] = True
+    return Sets(aside, np.take_along_axis(_flat(scores), chosen, axis=1))
+
+
+def _flat(scores: FloatArray) -> FloatArray:
+    return scores.reshape(len(scores), -1)

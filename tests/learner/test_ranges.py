@@ -1,0 +1,69 @@
+"""The range of each field's values."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
+from faust_oslrau.learner.scoring.ranges import Ranges
+from faust_oslrau.learner.state import pack, unpack
+
+VALUES = st.floats(-1e300, 1e300) | st.just(np.nan)
+
+
+@given(arrays(np.float64, (7, 3), elements=VALUES), st.lists(st.integers(0, 7), max_size=3))
+def test_only_values_beyond_all_so_far_are_outside(rows, cuts):
+    ranges = Ranges()
+    assert not ranges.is_outside(rows).any()
+    for some in np.split(rows, sorted(cuts)):
+        ranges.update(some)
+    assert not ranges.is_outside(rows).any()
+    known = ~np.isnan(rows).all(axis=0)
+    below = np.nextafter(np.fmin.reduce(rows), -np.inf)
+    above = np.nextafter(np.fmax.reduce(rows), np.inf)
+    assert (ranges.is_outside(np.array([below, above])) == known).all()
+
+
+def scorer_after(rows):
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(rows)
+    return scorer
+
+
+ROWS = np.random.default_rng(0).normal(size=(300, 3))
+
+
+def test_anomalies_that_are_not_learned_do_not_widen_the_range():
+    rows = np.random.default_rng(1).normal(size=(1100, 3))
+    rows[1000, 1] = 1e6
+    _, arrays_ = unpack(scorer_after(rows).to_bytes(), "StreamScorer")
+    assert arrays_["highest"][1] < 10 and (arrays_["lowest"] < arrays_["highest"]).all()
+
+
+def test_a_state_without_ranges_is_read_and_begins_them():
+    values, arrays_ = unpack(scorer_after(ROWS).to_bytes(), "StreamScorer")
+    del arrays_["lowest"], arrays_["highest"]
+    scorer = StreamScorer.from_bytes(pack("StreamScorer", values, arrays_))
+    _, before = unpack(scorer.to_bytes(), "StreamScorer")
+    assert len(before["lowest"]) == 0
+    scorer.process(ROWS)
+    _, after = unpack(scorer.to_bytes(), "StreamScorer")
+    assert len(after["lowest"]) == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lowest": np.zeros(2)},
+        {"lowest": np.zeros(2), "highest": np.ones(2)},
+        {"lowest": np.full(3, 1e9)},
+        {"highest": np.full(3, np.inf)},
+        {"highest": np.full(3, np.nan)},
+    ],
+)
+def test_what_cannot_be_ranges_is_refused(changes):
+    values, arrays_ = unpack(scorer_after(ROWS).to_bytes(), "StreamScorer")
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays_ | changes))
