@@ -20,7 +20,8 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     rows[5::100, 2] = np.nan
     rows[[700, 900], 1] = [8.0, -8.0]
     rows[900, 2] = np.nan
-    model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind()
+    # With a memory, a stacked density renews its leaves within these rows.
+    model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind(memory=2000.0)
     scorer = StreamScorer(
         model, alarm_rate=0.1, transforms={0: "asinh"}, incidents=IncidentParameters()
     )

@@ -139,7 +139,7 @@ class GaussianMixture:
 
     def set_component(self, k: int, Z: FloatArray) -> None:
         """Replace what component ``k`` has counted by the columns of ``Z`` (d, m)."""
-        X = np.where(np.isnan(Z), means(Z)[:, None], Z)
+        X = np.ascontiguousarray(np.where(np.isnan(Z), means(Z)[:, None], Z))
         self.count[k], self.sums[k], self.squares[k] = X.shape[1], 0.0, 0.0
         kernels.add_squares(X, self.sums[k], self.squares[k])
         self.update()

@@ -175,13 +175,13 @@ def test_a_record_whose_fields_are_all_wrong_blames_all(model):
 @needs_compiler("thousands of records")
 def test_an_expectation_outside_the_values_so_far_is_marked():
     rng = np.random.default_rng(8)
-    load = rng.uniform(size=(3000, 1))
-    rows = load * [1.0, 2.0, -1.0] + 0.01 * rng.normal(size=(3000, 3))
-    rows[2900] = [1.5, 3.0, 9.0]  # the last should be near -1.5, below all before
-    rows[2950] = [0.5, 1.0, 9.0]
+    load = rng.uniform(size=(5000, 1))
+    rows = load * [1.0, 2.0, -1.0] + 0.01 * rng.normal(size=(5000, 3))
+    rows[4900] = [1.5, 3.0, 9.0]  # the last should be near -1.5, below all before
+    rows[4950] = [0.5, 1.0, 9.0]
     block = StreamScorer(OSLRAU()).process(rows)
-    far, near = (np.flatnonzero(np.flatnonzero(block.is_anomaly) == i)[0] for i in (2900, 2950))
+    far, near = (np.flatnonzero(np.flatnonzero(block.is_anomaly) == i)[0] for i in (4900, 4950))
     assert block.blame.order[[far, near], 0].tolist() == [2, 2]
-    outside = block.blame.expected[far, 2] < rows[:2900, 2].min()
+    outside = block.blame.expected[far, 2] < rows[:4900, 2].min()
     assert block.blame.extrapolated[far, 2] == outside
     assert not block.blame.extrapolated[near, 2]

@@ -339,7 +339,7 @@ def test_a_snapshot_without_incidents_goes_on_with_them_and_back():
 
 
 def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions():
-    names = ["x" * 40_000 + str(i) for i in range(2)]
+    names = ["x" * 80_000 + str(i) for i in range(2)]
     messages = [
         orjson.dumps(dict(zip(names, json.loads(record.value).values(), strict=True)))
         for record in FAULTY[:1600]
