@@ -47,12 +47,14 @@ async def verify_partition(settings: Settings, partition: int, outcome: Outcome)
     for topic, messages in (("scores", block.scores),
                             ("anomalies", block.alerts),
                             ("features-dead-letters", block.dead_letters)):  # fmt: skip
-        expected = {message.offset: message.value for message in messages}
-        seen: Counter[int] = Counter()
+        expected = {
+            (message.offset, _kind(topic, message.value)): message.value for message in messages
+        }
+        seen: Counter[tuple[int, Any]] = Counter()
         async for record in _read(settings, topic, partition):
-            offset = _source_offset(topic, record)
-            seen[offset] += 1
-            outcome.differing_scores += expected.get(offset) != record.value
+            name = _source_offset(topic, record), _kind(topic, record.value)
+            seen[name] += 1
+            outcome.differing_scores += expected.get(name) != record.value
         outcome.lost += len(expected.keys() - seen.keys())
         outcome.duplicates += seen.total() - len(seen)
     state = await _newest_state(settings, partition)
@@ -93,3 +95,11 @@ def _source_offset(topic: str, record: Any) -> int:
     if topic == "features-dead-letters":
         return int(dict(record.headers)["oslrau-offset"])
     return int(orjson.loads(record.value)["offset"])
+
+
+def _kind(topic: str, value: bytes) -> tuple[str | None, str | None] | None:
+    """Return what tells apart the messages of one record in a topic: an anomaly, its incidents."""
+    if topic != "anomalies":
+        return None
+    message = orjson.loads(value)
+    return message.get("event"), message.get("state")
