@@ -112,14 +112,26 @@ class KafkaClient:
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the number of the node that leads a partition."""
+        return next(
+            int(each["leader"])
+            for each in self._described_partitions(topic)
+            if each["partition"] == partition
+        )
 
-        async def leader() -> int:
+    def is_led_as_preferred(self, topic: str) -> bool:
+        """Return whether the first replica of each partition leads it."""
+        return all(
+            each["leader"] == each["replicas"][0] for each in self._described_partitions(topic)
+        )
+
+    def _described_partitions(self, topic: str) -> list[dict[str, Any]]:
+        async def described() -> list[dict[str, Any]]:
             async with _Admin(self.servers) as admin:
                 (found,) = await admin.describe_topics([topic])
-                numbers = {each["partition"]: each["leader"] for each in found["partitions"]}
-                return int(numbers[partition])
+                partitions: list[dict[str, Any]] = found["partitions"]
+                return partitions
 
-        return asyncio.run(leader())
+        return asyncio.run(described())
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and return when the brokers know it no more."""
