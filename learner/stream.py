@@ -426,7 +426,7 @@ class StreamScorer:
                 rows = own.rows
             evaluation = self.learner.evaluate(rows)
             block.log_likelihood[at] = evaluation.log_density + log_jacobian
-            measures = self._all_measures(rows, evaluation)
+            measures = self._all_measures(rows, evaluation, log_jacobian)
             measures = self._missing.complete(rows, measures, self._measures)
             comparable = self._ranking.stretched(measures, stretch(rows))
             score = self._ranking.score(comparable)
@@ -442,9 +442,12 @@ class StreamScorer:
         return measures, evaluation
 
     def _measures(self, rows: FloatArray) -> FloatArray:
-        return self._all_measures(rows, self.learner.evaluate(rows))
+        log_jacobian = self._log_jacobian(rows, None) if self._entities is None else 0.0
+        return self._all_measures(rows, self.learner.evaluate(rows), log_jacobian)
 
-    def _all_measures(self, rows: FloatArray, evaluation: Measured) -> FloatArray:
+    def _all_measures(
+        self, rows: FloatArray, evaluation: Measured, log_jacobian: FloatArray | float
+    ) -> FloatArray:
         """Return the learner's measures of transformed rows, then nearness and tail mass.
 
         Log-densities are in the fields' own units; with entities, in those of the entity, so that
@@ -452,8 +455,8 @@ class StreamScorer:
         """
         nearness, mass = -self._neighbours.distance(rows), self._tail_mass.log_mass(rows)
         measures = np.column_stack([evaluation.measures, nearness, mass])
-        if self._transforms.names and self._entities is None:
-            measures[:, 0] += self._transforms.log_jacobian(rows)
+        if self._entities is None:
+            measures[:, 0] += log_jacobian
         return measures
 
     def _log_jacobian(self, rows: FloatArray, own: OwnRows | None) -> FloatArray | float:
