@@ -1,4 +1,4 @@
-"""Anomalous rows to fields to blame, and to incidents."""
+"""Anomalous rows to fields to blame, and to incidents; any rows to what is expected of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
+from faust_oslrau.learner.scoring.expectation import expectation
 from faust_oslrau.learner.scoring.incidents import has_evidence
+from faust_oslrau.learner.scoring.wrong_fields import IsUsual
 
+from .measures import log_jacobian
 from .state import ScorerState
 
 FloatArray = NDArray[np.float64]
@@ -42,13 +45,40 @@ def explain(
         block.incidents += [event._replace(row=at.start + event.row) for event in events]
 
 
+def expected_range(
+    state: ScorerState, rows: FloatArray, deviations: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the range (m, d) of transformed rows in which the model expects each field.
+
+    That is so many standard deviations below and above its mean, given the fields of the row that
+    are not to blame, in the fields' own units. NaN without a model. NaN with entities, too: what
+    was expected of an entity depends on its records before, which are not kept.
+    """
+    if not state.has_model or state.entities is not None:
+        return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
+    log_density = state.learner.evaluate(rows).log_density + log_jacobian(state, rows, None)
+    mean, deviation = expectation(
+        state.learner.established, rows, log_density, _alone(state, rows), _usual(state)
+    )
+    half = deviations * deviation
+    return state.transforms.undo(mean - half), state.transforms.undo(mean + half)
+
+
 def _blame(state: ScorerState, rows: FloatArray, log_density: FloatArray) -> Blame:
+    alone = _alone(state, rows)
+    found = blame(state.learner.established, rows, log_density, alone, _usual(state))
+    return found._replace(extrapolated=state.ranges.is_outside(found.expected))
+
+
+def _alone(state: ScorerState, rows: FloatArray) -> FloatArray:
+    """Return the nats (k, d) by which values exceed the usual if nothing else is known."""
     stored = state.neighbours.rows
     sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
-    alone = excess_alone(rows, sample)
+    return excess_alone(rows, sample)
 
+
+def _usual(state: ScorerState) -> IsUsual:
     def is_usual(log_density: FloatArray) -> NDArray[np.bool_]:
         return state.densities.p_value(log_density) > state.alarm_rate
 
-    found = blame(state.learner.established, rows, log_density, alone, is_usual)
-    return found._replace(extrapolated=state.ranges.is_outside(found.expected))
+    return is_usual
