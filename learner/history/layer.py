@@ -55,19 +55,19 @@ class History:
         """Whether the means depend on the records' time stamps."""
         return any(span.timed for span in self._spans)
 
-    def width(self, d: int) -> int:
+    def n_columns(self, d: int) -> int:
         """Return the number of columns of widened rows of ``d`` fields."""
         return d * (1 + len(self._spans))
 
-    def fields(self, width: int) -> int:
-        """Return the number of fields of widened rows with ``width`` columns.
+    def n_fields(self, n_columns: int) -> int:
+        """Return the number of fields of widened rows with so many columns.
 
         Raises
         ------
         StateError
             No rows have that many columns.
         """
-        d, left = divmod(width, 1 + len(self._spans))
+        d, left = divmod(n_columns, 1 + len(self._spans))
         if left:
             raise StateError("state: expected running means of each field in each record")
         return d
@@ -82,7 +82,7 @@ class History:
         """
         m, d = rows.shape
         self._reserve(d, int(slots.max(initial=-1)) + 1)
-        result = np.empty((m, self.width(d)))
+        result = np.empty((m, self.n_columns(d)))
         result[:, :d] = rows
         take_means(
             rows, slots, fresh, times,
@@ -106,16 +106,16 @@ class History:
     def past(self, widened: FloatArray) -> FloatArray:
         """Return widened rows without their own values: what is known before each record."""
         result = widened.copy()
-        result[:, : self.fields(widened.shape[1])] = np.nan
+        result[:, : self.n_fields(widened.shape[1])] = np.nan
         return result
 
-    def own(self, widened: FloatArray) -> FloatArray:
+    def own_fields(self, widened: FloatArray) -> FloatArray:
         """Return the rows (m, d) of widened ones."""
-        return widened[:, : self.fields(widened.shape[1])]
+        return widened[:, : self.n_fields(widened.shape[1])]
 
     def update(self, widened: FloatArray) -> None:
         """Learn from the widened rows of a learning batch how far values lie from their means."""
-        d = self.fields(widened.shape[1])
+        d = self.n_fields(widened.shape[1])
         self._n += len(widened)
         share = share_of_batch(len(widened), self._n)
         for s in range(len(self._spans)):
@@ -127,23 +127,27 @@ class History:
                     moved = before + share * (found - before) if before < np.inf else found
                     self._spread[s, v] = moved
 
-    def given_means(self, model: Comparable) -> Comparable:
-        """Return the density of the fields of widened rows given the means, which are not to blame."""
-        return GivenMeans(model, self)
-
-    def of_own_fields(self, columns: FloatArray) -> FloatArray:
+    def without_means(self, columns: FloatArray) -> FloatArray:
         """Return numbers of each column of widened rows, NaN for the means."""
         result = columns.copy()
-        result[:, self.fields(columns.shape[1]) :] = np.nan
+        result[:, self.n_fields(columns.shape[1]) :] = np.nan
         return result
 
     def undo_blame(self, blame: Blame) -> Blame:
         """Return the blame of widened rows as that of their own fields."""
         k, width = blame.order.shape
-        d = self.fields(width)
+        d = self.n_fields(width)
         order = blame.order[blame.order < d].reshape(k, d)
-        own = blame._make(column[:, :d] if column.ndim == 2 else column for column in blame)
-        return own._replace(order=order)
+        return Blame(
+            order,
+            blame.n_blamed,
+            blame.value[:, :d],
+            blame.nats[:, :d],
+            blame.usual[:, :d],
+            blame.expected[:, :d],
+            blame.deviation[:, :d],
+            blame.extrapolated[:, :d],
+        )
 
     def state(self, slots: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of so many slots in use."""
@@ -185,7 +189,7 @@ class GivenMeans:
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with all other columns; the means have no nats."""
         nats, expected, deviation = self._model.given_others(X)
-        return self._history.of_own_fields(nats), expected, deviation
+        return self._history.without_means(nats), expected, deviation
 
 
 def typical_distance(distance: FloatArray) -> float:

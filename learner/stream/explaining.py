@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.history.layer import GivenMeans
+from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
@@ -24,7 +26,10 @@ def explain(
     block: BlockMaker,
     at: slice,
 ) -> None:
-    """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
+    """Blame fields of anomalous rows and of those with evidence, and follow incidents.
+
+    ``rows`` are as the learner is given them.
+    """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
         steps = state.incidents.trace(block.p_value[at], is_anomaly, block.places[at])
@@ -33,6 +38,8 @@ def explain(
     if not (either.any() or steps):
         return
     found = _blame(state, rows[either], log_density[either])
+    if state.history is not None:
+        found = state.history.undo_blame(found)
     if state.entities is not None and own is not None:
         found = state.entities.undo_blame(found, own.units[either])
     found = state.transforms.undo_blame(found)._replace(value=block.given[at][either])
@@ -50,5 +57,8 @@ def _blame(state: ScorerState, rows: FloatArray, log_density: FloatArray) -> Bla
     def is_usual(log_density: FloatArray) -> NDArray[np.bool_]:
         return state.densities.p_value(log_density) > state.alarm_rate
 
-    found = blame(state.learner.established, rows, log_density, alone, is_usual)
+    model: Comparable = state.learner.established
+    if state.history is not None:
+        model, alone = GivenMeans(model, state.history), state.history.without_means(alone)
+    found = blame(model, rows, log_density, alone, is_usual)
     return found._replace(extrapolated=state.ranges.is_outside(found.expected))

@@ -26,6 +26,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     rows, measures = np.concatenate(state.pending), np.concatenate(state.pending_measures)
     if state.entities is not None and not state.entities.has_begun:
         rows = state.entities.begin(rows)
+        rows = state.widened(rows, np.full(len(rows), -1))  # they count as simultaneous
     factor = stretch(rows)
     comparable = state.ranking.stretched(measures, factor)
     densities, proximities = comparable[:, 0], _proximity(state, rows)
@@ -54,6 +55,8 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     )  # fmt: skip
     if not first:
         _update_ranking(state, measures, factor, known)
+    if state.history is not None:
+        state.history.update(rows)
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()

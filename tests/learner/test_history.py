@@ -112,9 +112,7 @@ def test_the_density_of_a_record_given_the_past_integrates_to_one(learner):
     grid = np.linspace(-40.0, 80.0, 8001)
     state = scorer.to_bytes()
     density = [
-        math.exp(
-            StreamScorer.from_bytes(state, learner).process([[x]]).log_likelihood[0]
-        )
+        math.exp(StreamScorer.from_bytes(state, learner).process([[x]]).log_likelihood[0])
         for x in grid[::20]
     ]
     assert np.trapezoid(density, grid[::20]) == pytest.approx(1.0, abs=0.01)
