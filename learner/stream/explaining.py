@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.history.layer import GivenMeans
+from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
@@ -24,18 +26,24 @@ def explain(
     rows: FloatArray,
     own: OwnRows | None,
     log_density: FloatArray,
+    p_value: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> None:
-    """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
+    """Blame fields of anomalous rows and of those with evidence, and follow incidents.
+
+    ``rows`` are as the learner is given them. ``p_value`` (m,) are the evidence for incidents.
+    """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
-        steps = state.incidents.trace(block.p_value[at], is_anomaly, block.places[at])
+        steps = state.incidents.trace(p_value, is_anomaly, block.places[at])
     evident = has_evidence(steps, len(rows))
     either = is_anomaly | evident
     if not (either.any() or steps):
         return
     found = _blame(state, rows[either], log_density[either])
+    if state.history is not None:
+        found = state.history.undo_blame(found)
     if state.entities is not None and own is not None:
         found = state.entities.undo_blame(found, own.units[either])
     found = state.transforms.undo_blame(found)._replace(value=block.given[at][either])
@@ -51,10 +59,10 @@ def expected_range(
     """Return the range (m, d) of transformed rows in which the model expects each field.
 
     That is so many standard deviations below and above its mean, given the fields of the row that
-    are not to blame, in the fields' own units. NaN without a model. NaN with entities, too: what
-    was expected of an entity depends on its records before, which are not kept.
+    are not to blame, in the fields' own units. NaN without a model. NaN with entities or history,
+    too: what was expected depends on earlier records, which are not kept.
     """
-    if not state.has_model or state.entities is not None:
+    if not state.has_model or state.entities is not None or state.history is not None:
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
     log_density = state.learner.evaluate(rows).log_density + log_jacobian(state, rows, None)
     mean, deviation = expectation(
@@ -66,7 +74,10 @@ def expected_range(
 
 def _blame(state: ScorerState, rows: FloatArray, log_density: FloatArray) -> Blame:
     alone = _alone(state, rows)
-    found = blame(state.learner.established, rows, log_density, alone, _usual(state))
+    model: Comparable = state.learner.established
+    if state.history is not None:
+        model, alone = GivenMeans(model, state.history), state.history.without_means(alone)
+    found = blame(model, rows, log_density, alone, _usual(state))
     return found._replace(extrapolated=state.ranges.is_outside(found.expected))
 
 
