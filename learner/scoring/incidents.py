@@ -99,7 +99,7 @@ class Incident:
     start
         The record with which this evidence began: since when records have deviated.
     peak
-        The most unusual record, and its ``p_value``.
+        The most unusual record, and its ``p_value`` among recent records of no incident.
     latest
         The record that completed the latest evidence.
     anomalies

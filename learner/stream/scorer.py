@@ -226,8 +226,8 @@ class StreamScorer:
         """Return the range (m, d) in which the model expects each field of some rows (m, d).
 
         That is so many standard deviations below and above its mean, given the fields of the row
-        that are not to blame. NaN without a model, and with ``max_entities`` or ``history``. Nothing is scored or
-        learned, and no later score depends on it.
+        that are not to blame. NaN without a model, and with ``max_entities`` or ``history``.
+        Nothing is scored or learned, and no later score depends on it.
 
         Raises
         ------
