@@ -214,7 +214,7 @@ class StreamScorer:
         keys = self._keys(entity, len(given))
         rows = self._state.transforms.apply(given)
         self._state.n_fields = given.shape[1]
-        block = BlockMaker(given, self._numbered(places, len(rows)))
+        block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         start = 0
         while start < len(rows):
             stop = min(start + self._state.until_boundary, len(rows))
