@@ -183,17 +183,12 @@ class Usual(NamedTuple):
         """Return what is usual after a learning batch with these means (m, k)."""
         n = self.n + len(means)
         share = 1.0 if self.n == 0 else share_of_batch(len(means), n)
-        level = np.median(means, axis=0)
-        gap = means - (level if self.n == 0 else self.level)
-        spread = 2.0 * np.array(
-            [np.maximum(-gap, 0.0).mean(axis=0), np.maximum(gap, 0.0).mean(axis=0)]
-        )
+        level = self.level + share * (np.median(means, axis=0) - self.level)
+        gap = means - level
+        below, above = (np.maximum(side, 0.0).mean(axis=0) for side in (-gap, gap))
+        spread = 2.0 * np.array([below, above])
         spread = np.where(spread > 0.0, spread, self.spread)
-        return Usual(
-            self.level + share * (level - self.level),
-            self.spread + share * (spread - self.spread),
-            n,
-        )
+        return Usual(level, self.spread + share * (spread - self.spread), n)
 
 
 @kernel

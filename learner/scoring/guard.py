@@ -116,6 +116,8 @@ class Guard:
         elif is_far.any():
             room -= int(np.searchsorted(ascending, limit))
             counted[np.flatnonzero(is_far)[: max(room, 0)]] = True
+            if lasting is not None:
+                counted &= ~lasting
         return Parted(~is_far, counted, self._release(end))
 
     def _note(self, rows: FloatArray, positions: NDArray[np.int64], end: int) -> None:

@@ -58,7 +58,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     if state.history is not None:
         state.history.update(rows)
     if state.stretches is not None:
-        state.stretches.update(known)
+        state.stretches.update(known & (state.n_records >= WARM_UP))
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()

@@ -221,6 +221,8 @@ class StreamScorer:
         rows = self._state.transforms.apply(given)
         self._state.n_fields = given.shape[1]
         block = BlockMaker(given, self._numbered(places, len(rows)))
+        if self._state.stretches is not None:
+            block.stretch.append(self._state.stretches.skip(0))
         start = 0
         while start < len(rows):
             stop = min(start + self._state.until_boundary, len(rows))
