@@ -58,7 +58,9 @@ def score(
             lowest = np.fmin(p_value, stretch_scores.p_value)
             unusual = lowest <= state.alarm_rate / 2.0
         block.is_anomaly[at] = state.first_alarms.choose(unusual, state.n_records, state.alarm_rate)
-        explain(state, learned, own, comparable[:, 0], block, at)
+        if state.incidents is not None:
+            p_value = state.incidents.usual.p_value(scores, p_value)
+        explain(state, learned, own, comparable[:, 0], p_value, block, at)
     elif state.stretches is not None:
         block.stretch.append(state.stretches.skip(len(rows)))
     return measures, evaluation
