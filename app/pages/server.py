@@ -26,7 +26,7 @@ _RETRY_SECONDS = 1.0
 class BoundedWeb(Web):
     """Faust's web server on a `BoundedSite`."""
 
-    logger = Web.logger  # Faust would take one of this module's name
+    logger = logging.getLogger("faust.web")  # otherwise one of this module's name
 
     def _new_transport_tcp(self) -> BaseSite:
         return BoundedSite(self._runner, self.app.conf.web_bind, self.app.conf.web_port)
