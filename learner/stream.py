@@ -17,7 +17,7 @@ from .protocol import Learner, Measured
 from .scoring.blame import Blame, blame
 from .scoring.block import BlockMaker, ScoredBlock
 from .scoring.calibration import Calibration, RecentScores
-from .scoring.comparison import excess_alone
+from .scoring.comparison import Conditionals, excess_alone
 from .scoring.drift import Drift
 from .scoring.first_alarms import FirstAlarms
 from .scoring.guard import FEWEST_SCORES, Guard, fence
@@ -425,8 +425,11 @@ class StreamScorer:
             if own is not None:
                 rows = own.rows
             evaluation = self.learner.evaluate(rows)
-            block.log_likelihood[at] = evaluation.log_density + log_jacobian
-            measures = self._all_measures(rows, evaluation, log_jacobian)
+            found: Measured = evaluation
+            if self._entities is not None:
+                found = self._entities.mix(rows, evaluation)
+            block.log_likelihood[at] = found.log_density + log_jacobian
+            measures = self._all_measures(rows, found, log_jacobian)
             measures = self._missing.complete(rows, measures, self._measures)
             comparable = self._ranking.stretched(measures, stretch(rows))
             score = self._ranking.score(comparable)
@@ -484,7 +487,10 @@ class StreamScorer:
         either = is_anomaly | evident
         if not (either.any() or steps):
             return
-        blame = self._blame(rows[either], log_density[either])
+        density: Conditionals = self.learner.established
+        if self._entities is not None:
+            density = self._entities.conditionals(self.learner.established, either)
+        blame = self._blame(density, rows[either], log_density[either])
         if self._entities is not None and own is not None:
             blame = self._entities.undo_blame(blame, own.units[either])
         blame = self._transforms.undo_blame(blame)._replace(value=block.given[at][either])
@@ -493,11 +499,13 @@ class StreamScorer:
             events = self._incidents.events(steps, blame.of(evident[either]))
             block.incidents += [event._replace(row=at.start + event.row) for event in events]
 
-    def _blame(self, rows: FloatArray, log_density: FloatArray) -> Blame:
+    def _blame(
+        self, density: Conditionals, rows: FloatArray, log_density: FloatArray
+    ) -> Blame:
         stored = self._neighbours.rows
         sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
         alone = excess_alone(rows, sample)
-        found = blame(self.learner.established, rows, log_density, alone, self._is_usual)
+        found = blame(density, rows, log_density, alone, self._is_usual)
         return found._replace(extrapolated=self._ranges.is_outside(found.expected))
 
     def _is_usual(self, log_density: FloatArray) -> NDArray[np.bool_]:
@@ -600,6 +608,8 @@ class StreamScorer:
         parted = self._guard.part(rows, proximity, ascending, self.n_records, room)
         before = self.learner.n_records_
         usual = rows.compress(parted.usual, axis=0)
+        if self._entities is not None:
+            self._entities.learn(rows, parted.usual)
         self.learner.partial_fit(usual, evaluation=latest)
         self._neighbours.update(usual)
         self._ranges.update(usual)

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.protocol import Learner, Measured
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.scoring.comparison import Conditionals
 from faust_oslrau.learner.state import record_count
 
 from . import memory, own_scores, population
+from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
 from .roster import Key, Roster
 
@@ -68,6 +71,7 @@ class Entities:
         self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
         self._population = np.empty((6, 0))
+        self._habits = Habits()
         self._usual = own_scores.first_population()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._given = np.empty(0)
@@ -126,6 +130,21 @@ class Entities:
             followed = min(room, memory.FOLLOWED)
             self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
 
+    def mix(self, rows: FloatArray, network: Measured) -> Measured:
+        """Return the density of the rows (m, d) taken last, in their own units.
+
+        That of the ``network``, mixed with those of what is usual for each entity.
+        """
+        return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
+
+    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Conditionals:
+        """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
+        return self._habits.conditionals(network, which)
+
+    def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
+        """Learn at a boundary how the fields of the ``usual`` (m,) of its rows go together."""
+        self._habits.learn(rows, usual)
+
     def relate(self, score: FloatArray) -> FloatArray:
         """Return the scores (m,) of the rows taken last in units of their entities."""
         result = np.empty(len(score))
@@ -141,6 +160,7 @@ class Entities:
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
         before, self._n, self._given = self._n, n, self._given[:0]
+        self._habits.end_batch()
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
             k = len(self.roster)
             some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
@@ -187,6 +207,7 @@ class Entities:
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
             "entity_given": self._given,
             "entity_records": np.array([self._n]),
+            **self._habits.state(k),
         }
 
     def restore(
@@ -226,6 +247,7 @@ class Entities:
         if any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected statistics of each entity")
         self._check()
+        self._habits.restore(arrays, width, held, scored)
 
     def _check(self) -> None:
         """Refuse a state that would give scores that are no numbers."""
