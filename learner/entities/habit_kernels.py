@@ -30,8 +30,8 @@ NETWORK, KINDS, WIDE_KINDS, OWN, WIDE_OWN = range(5)
 DENSITIES = 5
 
 AGE, COUNT = range(2)
-"""Statistics of an entity: its records, and those that its covariance is made of. Then come the
-weights of the densities, records of each kind, and the sums of products, a lower triangle."""
+"""Counts of an entity: its records, and those that its covariance is made of. Then come the
+weights of the densities, and its records of each kind."""
 
 FIRST_WEIGHT = 2
 FIRST_KIND = FIRST_WEIGHT + DENSITIES
@@ -164,7 +164,8 @@ def mix(
     network: Array,
     log_kinds: Array,
     distance: Array,
-    statistics: Array,
+    entities: Array,
+    products: Array,
     shared: Shared,
     votes: Votes,
     predicted: Predicted,
@@ -173,18 +174,19 @@ def mix(
 
     ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
     has the network's log-densities; ``log_kinds`` and ``distance`` (K, m) those of the kinds and
-    their squared distances. ``statistics`` (slots, s) are the entities' own.
+    their squared distances. ``entities`` (slots, s) are the entities' counts and weights,
+    ``products`` (slots, d (d + 1) / 2) their mean products.
     """
     m, d = U.shape
     K = len(shared.weight)
     logs, prior, row_kinds = np.empty(DENSITIES), np.empty(DENSITIES), np.empty((2, K))
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
-    first_product = statistics.shape[1] - shared.second_moment.shape[1]
+    new_products = np.empty(products.shape[1])
     for r in range(m):
-        own = statistics[slots[r]]
+        own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
-            own[:] = 0.0
-        products, counts = own[first_product:], own[FIRST_KIND : FIRST_KIND + K]
+            own[:], own_products[:] = 0.0, 0.0
+        counts = own[FIRST_KIND : FIRST_KIND + K]
         n = observed_first(U[r], order)
         weigh_kinds(counts, shared.weight, shared.strength[KIND], predicted.kind_weight[r])
         wider = n * math.log(WIDER)
@@ -199,7 +201,8 @@ def mix(
             shares[k] = predicted.kind_weight[r, k] * math.exp(row_kinds[0, k] - logs[KINDS])
         covariance = predicted.covariance[r]
         strength = shared.strength[WHOLE]
-        own_covariance(products, own[COUNT], predicted.kind_weight[r], shared, strength, covariance)
+        kinds = predicted.kind_weight[r]
+        own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
         freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
@@ -207,8 +210,7 @@ def mix(
         logs[WIDE_OWN] = log_student(square / WIDER**2, log_scale + wider, freedom, n)
         if votes.n[0] % VOTE_EVERY == 0 and own[AGE] > 0.0:
             vote_kinds(row_kinds[0], counts, shared, n, votes.kind)
-            vote_whole(U[r], order, n, products, own[COUNT], shared, predicted.kind_weight[r],
-                       factor, votes.whole)
+            vote_whole(U[r], order, n, own_products, own[COUNT], shared, kinds, factor, votes.whole)
             factorise(covariance, U[r], order, n, factor)
         age = np.searchsorted(AGES, own[AGE], side="right")
         weights = own[FIRST_WEIGHT:FIRST_KIND]
@@ -235,7 +237,10 @@ def mix(
             limit = n + FAR * math.sqrt(2.0 * n)
             weight = min(1.0, limit / max(square, 1e-9)) if known else 1.0
             own[COUNT] = KEEP * own[COUNT] + weight
-            add_products(U[r], order, n, factor, weight, products)
+            fill_products(U[r], order, n, factor, new_products)
+            share = weight / own[COUNT]
+            for t in range(len(new_products)):
+                own_products[t] += share * (new_products[t] - own_products[t])
         own[AGE] += 1.0
 
 
@@ -257,7 +262,7 @@ def observed_first(u: Array, order: Array) -> int:
 
 @kernel
 def weigh_kinds(counts: Array, weight: Array, strength: float, result: Array) -> None:
-    """Fill ``result`` (K,) with an entity's weights of the kinds: its own, drawn to all entities'."""
+    """Fill ``result`` (K,) with an entity's weights of the kinds, drawn to those of all."""
     total = strength
     for k in range(len(weight)):
         total += counts[k]
@@ -287,7 +292,7 @@ def own_covariance(
             result[t] += part * moment[t]
     scale = 1.0 / (strength + count)
     for t in range(len(result)):
-        result[t] = (result[t] + products[t]) * scale
+        result[t] = (result[t] + count * products[t]) * scale
 
 
 @kernel
@@ -375,10 +380,8 @@ def blend(own: Array, common: Array, age: float, result: Array) -> None:
 
 
 @kernel
-def add_products(
-    u: Array, order: Array, n: int, factor: Array, weight: float, products: Array
-) -> None:
-    """Add the products of a row's values to an entity's lower triangle.
+def fill_products(u: Array, order: Array, n: int, factor: Array, products: Array) -> None:
+    """Fill a lower triangle with the products of a row's values.
 
     Missing values count with their conditional mean and covariance: the rows of ``factor`` after
     the ``n`` observed ones.
@@ -386,16 +389,19 @@ def add_products(
     d = len(u)
     x = np.empty(d)
     for v in range(d):
-        x[v] = min(max(u[v], -FARTHEST), FARTHEST) if u[v] == u[v] else 0.0
+        x[v] = u[v]
     for a in range(n, d):
-        x[order[a]] = min(max(-factor[a, d], -FARTHEST), FARTHEST)
+        x[order[a]] = -factor[a, d]
+    for v in range(d):
+        x[v] = min(max(x[v], -FARTHEST), FARTHEST)
     t = 0
     for i in range(d):
-        part = weight * x[i]
         for j in range(i + 1):
-            products[t] = KEEP * products[t] + part * x[j]
+            products[t] = x[i] * x[j]
             t += 1
     for a in range(n, d):
         for b in range(a, d):
             high, low = max(order[a], order[b]), min(order[a], order[b])
-            products[high * (high + 1) // 2 + low] += weight * factor[a, b]
+            products[high * (high + 1) // 2 + low] += factor[a, b]
+    for t in range(len(products)):
+        products[t] = min(max(products[t], -(FARTHEST**2)), FARTHEST**2)

@@ -32,6 +32,9 @@ FloatArray = NDArray[np.float64]
 WIDEST = 32
 """Most fields: the size of an entity's covariance grows with their square."""
 
+WIDTH = FIRST_KIND + MOST
+"""Counts and weights of an entity."""
+
 FADING = 0.9
 """Share of the votes for strengths that is left after a batch."""
 
@@ -62,7 +65,8 @@ class Habits:
 
     def __init__(self) -> None:
         self._kinds = Kinds()
-        self._statistics = np.empty((0, 0), np.float32)
+        self._entities = np.empty((0, 0), np.float32)
+        self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
         self._by_age = np.zeros((len(AGES) + 1, DENSITIES))
         self._kind_votes = np.zeros(len(KIND_STRENGTHS))
@@ -94,7 +98,7 @@ class Habits:
         predicted = _unfilled(m, *self._shared.second_moment.shape)
         mix(
             rows, slots, fresh, network.log_density, norm - 0.5 * distance, distance,
-            self._statistics, self._shared, self._votes, predicted,
+            self._entities, self._products, self._shared, self._votes, predicted,
         )  # fmt: skip
         self._predicted = predicted
         self._shares = np.concatenate([self._shares.reshape(-1, len(norm)), predicted.shares])
@@ -103,10 +107,9 @@ class Habits:
         return Mixed(measures, np.logaddexp(predicted.log_share + network.log_density, others))
 
     def _reserve(self, room: int, d: int) -> None:
-        if len(self._statistics) < room:
-            larger = np.zeros((room, _width(d)), np.float32)
-            larger[: len(self._statistics)] = self._statistics.reshape(-1, _width(d))
-            self._statistics = larger
+        if len(self._entities) < room:
+            self._entities = _enlarged(self._entities, room, WIDTH)
+            self._products = _enlarged(self._products, room, d * (d + 1) // 2)
 
     def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Conditionals:
         """Return the densities of some of the rows (m,) that were mixed last."""
@@ -120,7 +123,7 @@ class Habits:
             return
         shares = self._shares if self._shared is not None else np.empty((len(rows), 0))
         if self._kinds.learn(rows[usual], shares[usual]):
-            self._statistics[:, FIRST_KIND : FIRST_KIND + MOST] = 0.0
+            self._entities[:, FIRST_KIND:] = 0.0
         votes = self._votes
         faded = np.exp(-votes.by_age.sum(axis=1) / MEMORY)
         self._by_age = self._by_age * faded[:, None] + votes.by_age
@@ -147,14 +150,13 @@ class Habits:
         whole = self._whole_votes.argmax() if self._whole_votes.any() else len(OWN_STRENGTHS) // 2
         strength[WHOLE] = OWN_STRENGTHS[whole] * mixture.sums.shape[1]
         mean = mixture.gaussians.mean
-        self._shared = Shared(
-            mixture.weight, mean, *self._kinds.covariances(), by_age, strength
-        )
+        self._shared = Shared(mixture.weight, mean, *self._kinds.covariances(), by_age, strength)
 
     def state(self, k: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return self._kinds.state() | {
-            "habit_statistics": self._statistics[:k],
+            "habit_entities": self._entities[:k],
+            "habit_products": self._products[:k],
             "habit_by_age": self._by_age,
             "habit_strengths": np.stack([self._kind_votes, self._whole_votes]),
             "habit_shares": self._shares,
@@ -169,14 +171,15 @@ class Habits:
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
-        self._statistics = arrays["habit_statistics"]
+        self._entities, self._products = arrays["habit_entities"], arrays["habit_products"]
         self._by_age, self._shares = arrays["habit_by_age"], arrays["habit_shares"]
         strengths, new = arrays["habit_strengths"], arrays["habit_new_strengths"]
         n = arrays["habit_new_records"]
         mixture, ages = self._kinds.mixture, (len(AGES) + 1, DENSITIES)
-        begun = len(self._statistics) > 0
+        begun = len(self._entities) > 0
         shapes = [
-            (self._statistics, (k, _width(d)) if begun else (0, 0)),
+            (self._entities, (k, WIDTH) if begun else (0, 0)),
+            (self._products, (k, d * (d + 1) // 2) if begun else (0, 0)),
             (self._by_age, ages),
             (self._shares, (scored, len(mixture.count)) if mixture and scored else (0, 0)),
             (strengths, (2, len(OWN_STRENGTHS))),
@@ -188,7 +191,7 @@ class Habits:
             raise StateError("state: expected habits of each entity")
         if not all(np.isfinite(array).all() for array, _ in shapes):
             raise StateError("state: expected finite habits of entities")
-        counts = (self._by_age, self._shares, self._statistics[:, :FIRST_KIND], n)
+        counts = (self._by_age, self._shares, self._entities, n)
         if any((array < 0).any() for array in counts):
             raise StateError("state: expected no negative counts of entities")
         self._kind_votes, self._whole_votes = strengths
@@ -196,9 +199,10 @@ class Habits:
         self._share()
 
 
-def _width(d: int) -> int:
-    """Return the number of an entity's statistics."""
-    return FIRST_KIND + MOST + d * (d + 1) // 2
+def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
+    larger = np.zeros((n, width), array.dtype)
+    larger[: len(array)] = array.reshape(-1, width)
+    return larger
 
 
 def _no_votes() -> Votes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
 from .roster import Key, Roster
 
 FloatArray = NDArray[np.float64]
+T = TypeVar("T", bound=np.generic)
 
 SAMPLED = 1024
 """Entities that tell what entities are like: their errors are then a few per cent."""
@@ -65,7 +66,8 @@ class Entities:
 
     def __init__(self, limit: int) -> None:
         self.roster = Roster(limit)
-        self._levels = np.empty((0, 0, 3))
+        self._levels = np.empty((0, 0))
+        self._statistics = np.empty((0, 0, 2), np.float32)
         self._scores = np.empty((0, 3))
         self._followed = np.empty((0, 0, 5))
         self._losses = np.empty((5, 0))
@@ -112,8 +114,8 @@ class Entities:
         self._reserve(d)
         own = OwnRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
         standardise(
-            rows, self._slots, self._fresh, self._levels, self._population, self._reference,
-            own.rows, own.log_jacobian, own.units,
+            rows, self._slots, self._fresh, self._levels, self._statistics,
+            self._population, self._reference, own.rows, own.log_jacobian, own.units,
         )  # fmt: skip
         memory.compare(
             rows, self._slots, self._fresh, own.units, self._reference,
@@ -125,7 +127,8 @@ class Entities:
         """Make room for all entities, in steps that double it."""
         if len(self._levels) < len(self.roster):
             room = min(2 * len(self.roster), self.roster.limit)
-            self._levels = _enlarged(self._levels.reshape(-1, d, 3), room)
+            self._levels = _enlarged(self._levels.reshape(-1, d), room)
+            self._statistics = _enlarged(self._statistics.reshape(-1, d, 2), room)
             self._scores = _enlarged(self._scores, room)
             followed = min(room, memory.FOLLOWED)
             self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
@@ -164,7 +167,9 @@ class Entities:
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
             k = len(self.roster)
             some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
-            self._population = population.estimate(self._levels[some], self._population)
+            self._population = population.estimate(
+                self._levels[some], self._statistics[some], self._population
+            )
             self._population[MEMORY] = memory.best_memory(self._losses)
             self._usual = own_scores.estimate(self._scores[some], self._usual)
 
@@ -197,6 +202,7 @@ class Entities:
             "entity_key_lengths": lengths,
             "entity_ages": ages,
             "entity_levels": self._levels[:k],
+            "entity_statistics": self._statistics[:k],
             "entity_scores": self._scores[:k],
             "entity_followed": self._followed[:k],
             "entity_losses": self._losses,
@@ -222,6 +228,7 @@ class Entities:
             arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
         )
         self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
+        self._statistics = arrays["entity_statistics"]
         self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
         self._reference = arrays["entity_reference"]
         self._population = arrays["entity_population"]
@@ -233,7 +240,8 @@ class Entities:
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
         shapes = [
-            (self._levels, (held, width, 3)),
+            (self._levels, (held, width)),
+            (self._statistics, (held, width, 2)),
             (self._scores, (held, 3)),
             (self._followed, (min(held, memory.FOLLOWED), width, 5)),
             (self._losses, (5, width)),
@@ -255,6 +263,7 @@ class Entities:
             raise StateError("state: expected entities of the first records")
         numbers = (
             self._levels,
+            self._statistics,
             self._scores,
             self._followed,
             self._losses,
@@ -270,7 +279,7 @@ class Entities:
             self._usual[1:],
         )
         counts = (
-            self._levels[..., ::2],
+            self._statistics,
             self._scores[:, ::2],
             self._followed[..., memory.COUNT],
             self._losses,
@@ -279,7 +288,7 @@ class Entities:
             raise StateError("state: expected positive variances of entities")
 
 
-def _enlarged(array: FloatArray, n: int) -> FloatArray:
-    larger = np.zeros((n, *array.shape[1:]))
+def _enlarged(array: NDArray[T], n: int) -> NDArray[T]:
+    larger = np.zeros((n, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

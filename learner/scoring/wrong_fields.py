@@ -89,9 +89,7 @@ def _many(wrong: Mask, far: Mask) -> Mask:
     return np.where(enough[:, None], far, wrong | far)
 
 
-def _excess(
-    density: Conditionals, rows: FloatArray, sets: Sets, is_usual: IsUsual
-) -> FloatArray:
+def _excess(density: Conditionals, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
     """Return the nats (n, 2, d) by which each field exceeds the usual without those set aside.
 
     NaN for the second set where the first one with one more field leaves a usual rest.
