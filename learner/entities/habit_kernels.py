@@ -273,8 +273,7 @@ def weigh_kinds(counts: Array, weight: Array, strength: float, result: Array) ->
 @kernel
 def log_mixture(logs: Array, weight: Array) -> float:
     """Return the logarithm of a weighted sum of densities by their logarithms ``logs`` (K,)."""
-    top = logs.max()
-    total = 0.0
+    top, total = float(logs.max()), 0.0
     for k in range(len(logs)):
         total += weight[k] * math.exp(logs[k] - top)
     return top + math.log(total)

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.protocol import Learner, Measured
-from faust_oslrau.learner.scoring.comparison import Conditionals
+from faust_oslrau.learner.protocol import Comparable, Learner, Measured
 
 from .habit_kernels import (
     AGES,
@@ -111,7 +110,7 @@ class Habits:
             self._entities = _enlarged(self._entities, room, WIDTH)
             self._products = _enlarged(self._products, room, d * (d + 1) // 2)
 
-    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Conditionals:
+    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
         """Return the densities of some of the rows (m,) that were mixed last."""
         if self._shared is None or self._predicted is None:
             return network
@@ -177,7 +176,7 @@ class Habits:
         n = arrays["habit_new_records"]
         mixture, ages = self._kinds.mixture, (len(AGES) + 1, DENSITIES)
         begun = len(self._entities) > 0
-        shapes = [
+        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
             (self._entities, (k, WIDTH) if begun else (0, 0)),
             (self._products, (k, d * (d + 1) // 2) if begun else (0, 0)),
             (self._by_age, ages),

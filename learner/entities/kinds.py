@@ -118,9 +118,9 @@ def _mixture(arrays: dict[str, NDArray[Any]], d: int) -> GaussianMixture:
         arrays[f"kinds_{name}"] for name in ("count", "mean", "sums", "squares", "votes")
     )
     shrinkage, K = arrays["kinds_shrinkage"].item(), len(count)
-    shapes = [(mean, (K, d)), (sums, (K, d)), (squares, (K, d * (d + 1) // 2))]
-    shapes.append((votes, (len(shrinkages(d)),)))
-    if not 0 < K <= MOST or any(array.shape != shape for array, shape in shapes):
+    shapes = [array.shape for array in (mean, sums, squares, votes)]
+    expected = [(K, d), (K, d), (K, d * (d + 1) // 2), (len(shrinkages(d)),)]
+    if not 0 < K <= MOST or shapes != expected:
         raise StateError("state: expected records, means and covariances of kinds")
     if not all(np.isfinite(array).all() for array in (count, mean, sums, squares, votes)):
         raise StateError("state: expected finite kinds")

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.protocol import Learner, Measured
+from faust_oslrau.learner.protocol import Comparable, Learner, Measured
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
-from faust_oslrau.learner.scoring.comparison import Conditionals
 from faust_oslrau.learner.state import record_count
 
 from . import memory, own_scores, population
@@ -97,6 +96,14 @@ class Entities:
         self._slots, self._fresh = slots, fresh
         return self._standardised(rows)
 
+    @property
+    def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The slots (m,) of the rows that have units since the last call, and which are new there.
+
+        After ``begin``, those of the stream's first rows.
+        """
+        return self._slots, self._fresh
+
     def begin(self, rows: FloatArray) -> FloatArray:
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
@@ -140,7 +147,7 @@ class Entities:
         """
         return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
 
-    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Conditionals:
+    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
 
@@ -239,7 +246,7 @@ class Entities:
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        shapes = [
+        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
             (self._levels, (held, width)),
             (self._statistics, (held, width, 2)),
             (self._scores, (held, 3)),

@@ -77,7 +77,7 @@ def learn(mean: float, own: Array, population: Array, v: int, y: float, scale: f
     step = min(max(y - middle, -farthest), farthest)
     own[SQUARES] = KEEP * float(own[SQUARES]) + step * step * n / (n + 1.0)
     own[COUNT] = KEEP * count + 1.0
-    return middle + step / (n + 1.0)
+    return float(middle + step / (n + 1.0))
 
 
 @kernel

@@ -201,7 +201,7 @@ def fill_student(
 @kernel
 def log_sum(logs: Array) -> float:
     """Return the logarithm of the sum of exponentials."""
-    top, total = logs.max(), 0.0
+    top, total = float(logs.max()), 0.0
     for p in range(len(logs)):
         total += math.exp(logs[p] - top)
     return top + math.log(total)

@@ -7,15 +7,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .comparison import (
-    Comparison,
-    Conditionals,
-    FloatArray,
-    Mask,
-    compare,
-    compare_without,
-    of_rows,
-)
+from faust_oslrau.learner.protocol import Comparable
+
+from .comparison import Comparison, FloatArray, Mask, compare, compare_without, of_rows
 from .wrong_fields import FAR, IsUsual, several_wrong_fields
 
 LEAST = 3.0
@@ -84,11 +78,7 @@ class Blame(NamedTuple):
 
 
 def blame(
-    density: Conditionals,
-    rows: FloatArray,
-    score: FloatArray,
-    alone: FloatArray,
-    is_usual: IsUsual,
+    learner: Comparable, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
 ) -> Blame:
     """Blame the fewest fields of each row (k, d) without which the rest of it is usual.
 
@@ -96,22 +86,22 @@ def blame(
     exceeds the usual if nothing else is known. At least one field of each row is blamed, the one
     that exceeds the usual by most. Fields ``FAR`` from their mean are blamed as well if they are
     far from what the rest says: in heavy tails, the log-density does not show each of them.
-    ``extrapolated`` is False everywhere: the density does not know the range of values.
+    ``extrapolated`` is False everywhere: the learner does not know the range of values.
     """
-    found = compare(density, rows)
+    found = compare(learner, rows)
     wrong, highest = _worst(found.excess)
     several = ~is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
     if several.any():
         wrong[several] = several_wrong_fields(
-            of_rows(density, several), rows[several], score[several], found.excess[several],
+            of_rows(learner, several), rows[several], score[several], found.excess[several],
             alone[several], is_usual,
         )  # fmt: skip
     far = alone > FAR
     again = several | (far & ~wrong).any(axis=1)
-    _compare_again(density, rows, wrong, again, found)
+    _compare_again(learner, rows, wrong, again, found)
     added = again[:, None] & far & ~wrong & (found.excess > FAR)
     wrong |= added
-    _compare_again(density, rows, wrong, np.asarray(added.any(axis=1)), found)
+    _compare_again(learner, rows, wrong, np.asarray(added.any(axis=1)), found)
     worst, _ = _worst(np.where(wrong, found.excess, np.nan))
     wrong &= worst | (found.excess > LEAST)
     order = np.lexsort([-found.excess, np.isnan(rows), ~wrong], axis=1)
@@ -129,11 +119,11 @@ def blame(
 
 
 def _compare_again(
-    density: Conditionals, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
+    learner: Comparable, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
 ) -> None:
     """Replace what was ``found`` for some of the rows, without their wrong fields."""
     if again.any():
-        new = compare_without(of_rows(density, again), rows[again], wrong[again])
+        new = compare_without(of_rows(learner, again), rows[again], wrong[again])
         for column, replacement in zip(found, new, strict=True):
             column[again] = replacement
 

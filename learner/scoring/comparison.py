@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from faust_oslrau.learner.protocol import Comparable
 
 from .tail_mass import FARTHEST, units
 
@@ -18,18 +20,8 @@ GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy of N(0, 1) in nats."""
 
 
-class Conditionals(Protocol):
-    """A density of rows that can tell what the fields of a row say of each other: a `Learner`."""
-
-    def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Log-density (m,) of each row in nats."""
-
-    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compare each field with the others of its row: see `Learner.given_others`."""
-
-
 class RowDensities(ABC):
-    """Conditionals where each of k rows has a density of its own; they take k rows."""
+    """A `Comparable` where each of k rows has a density of its own; it takes k rows."""
 
     @abstractmethod
     def of(self, which: Mask | NDArray[np.int64]) -> Self:
@@ -44,7 +36,7 @@ class RowDensities(ABC):
         """Compare each field with the others of its row: see `Learner.given_others`."""
 
 
-def of_rows(density: Conditionals, which: Mask | NDArray[np.int64]) -> Conditionals:
+def of_rows(density: Comparable, which: Mask | NDArray[np.int64]) -> Comparable:
     """Return the density of some of the rows, where rows have densities of their own."""
     return density.of(which) if isinstance(density, RowDensities) else density
 
@@ -74,20 +66,20 @@ class Comparison(NamedTuple):
         return self.nats - self.usual
 
 
-def compare(density: Conditionals, rows: FloatArray) -> Comparison:
+def compare(learner: Comparable, rows: FloatArray) -> Comparison:
     """Compare each field of ``rows`` (k, d) with the other fields of its row."""
-    nats, expected, deviation = density.given_others(rows)
+    nats, expected, deviation = learner.given_others(rows)
     return Comparison(nats, GAUSSIAN_ENTROPY + np.log(deviation), expected, deviation)
 
 
-def compare_without(density: Conditionals, rows: FloatArray, aside: Mask) -> Comparison:
+def compare_without(learner: Comparable, rows: FloatArray, aside: Mask) -> Comparison:
     """Compare each field of ``rows`` (k, d) with the others that are not set ``aside`` (k, d)."""
     rest = np.where(aside, np.nan, rows)
-    found = compare(density, rest)
+    found = compare(learner, rest)
     record, field = np.nonzero(aside)
     joined = rest[record]
     joined[np.arange(len(record)), field] = rows[record, field]
-    both = of_rows(density, np.concatenate([np.arange(len(rest)), record]))
+    both = of_rows(learner, np.concatenate([np.arange(len(rest)), record]))
     log_density = both.score_samples(np.concatenate([rest, joined]))
     found.nats[record, field] = log_density[record] - log_density[len(rest) :]
     return found

@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .comparison import Conditionals, FloatArray, Mask, compare, of_rows
+from faust_oslrau.learner.protocol import Comparable
+
+from .comparison import FloatArray, Mask, compare, of_rows
 
 ROUNDS = 3
 """Most fields that are set aside one after the other. Each round after the first costs up to two
@@ -44,7 +46,7 @@ class Sets(NamedTuple):
 
 
 def several_wrong_fields(
-    density: Conditionals,
+    learner: Comparable,
     rows: FloatArray,
     score: FloatArray,
     excess: FloatArray,
@@ -66,7 +68,7 @@ def several_wrong_fields(
     scores = _scores(sets, excess[:, None])
     for _ in range(1, ROUNDS):
         sets = _two_best(sets, scores, alone[waiting])
-        scores = _scores(sets, _excess(of_rows(density, waiting), rows[waiting], sets, is_usual))
+        scores = _scores(sets, _excess(of_rows(learner, waiting), rows[waiting], sets, is_usual))
         best = _extended(sets, scores, _flat(scores).argmax(axis=1)[:, None])
         wrong[waiting] = best.aside[:, 0]
         left = (~np.isnan(rows[waiting]) & ~best.aside[:, 0]).any(axis=1)
@@ -89,18 +91,18 @@ def _many(wrong: Mask, far: Mask) -> Mask:
     return np.where(enough[:, None], far, wrong | far)
 
 
-def _excess(density: Conditionals, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
+def _excess(learner: Comparable, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
     """Return the nats (n, 2, d) by which each field exceeds the usual without those set aside.
 
     NaN for the second set where the first one with one more field leaves a usual rest.
     """
     excess = np.full(sets.aside.shape, np.nan)
     rest = np.where(sets.aside, np.nan, rows[:, None])
-    excess[:, 0] = compare(density, rest[:, 0]).excess
+    excess[:, 0] = compare(learner, rest[:, 0]).excess
     highest = np.nan_to_num(excess[:, 0], nan=-np.inf).max(axis=1)
     unusual = ~is_usual(sets.score[:, 0] + highest)
     if unusual.any():
-        excess[unusual, 1] = compare(of_rows(density, unusual), rest[unusual, 1]).excess
+        excess[unusual, 1] = compare(of_rows(learner, unusual), rest[unusual, 1]).excess
     return excess
 
 

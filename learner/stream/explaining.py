@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.history.layer import GivenMeans
+from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.comparison import Conditionals, excess_alone
+from faust_oslrau.learner.scoring.comparison import excess_alone
 from faust_oslrau.learner.scoring.incidents import has_evidence
 
 from .state import ScorerState
@@ -24,7 +26,10 @@ def explain(
     block: BlockMaker,
     at: slice,
 ) -> None:
-    """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
+    """Blame fields of anomalous rows and of those with evidence, and follow incidents.
+
+    ``rows`` are as the learner is given them.
+    """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
         steps = state.incidents.trace(block.p_value[at], is_anomaly, block.places[at])
@@ -32,10 +37,12 @@ def explain(
     either = is_anomaly | evident
     if not (either.any() or steps):
         return
-    density: Conditionals = state.learner.established
-    if state.entities is not None:
-        density = state.entities.conditionals(state.learner.established, either)
-    found = _blame(state, density, rows[either], log_density[either])
+    model: Comparable = state.learner.established
+    if state.habits is not None:
+        model = state.habits.conditionals(state.learner.established, either)
+    found = _blame(state, model, rows[either], log_density[either])
+    if state.history is not None:
+        found = state.history.undo_blame(found)
     if state.entities is not None and own is not None:
         found = state.entities.undo_blame(found, own.units[either])
     found = state.transforms.undo_blame(found)._replace(value=block.given[at][either])
@@ -46,7 +53,7 @@ def explain(
 
 
 def _blame(
-    state: ScorerState, density: Conditionals, rows: FloatArray, log_density: FloatArray
+    state: ScorerState, model: Comparable, rows: FloatArray, log_density: FloatArray
 ) -> Blame:
     stored = state.neighbours.rows
     sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
@@ -55,5 +62,7 @@ def _blame(
     def is_usual(log_density: FloatArray) -> NDArray[np.bool_]:
         return state.densities.p_value(log_density) > state.alarm_rate
 
-    found = blame(density, rows, log_density, alone, is_usual)
+    if state.history is not None:
+        model, alone = GivenMeans(model, state.history), state.history.without_means(alone)
+    found = blame(model, rows, log_density, alone, is_usual)
     return found._replace(extrapolated=state.ranges.is_outside(found.expected))

@@ -26,6 +26,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     rows, measures = np.concatenate(state.pending), np.concatenate(state.pending_measures)
     if state.entities is not None and not state.entities.has_begun:
         rows = state.entities.begin(rows)
+        rows = state.widened(rows, np.full(len(rows), -1))  # they count as simultaneous
     factor = stretch(rows)
     comparable = state.ranking.stretched(measures, factor)
     densities, proximities = comparable[:, 0], _proximity(state, rows)
@@ -54,6 +55,8 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     )  # fmt: skip
     if not first:
         _update_ranking(state, measures, factor, known)
+    if state.history is not None:
+        state.history.update(rows)
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()
@@ -72,8 +75,8 @@ def _learn_usual(
     room = int(state.alarm_rate * (len(ascending) + 1)) - 1
     parted = state.guard.part(rows, proximity, ascending, state.n_records, room)
     before = state.learner.n_records_
-    if state.entities is not None:
-        state.entities.learn(rows, parted.usual)
+    if state.habits is not None:
+        state.habits.learn(rows, parted.usual)
     _take(state, rows.compress(parted.usual, axis=0), latest)
     for start in range(0, len(parted.regime), state.batch_size):
         _take(state, parted.regime[start : start + state.batch_size], None)

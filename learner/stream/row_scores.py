@@ -21,24 +21,33 @@ WARM_UP = 240
 
 
 def score(
-    state: ScorerState, rows: FloatArray, own: OwnRows | None, block: BlockMaker, at: slice
+    state: ScorerState,
+    rows: FloatArray,
+    own: OwnRows | None,
+    learned: FloatArray,
+    block: BlockMaker,
+    at: slice,
 ) -> tuple[FloatArray, Measured | None]:
-    """Fill in the scores of transformed rows; return their completed measures, and evaluation."""
+    """Fill in the scores of transformed rows; return their completed measures, and evaluation.
+
+    ``learned`` are the rows as the learner is given them.
+    """
     measures, evaluation = np.full((len(rows), 1), np.nan), None
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
     if state.has_model:
         slopes = log_jacobian(state, rows, own)
-        if own is not None:
-            rows = own.rows
-        evaluation = state.learner.evaluate(rows)
+        evaluation = state.learner.evaluate(learned)
         measured: Measured = evaluation
-        if state.entities is not None:
-            measured = state.entities.mix(rows, evaluation)
+        if state.habits is not None:
+            measured = state.habits.mix(learned, evaluation)
         block.log_likelihood[at] = measured.log_density + slopes
-        measures = all_measures(state, rows, measured, slopes)
-        measures = state.missing.complete(rows, measures, lambda some: measure(state, some))
-        comparable = state.ranking.stretched(measures, stretch(rows))
+        if state.history is not None:
+            past = state.history.past(learned)
+            block.log_likelihood[at] -= state.learner.score_samples(past)
+        measures = all_measures(state, learned, measured, slopes)
+        measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
+        comparable = state.ranking.stretched(measures, stretch(learned))
         scores = state.ranking.score(comparable)
         if state.entities is not None:
             scores = state.entities.relate(scores)
@@ -47,5 +56,5 @@ def score(
         block.is_anomaly[at] = state.first_alarms.choose(
             p_value <= state.alarm_rate, state.n_records, state.alarm_rate
         )
-        explain(state, rows, own, comparable[:, 0], block, at)
+        explain(state, learned, own, comparable[:, 0], block, at)
     return measures, evaluation
