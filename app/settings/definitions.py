@@ -100,6 +100,7 @@ class Settings(Section):
     snapshot_interval: float = setting(60.0, number(0, 86400))
     snapshot_records: int = setting(100_000, integer(1))
     start: str = setting("earliest", START)
+    initial_model: str | None = setting(None, optional(TEXT))
     lost_history: str = setting("refuse", choice("refuse", "continue"))
     learning: bool = setting(True, BOOLEAN)
     batch_size: int = setting(256, integer(16, 65536))

@@ -51,7 +51,7 @@ KIND, WHOLE = range(2)
 WIDER = 3.0
 """Factor of the deviations of wide densities."""
 
-VOTE_EVERY = 16
+VOTE_EVERY = 64
 """One of so many records votes on the strengths."""
 
 LOWEST = -50.0
@@ -304,13 +304,9 @@ def factorise(
     last column the whitened values.
     """
     d = len(u)
+    fill_upper(covariance, order, n, factor)
     for a in range(d):
-        i = order[a]
-        for b in range(a, d):
-            j = order[b]
-            high, low = max(i, j), min(i, j)
-            factor[a, b] = covariance[high * (high + 1) // 2 + low]
-        factor[a, d] = u[i] if a < n else 0.0
+        factor[a, d] = u[order[a]] if a < n else 0.0
     square, log_scale = 0.0, 0.0
     for a in range(d):
         for b in range(min(a, n)):
@@ -326,6 +322,23 @@ def factorise(
             square += factor[a, d] * factor[a, d]
             log_scale += math.log(pivot)
     return square, log_scale
+
+
+@kernel
+def fill_upper(covariance: Array, order: Array, n: int, factor: Array) -> None:
+    """Fill the upper triangle of ``factor`` with the fields in this order, of a lower triangle."""
+    d = len(order)
+    if n == d:  # in their own order, which most records have
+        t = 0
+        for a in range(d):
+            for b in range(a + 1):
+                factor[b, a] = covariance[t]
+                t += 1
+        return
+    for a in range(d):
+        for b in range(a, d):
+            high, low = max(order[a], order[b]), min(order[a], order[b])
+            factor[a, b] = covariance[high * (high + 1) // 2 + low]
 
 
 @kernel

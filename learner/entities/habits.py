@@ -34,7 +34,7 @@ WIDEST = 32
 WIDTH = FIRST_KIND + MOST
 """Counts and weights of an entity."""
 
-FADING = 0.9
+FADING = 0.975
 """Share of the votes for strengths that is left after a batch."""
 
 MEMORY = 4000.0

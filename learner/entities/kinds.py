@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.stacked.gaussian_kernels import shrink_to_pooled
 from faust_oslrau.learner.stacked.gaussians import GaussianMixture, shrinkages
+from faust_oslrau.learner.stacked.leaves import LEAST_VARIANCE
 from faust_oslrau.learner.state import record_count
 
 FloatArray = NDArray[np.float64]
@@ -107,7 +109,11 @@ class Kinds:
         """Return each kind's covariance and second moment around 0, as lower triangles."""
         if self.mixture is None:
             raise RuntimeError("expected kinds that have begun")
-        mean, covariance = self.mixture.gaussians.mean, self.mixture.gaussians.covariance()
+        mixture, mean = self.mixture, self.mixture.gaussians.mean
+        covariance = np.zeros_like(mixture.squares)
+        shrink_to_pooled(
+            mixture.count, mean, mixture.squares, mixture.shrinkage, LEAST_VARIANCE, covariance
+        )
         i, j = np.tril_indices(mean.shape[1])
         lower = np.ascontiguousarray(covariance[:, i, j])
         return lower, lower + mean[:, i] * mean[:, j]
