@@ -57,7 +57,7 @@ def test_records_of_all_partitions_are_described_as_well_as_by_the_best_of_their
     held_out = np.concatenate([rows_of(9 + k, 1000, apart * k) for k in range(4)])
     best = max(part.score_samples(held_out).mean() for part in parts)
     gain = merge_models(parts).score_samples(held_out).mean() - best
-    assert gain > (-0.01 if apart == 0.0 else 1.0)
+    assert gain > (-0.05 if apart == 0.0 else 1.0)
 
 
 def test_models_that_do_not_go_together_are_refused():
