@@ -159,6 +159,7 @@ class PartitionPipeline:
             Counter(name for event in scored.incidents for name in event.reached),
             self.open_incident,
             self._settings.sends_anomalous_records,
+            decoded.rows,
         )
 
     @property

@@ -49,6 +49,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         state.neighbours.update(rows)
         state.ranges.update(rows.compress(usual, axis=0))
     state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
+    if state.incidents is not None:
+        numbers = np.arange(state.n_records - len(rows), state.n_records)
+        state.incidents.usual.update(state.calibration, scores[known], numbers[known])
     _calibrate(
         state,
         scores[known], densities[known], None if proximities is None else proximities[known],

@@ -56,5 +56,7 @@ def score(
         block.is_anomaly[at] = state.first_alarms.choose(
             p_value <= state.alarm_rate, state.n_records, state.alarm_rate
         )
-        explain(state, learned, own, comparable[:, 0], block, at)
+        if state.incidents is not None:
+            p_value = state.incidents.usual.p_value(scores, p_value)
+        explain(state, learned, own, comparable[:, 0], p_value, block, at)
     return measures, evaluation

@@ -20,6 +20,7 @@ from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters,
 from faust_oslrau.learner.scoring.transforms import Transforms
 
 from . import packing
+from .explaining import expected_range
 from .learning import learn
 from .row_scores import score
 from .state import ScorerState
@@ -220,6 +221,22 @@ class StreamScorer:
             self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
             start = stop
         return block.finish(self._state.drift.statistic)
+
+    def expected_range(self, X: ArrayLike, deviations: float) -> tuple[FloatArray, FloatArray]:
+        """Return the range (m, d) in which the model expects each field of some rows (m, d).
+
+        That is so many standard deviations below and above its mean, given the fields of the row
+        that are not to blame. NaN without a model, and with ``max_entities`` or ``history``.
+        Nothing is scored or learned, and no later score depends on it.
+
+        Raises
+        ------
+        InvalidInputError
+            As ``process``.
+        """
+        given = np.array(X, dtype=np.float64, order="C")
+        self._check(given)
+        return expected_range(self._state, self._state.transforms.apply(given), deviations)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
