@@ -90,6 +90,7 @@ class Settings(Section):
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
+    max_former_entities: int = setting(100_000, integer(0))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
     scores_topic: str = setting("scores", TOPIC)

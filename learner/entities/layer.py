@@ -15,9 +15,10 @@ from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.state import record_count
 
 from . import memory, own_scores, population
+from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
-from .roster import Key, Roster
+from .roster import Key, Newcomer, Roster
 
 FloatArray = NDArray[np.float64]
 T = TypeVar("T", bound=np.generic)
@@ -61,10 +62,13 @@ class Entities:
     ----------
     limit
         Most entities at a time; the one not seen for longest gives way.
+    former_limit
+        Most entities that gave way of which levels and scales are kept.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, former_limit: int = 0) -> None:
         self.roster = Roster(limit)
+        self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
         self._statistics = np.empty((0, 0, 2), np.float32)
         self._scores = np.empty((0, 3))
@@ -94,7 +98,7 @@ class Entities:
             self._fresh = np.concatenate([self._fresh, fresh])
             return OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
         self._slots, self._fresh = slots, fresh
-        return self._standardised(rows)
+        return self._standardised(rows, self.roster.newcomers)
 
     @property
     def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -114,21 +118,41 @@ class Entities:
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
         self._population, self._losses = population.first_population(d), np.zeros((5, d))
-        return self._standardised(rows).rows
+        return self._standardised(rows, []).rows
 
-    def _standardised(self, rows: FloatArray) -> OwnRows:
+    def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
         m, d = rows.shape
         self._reserve(d)
         own = OwnRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
-        standardise(
-            rows, self._slots, self._fresh, self._levels, self._statistics,
-            self._population, self._reference, own.rows, own.log_jacobian, own.units,
-        )  # fmt: skip
+        blank, start = self._fresh.copy(), 0
+        if len(self.former) > 0 or any(newcomer.gone for newcomer in newcomers):
+            for newcomer in newcomers:
+                self._standardise(rows, blank, own, slice(start, newcomer.row))
+                self._exchange(newcomer, blank)
+                start = newcomer.row
+        self._standardise(rows, blank, own, slice(start, m))
         memory.compare(
             rows, self._slots, self._fresh, own.units, self._reference,
             self._followed, self._losses,
         )  # fmt: skip
         return own
+
+    def _standardise(
+        self, rows: FloatArray, blank: NDArray[np.bool_], own: OwnRows, at: slice
+    ) -> None:
+        standardise(
+            rows[at], self._slots[at], blank[at], self._levels, self._statistics,
+            self._population, self._reference, own.rows[at], own.log_jacobian[at], own.units[at],
+        )  # fmt: skip
+
+    def _exchange(self, newcomer: Newcomer, blank: NDArray[np.bool_]) -> None:
+        """Keep the levels of the entity that gives way; restore those of one that comes back."""
+        slot, back = self._slots[newcomer.row], self.former.take(newcomer.key)
+        for key in newcomer.gone:
+            self.former.add(key, self._levels[slot], self._statistics[slot])
+        if back is not None:
+            self._levels[slot], self._statistics[slot] = back
+            blank[newcomer.row] = False
 
     def _reserve(self, d: int) -> None:
         """Make room for all entities, in steps that double it."""
@@ -221,6 +245,7 @@ class Entities:
             "entity_given": self._given,
             "entity_records": np.array([self._n]),
             **self._habits.state(k),
+            **self.former.state(),
         }
 
     def restore(
@@ -263,6 +288,7 @@ class Entities:
             raise StateError("state: expected statistics of each entity")
         self._check()
         self._habits.restore(arrays, width, held, scored)
+        self.former.restore(arrays, width)
 
     def _check(self) -> None:
         """Refuse a state that would give scores that are no numbers."""

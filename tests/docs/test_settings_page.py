@@ -81,7 +81,7 @@ def kinds_of(row):
 
 def base(row):
     """Return the variables that a setting needs beside itself: a kind of learner, or entities."""
-    if cell(row[0]) == "max_entities":
+    if cell(row[0]) in ("max_entities", "max_former_entities"):
         return {"OSLRAU_ENTITY": "key"}
     (kind, *_) = sorted(kinds_of(row))
     return {} if kind == "oslrau" else {"OSLRAU_LEARNER_KIND": kind}

@@ -20,6 +20,7 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.entities import levels, population
+from faust_oslrau.learner.entities.former import FormerEntities
 from faust_oslrau.learner.entities.gaussian_units import from_gaussian, to_gaussian
 from faust_oslrau.learner.entities.roster import Roster
 from faust_oslrau.learner.state import pack, unpack
@@ -212,11 +213,36 @@ def test_expected_values_stay_in_the_fields_own_units_with_transforms():
     assert np.log(block.blame.expected[0, 2]) == pytest.approx(LEVELS[4, 2] / 5, abs=1.0)
 
 
+def alternating(max_entities, **parameters):
+    """Three entities far apart, the third of which is away for the last 60 records."""
+    keys = [[b"a", b"b", b"c"][i % 3 if i < 900 else i % 2] for i in range(960)]
+    rows = 100.0 * np.array([[b"abc".index(key)] for key in keys]) + ROWS[:960, :1]
+    return run([], keys, rows, max_entities=max_entities, **parameters)[0]
+
+
+def test_an_entity_that_comes_back_has_its_level():
+    held, former = alternating(3), alternating(2)
+    assert (former.n_entities, former.n_former_entities) == (2, 1)
+    known = held.process([[200.0]], [b"c"]).log_likelihood[0]
+    back = former.process([[200.0]], [b"c"]).log_likelihood[0]
+    new = alternating(2, max_former_entities=0).process([[200.0]], [b"c"]).log_likelihood[0]
+    assert back > new + 0.5 and back > known - 1.0
+    assert former.n_former_entities == 1  # another one gave way
+
+
+def test_the_entity_that_gave_way_first_is_forgotten_first():
+    former = FormerEntities(2)
+    for number, key in enumerate([b"a", b"b", None]):
+        former.add(key, np.array([number]), np.zeros((1, 2), np.float32))
+    assert former.take(b"a") is None
+    assert former.take(None).means.tolist() == [2.0] and len(former) == 1
+
+
 def test_an_entity_that_gave_way_comes_back_as_a_new_one():
     keys = [[b"a", b"b", b"c"][i % 3 if i < 900 else i % 2] for i in range(960)]
     rows = 100.0 * np.array([[b"abc".index(key)] for key in keys]) + ROWS[:960, :1]
     held, _ = run([], keys, rows, max_entities=3)
-    gone, _ = run([], keys, rows, max_entities=2)
+    gone, _ = run([], keys, rows, max_entities=2, max_former_entities=0)
     assert (held.n_entities, held.n_evicted) == (3, 0)
     assert (gone.n_entities, gone.n_evicted) == (2, 900)
     known = held.process([[200.0]], [b"c"]).log_likelihood[0]
@@ -349,6 +375,10 @@ BROKEN = {
     "entity_usual_scores": lambda a: np.full_like(a, np.nan),
     "entity_first": lambda a: np.arange(3),
     "entity_given": lambda a: a[:-1],
+    "former_keys": lambda a: a[:-1],
+    "former_key_lengths": lambda a: a + 100,
+    "former_levels": lambda a: a[:-1],
+    "former_statistics": lambda a: -1 - a,
     "entity_records": lambda a: -1 - a,
 }
 
