@@ -23,6 +23,7 @@ from .logs import set_up_logging
 from .pages.server import BoundedWeb
 from .pages.web import add_pages
 from .partitions.runtime import Runtime
+from .pipeline import initial_model
 from .settings import Settings, secrets
 
 logger = logging.getLogger(__name__)
@@ -104,6 +105,8 @@ def attach(app: faust.App, settings: Settings) -> Runtime:
     The app uses its own broker, consumer group and web server. The settings must name the same
     broker, and the app's id as `app_id`.
     """
+    if settings.initial_model is not None:
+        initial_model(settings)  # refuses to start, rather than fail with the first partition
     runtime = Runtime(settings, CollectorRegistry(), app.crash)
     app.transport = Transport(app.conf.broker_consumer, app, runtime)
     topic = app.topic(*settings.source_topics, schema=BatchSchema(), acks=False)

@@ -202,7 +202,11 @@ def _likelihood() -> Row:
             "Entities whose usual values are known. At the setting max_entities, the one not seen "
             "for longest gives way to a new one. Only with the setting entity.",
             "short",
-            {"{{topic}}/{{partition}}": "max by (topic, partition) (oslrau_entities{selected})"},
+            {
+                "{{topic}}/{{partition}}": "max by (topic, partition) (oslrau_entities{selected})",
+                "{{topic}}/{{partition}} former": "max by (topic, partition)"
+                " (oslrau_former_entities{selected})",
+            },
         ),
         lines(
             208,

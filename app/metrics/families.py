@@ -156,6 +156,12 @@ _GAUGES = (
         lambda of: of.entities,
     ),
     _Numbers(
+        "former_entities",
+        "Entities that gave way whose levels and scales are kept, at most the setting "
+        "max_former_entities.",
+        lambda of: of.former_entities,
+    ),
+    _Numbers(
         "incidents_open",
         "Open incidents, by severity: 0 or 1.",
         lambda of: of.open_incidents(),

@@ -76,6 +76,7 @@ class PartitionMetrics:
         self.drift_events = 0
         self.drift = 0.0
         self.entities: int | None = None
+        self.former_entities: int | None = None
         self.entities_evicted = 0
         self.without_entity = 0
         self.incidents = Counter(dict.fromkeys(LEVELS, 0))
@@ -172,6 +173,7 @@ class PartitionMetrics:
         self.drift = block.drift
         if block.entities is not None:
             self.entities = block.entities.held
+            self.former_entities = block.entities.former
             self.entities_evicted += block.entities.evicted
             self.without_entity += block.entities.without
         self.open_incident = block.open_incident

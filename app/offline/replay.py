@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline, new_pipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
@@ -51,7 +51,7 @@ class Pipelines:
         """Return the pipeline of the partition that the records belong to."""
         tp = (records[0].topic, records[0].partition)
         if tp not in self._of:
-            self._of[tp] = PartitionPipeline(*tp, self._settings)
+            self._of[tp] = new_pipeline(*tp, self._settings)
         return self._of[tp]
 
 

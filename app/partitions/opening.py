@@ -13,7 +13,12 @@ from faust.types import TP
 from faust_oslrau.app.kafka.positions import PartitionLog
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import Metrics
-from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline, Snapshot
+from faust_oslrau.app.pipeline import (
+    IncompatibleSnapshotError,
+    PartitionPipeline,
+    Snapshot,
+    new_pipeline,
+)
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotStore, StoredSnapshot
 from faust_oslrau.learner.errors import StateError, StateVersionError
@@ -130,7 +135,9 @@ class Opener:
         resume = resume_without_state(log, self._settings)
         # The remaining snapshots belong to another log or start.
         await self._store.discard(log.tp)
-        return PartitionState(PartitionPipeline(*log.tp, self._settings), resume)
+        loop = asyncio.get_running_loop()
+        pipeline = await loop.run_in_executor(self._compute, new_pipeline, *log.tp, self._settings)
+        return PartitionState(pipeline, resume)
 
 
 def _is_newer(restored: PartitionState | None, parked: HeldPartition) -> bool:

@@ -1,11 +1,16 @@
-"""Turns the records of a partition into messages, and its state into snapshots; no I/O."""
+"""Turns the records of a partition into messages, and its state into snapshots.
+
+No I/O, but for the file of the setting `initial_model`.
+"""
 
 from .block import STAGES, EntityCounts, ProcessedBlock, Skipped
+from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .pipeline import PartitionPipeline
 from .snapshot import (
     IncompatibleSnapshotError,
     Snapshot,
+    changed_settings,
     check_settings,
     installed_version,
     scoring_settings,
@@ -20,7 +25,10 @@ __all__ = [
     "ProcessedBlock",
     "Skipped",
     "Snapshot",
+    "changed_settings",
     "check_settings",
+    "initial_model",
     "installed_version",
+    "new_pipeline",
     "scoring_settings",
 ]

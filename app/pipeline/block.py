@@ -25,9 +25,13 @@ class Skipped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EntityCounts:
-    """How many entities are known after a block, how many gave way, and records without one."""
+    """How many entities are known after a block, how many gave way, and records without one.
+
+    `former` are those that gave way whose levels and scales are kept.
+    """
 
     held: int
+    former: int
     evicted: int
     without: int
 

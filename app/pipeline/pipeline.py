@@ -168,7 +168,8 @@ class PartitionPipeline:
 
     def _counts(self, entities: list[bytes | None], evicted_before: int) -> EntityCounts:
         held = self.scorer.n_entities if self.scorer else 0
-        return EntityCounts(held, self._evicted - evicted_before, entities.count(None))
+        former = self.scorer.n_former_entities if self.scorer else 0
+        return EntityCounts(held, former, self._evicted - evicted_before, entities.count(None))
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
         if self._settings.learning:
@@ -262,6 +263,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
         max_entities=None if settings.entity is None else settings.max_entities,
+        max_former_entities=settings.max_former_entities,
         history=settings.history,
         stretches=settings.stretches,
         incidents=incident_parameters(settings),

@@ -14,6 +14,8 @@ from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import pack, unpack
 
+from .model_file import digest
+
 _KIND = "Snapshot"
 _FIRST_KIND = "oslrau"
 # What snapshots without these settings were made with.
@@ -21,6 +23,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "learner.kind": _FIRST_KIND,
     "entity": None,
     "history": None,
+    "initial_model": None,
     "stretches": None,
 }
 _TYPES = {
@@ -139,15 +142,32 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "transforms": dict(settings.transforms),
     }
     if settings.entity is not None:
-        values |= {"entity": settings.entity, "max_entities": settings.max_entities}
+        values |= {
+            "entity": settings.entity,
+            "max_entities": settings.max_entities,
+            "max_former_entities": settings.max_former_entities,
+        }
     if settings.history is not None:
         values["history"] = list(settings.history)
+    if settings.initial_model is not None:
+        values["initial_model"] = digest(settings.initial_model)
     if settings.stretches is not None:
         values["stretches"] = list(settings.stretches)
     if settings.learner.kind != _FIRST_KIND:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters
     return values | {f"learner.{name}": value for name, value in parameters.items()}
+
+
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe the settings that scores depend on and that have other values now."""
+    before, now = {**_FIRST_VALUES, **before}, {**_FIRST_VALUES, **now}
+    # A setting that the other version did not have is ignored: its state holds the value.
+    return [
+        f"{name} = {short(before[name])}, now {short(now[name])}"
+        for name in sorted(now.keys() & before.keys())
+        if before[name] != now[name]
+    ]
 
 
 def check_settings(snapshot: Snapshot, settings: Settings) -> None:
@@ -158,14 +178,7 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     IncompatibleSnapshotError
         The message names the settings, both values, and what to do.
     """
-    now = {**_FIRST_VALUES, **scoring_settings(settings)}
-    before = {**_FIRST_VALUES, **snapshot.settings}
-    # A setting that the other version did not have is ignored: its state holds the value.
-    changed = [
-        f"{name} = {short(before[name])}, now {short(now[name])}"
-        for name in sorted(now.keys() & before.keys())
-        if before[name] != now[name]
-    ]
+    changed = changed_settings(snapshot.settings, scoring_settings(settings))
     if changed:
         raise IncompatibleSnapshotError(
             f"the snapshot of {snapshot.topic}/{snapshot.partition} at offset "

@@ -20,6 +20,10 @@ logger = logging.getLogger(__name__)
 
 # How long to wait before another attempt after the store has failed.
 _RETRY_SECONDS = 10.0
+# Large snapshots are saved less often: at most so many bytes per second and partition. A snapshot
+# may hold 100,000 entities, of which few have changed.
+_LARGE_BYTES = 10_000_000
+_BYTES_PER_SECOND = 1_000_000
 
 
 class SnapshotSchedule:
@@ -45,13 +49,15 @@ class SnapshotSchedule:
         self._settings = settings
         self._metrics = metrics
         self._covered = time.monotonic()  # when a snapshot last held all processed records
-        self._retry_after = 0.0
+        self._not_before = 0.0  # after a failure, or after a large snapshot
         self._saving = asyncio.Lock()
 
     def record(self, offset: int, size: int) -> None:
         """Record that the store holds a snapshot at an offset, of `size` bytes."""
         self.offset = offset
         self._covered = time.monotonic()
+        if size > _LARGE_BYTES:
+            self._not_before = self._covered + size / _BYTES_PER_SECOND
         self._metrics.set_snapshot(offset, size)
 
     def is_due(self, next_offset: int) -> bool:
@@ -60,7 +66,7 @@ class SnapshotSchedule:
         if self.offset == next_offset:
             self._covered = now
         self._metrics.snapshot_age = now - self._covered
-        if self.offset == next_offset or now < self._retry_after:
+        if self.offset == next_offset or now < self._not_before:
             return False
         records = next_offset - self.offset
         return (
@@ -82,7 +88,7 @@ class SnapshotSchedule:
             try:
                 await self._store.save(self._tp, next_offset, data)
             except SnapshotError as error:
-                self._retry_after = time.monotonic() + _RETRY_SECONDS
+                self._not_before = time.monotonic() + _RETRY_SECONDS
                 self._metrics.count_snapshot_failure("save")
                 logger.error(
                     "%s/%d: snapshot not saved, will retry: %s",

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.protocol import Comparable, Learner, Measured
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.state import record_count
 
 from . import memory, own_scores, population
+from .former import FormerEntities
+from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
-from .roster import Key, Roster
+from .roster import Key, Newcomer, Roster
 
 FloatArray = NDArray[np.float64]
+T = TypeVar("T", bound=np.generic)
 
 SAMPLED = 1024
 """Entities that tell what entities are like: their errors are then a few per cent."""
@@ -58,16 +62,21 @@ class Entities:
     ----------
     limit
         Most entities at a time; the one not seen for longest gives way.
+    former_limit
+        Most entities that gave way of which levels and scales are kept.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, former_limit: int = 0) -> None:
         self.roster = Roster(limit)
-        self._levels = np.empty((0, 0, 3))
+        self.former = FormerEntities(former_limit)
+        self._levels = np.empty((0, 0))
+        self._statistics = np.empty((0, 0, 2), np.float32)
         self._scores = np.empty((0, 3))
         self._followed = np.empty((0, 0, 5))
         self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
         self._population = np.empty((6, 0))
+        self._habits = Habits()
         self._usual = own_scores.first_population()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._given = np.empty(0)
@@ -89,7 +98,7 @@ class Entities:
             self._fresh = np.concatenate([self._fresh, fresh])
             return OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
         self._slots, self._fresh = slots, fresh
-        return self._standardised(rows)
+        return self._standardised(rows, self.roster.newcomers)
 
     @property
     def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -109,30 +118,66 @@ class Entities:
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
         self._population, self._losses = population.first_population(d), np.zeros((5, d))
-        return self._standardised(rows).rows
+        return self._standardised(rows, []).rows
 
-    def _standardised(self, rows: FloatArray) -> OwnRows:
+    def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
         m, d = rows.shape
         self._reserve(d)
         own = OwnRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
-        standardise(
-            rows, self._slots, self._fresh, self._levels, self._population, self._reference,
-            own.rows, own.log_jacobian, own.units,
-        )  # fmt: skip
+        blank, start = self._fresh.copy(), 0
+        if len(self.former) > 0 or any(newcomer.gone for newcomer in newcomers):
+            for newcomer in newcomers:
+                self._standardise(rows, blank, own, slice(start, newcomer.row))
+                self._exchange(newcomer, blank)
+                start = newcomer.row
+        self._standardise(rows, blank, own, slice(start, m))
         memory.compare(
             rows, self._slots, self._fresh, own.units, self._reference,
             self._followed, self._losses,
         )  # fmt: skip
         return own
 
+    def _standardise(
+        self, rows: FloatArray, blank: NDArray[np.bool_], own: OwnRows, at: slice
+    ) -> None:
+        standardise(
+            rows[at], self._slots[at], blank[at], self._levels, self._statistics,
+            self._population, self._reference, own.rows[at], own.log_jacobian[at], own.units[at],
+        )  # fmt: skip
+
+    def _exchange(self, newcomer: Newcomer, blank: NDArray[np.bool_]) -> None:
+        """Keep the levels of the entity that gives way; restore those of one that comes back."""
+        slot, back = self._slots[newcomer.row], self.former.take(newcomer.key)
+        for key in newcomer.gone:
+            self.former.add(key, self._levels[slot], self._statistics[slot])
+        if back is not None:
+            self._levels[slot], self._statistics[slot] = back
+            blank[newcomer.row] = False
+
     def _reserve(self, d: int) -> None:
         """Make room for all entities, in steps that double it."""
         if len(self._levels) < len(self.roster):
             room = min(2 * len(self.roster), self.roster.limit)
-            self._levels = _enlarged(self._levels.reshape(-1, d, 3), room)
+            self._levels = _enlarged(self._levels.reshape(-1, d), room)
+            self._statistics = _enlarged(self._statistics.reshape(-1, d, 2), room)
             self._scores = _enlarged(self._scores, room)
             followed = min(room, memory.FOLLOWED)
             self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
+
+    def mix(self, rows: FloatArray, network: Measured) -> Measured:
+        """Return the density of the rows (m, d) taken last, in their own units.
+
+        That of the ``network``, mixed with those of what is usual for each entity.
+        """
+        return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
+
+    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
+        """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
+        return self._habits.conditionals(network, which)
+
+    def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
+        """Learn at a boundary how the fields of the ``usual`` (m,) of its rows go together."""
+        self._habits.learn(rows, usual)
 
     def relate(self, score: FloatArray) -> FloatArray:
         """Return the scores (m,) of the rows taken last in units of their entities."""
@@ -149,10 +194,13 @@ class Entities:
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
         before, self._n, self._given = self._n, n, self._given[:0]
+        self._habits.end_batch()
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
             k = len(self.roster)
             some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
-            self._population = population.estimate(self._levels[some], self._population)
+            self._population = population.estimate(
+                self._levels[some], self._statistics[some], self._population
+            )
             self._population[MEMORY] = memory.best_memory(self._losses)
             self._usual = own_scores.estimate(self._scores[some], self._usual)
 
@@ -185,6 +233,7 @@ class Entities:
             "entity_key_lengths": lengths,
             "entity_ages": ages,
             "entity_levels": self._levels[:k],
+            "entity_statistics": self._statistics[:k],
             "entity_scores": self._scores[:k],
             "entity_followed": self._followed[:k],
             "entity_losses": self._losses,
@@ -195,6 +244,8 @@ class Entities:
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
             "entity_given": self._given,
             "entity_records": np.array([self._n]),
+            **self._habits.state(k),
+            **self.former.state(),
         }
 
     def restore(
@@ -209,6 +260,7 @@ class Entities:
             arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
         )
         self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
+        self._statistics = arrays["entity_statistics"]
         self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
         self._reference = arrays["entity_reference"]
         self._population = arrays["entity_population"]
@@ -219,8 +271,9 @@ class Entities:
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        shapes = [
-            (self._levels, (held, width, 3)),
+        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
+            (self._levels, (held, width)),
+            (self._statistics, (held, width, 2)),
             (self._scores, (held, 3)),
             (self._followed, (min(held, memory.FOLLOWED), width, 5)),
             (self._losses, (5, width)),
@@ -234,6 +287,8 @@ class Entities:
         if any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected statistics of each entity")
         self._check()
+        self._habits.restore(arrays, width, held, scored)
+        self.former.restore(arrays, width)
 
     def _check(self) -> None:
         """Refuse a state that would give scores that are no numbers."""
@@ -241,6 +296,7 @@ class Entities:
             raise StateError("state: expected entities of the first records")
         numbers = (
             self._levels,
+            self._statistics,
             self._scores,
             self._followed,
             self._losses,
@@ -256,7 +312,7 @@ class Entities:
             self._usual[1:],
         )
         counts = (
-            self._levels[..., ::2],
+            self._statistics,
             self._scores[:, ::2],
             self._followed[..., memory.COUNT],
             self._losses,
@@ -265,7 +321,7 @@ class Entities:
             raise StateError("state: expected positive variances of entities")
 
 
-def _enlarged(array: FloatArray, n: int) -> FloatArray:
-    larger = np.zeros((n, *array.shape[1:]))
+def _enlarged(array: NDArray[T], n: int) -> NDArray[T]:
+    larger = np.zeros((n, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

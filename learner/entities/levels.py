@@ -1,9 +1,9 @@
 """Kernels of each entity's level and scale in each field, shrunk to what entities are like.
 
-Per field and entity there are three statistics: the number of records, their mean and the sum of
-squares around it. Those of an entity are context: a record is predicted from the ones before it,
-then it changes them, learned or not. What entities are like (`population`) changes at learning
-boundaries only.
+Per field and entity there are three statistics: the mean of the records, and with half the digits
+their number and the sum of squares around the mean. Those of an entity are context: a record is
+predicted from the ones before it, then it changes them, learned or not. What entities are like
+(`population`) changes at learning boundaries only.
 
 With s2 = (nu tau2 + squares) / (nu + n - 1) and k = s2 / b0, the value of an entity's next record
 has Student's t with location (k m0 + n mean) / (k + n), scale sqrt(s2 (1 + 1 / (k + n))) and about
@@ -21,8 +21,8 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .gaussian_units import from_gaussian, to_gaussian
 
-COUNT, MEAN, SQUARES = range(3)
-"""Statistics of a field of an entity."""
+COUNT, SQUARES = range(2)
+"""Statistics of a field of an entity, beside the mean."""
 
 M0, B0, NU, TAU2, MEMORY, FRAME = range(6)
 """Rows of what entities are like: mean and variance of their levels, degrees of freedom and scale
@@ -44,22 +44,23 @@ FARTHEST_YOUNG, FARTHEST = 20.0, 6.0
 """Scales by which one record may lie off at the most: an outlier moves level and scale as one of so
 many scales would."""
 
-LARGEST_VALUE = 1e50
-"""Values in units of the stream are clipped here, so that squares of huge input stay finite."""
+LARGEST_VALUE = 1e15
+"""Values in units of the stream are clipped here, so that sums of squares stay finite."""
 
 
 @kernel
-def predict(own: Array, population: Array, v: int, units: Array) -> None:
+def predict(mean: float, own: Array, population: Array, v: int, units: Array) -> None:
     """Fill ``units`` (3,) with location, scale and degrees of freedom of the next value.
 
-    Of field ``v``, from the entity's statistics (3,) of that field.
+    Of field ``v``, from the entity's mean and statistics (2,) of that field.
     """
-    n = min(own[COUNT], population[MEMORY, v])
-    freedom = population[NU, v] + max(own[COUNT] - 1.0, 0.0)
-    variance = (population[NU, v] * population[TAU2, v] + own[SQUARES]) / freedom
+    count = float(own[COUNT])
+    n = min(count, population[MEMORY, v])
+    freedom = population[NU, v] + max(count - 1.0, 0.0)
+    variance = (population[NU, v] * population[TAU2, v] + float(own[SQUARES])) / freedom
     shrinkage = variance / population[B0, v]
     spread = 1.0 / (shrinkage + n)
-    units[LOCATION] = (shrinkage * population[M0, v] + n * own[MEAN]) * spread
+    units[LOCATION] = (shrinkage * population[M0, v] + n * mean) * spread
     units[SCALE] = math.sqrt(variance * (1.0 + spread))
     # how much the scale's logarithm follows the logarithm of the entity's own, which alone is t
     part = (1.0 + n * spread * spread) / (1.0 + spread)
@@ -67,16 +68,16 @@ def predict(own: Array, population: Array, v: int, units: Array) -> None:
 
 
 @kernel
-def learn(own: Array, population: Array, v: int, y: float, scale: float) -> None:
-    """Add a value ``y`` of field ``v`` to an entity's statistics (3,)."""
-    count = own[COUNT]
+def learn(mean: float, own: Array, population: Array, v: int, y: float, scale: float) -> float:
+    """Add a value ``y`` of field ``v`` to an entity's statistics (2,); return its new mean."""
+    count = float(own[COUNT])
     n = min(count, population[MEMORY, v])
-    middle = population[M0, v] if count == 0.0 else own[MEAN]
+    middle = population[M0, v] if count == 0.0 else mean
     farthest = (FARTHEST_YOUNG if count < YOUNG else FARTHEST) * scale
     step = min(max(y - middle, -farthest), farthest)
-    own[MEAN] = middle + step / (n + 1.0)
-    own[SQUARES] = KEEP * own[SQUARES] + step * step * n / (n + 1.0)
+    own[SQUARES] = KEEP * float(own[SQUARES]) + step * step * n / (n + 1.0)
     own[COUNT] = KEEP * count + 1.0
+    return float(middle + step / (n + 1.0))
 
 
 @kernel
@@ -84,7 +85,8 @@ def standardise(
     X: Array,
     slots: Array,
     fresh: Array,
-    levels: Array,
+    means: Array,
+    statistics: Array,
     population: Array,
     reference: Array,
     U: Array,
@@ -94,18 +96,18 @@ def standardise(
     """Fill ``U`` (m, d) with rows in Gaussian units of their entities, and learn them one by one.
 
     ``slots`` (m,) are the entities of the rows ``X`` (m, d), ``fresh`` (m,) says which begin anew
-    there. ``levels`` (slots, d, 3) are the statistics, ``population`` (6, d) is what entities are
-    like, both in units of the stream: ``reference`` (2, d) has their location and scale. Fills
-    ``jacobian`` (m,) with log |dU/dX| of the observed fields, ``units`` (m, d, 3) with the
-    prediction.
+    there. ``means`` (slots, d) and ``statistics`` (slots, d, 2) are the entities' own,
+    ``population`` (6, d) is what entities are like, all in units of the stream: ``reference``
+    (2, d) has their location and scale. Fills ``jacobian`` (m,) with log |dU/dX| of the observed
+    fields, ``units`` (m, d, 3) with the prediction.
     """
     for r in range(X.shape[0]):
-        own = levels[slots[r]]
+        mean, own = means[slots[r]], statistics[slots[r]]
         if fresh[r]:
-            own[:] = 0.0
+            mean[:], own[:] = 0.0, 0.0
         total = 0.0
         for v in range(X.shape[1]):
-            predict(own[v], population, v, units[r, v])
+            predict(mean[v], own[v], population, v, units[r, v])
             y = (X[r, v] - reference[0, v]) / reference[1, v]
             U[r, v] = np.nan
             if y == y:
@@ -114,7 +116,7 @@ def standardise(
                 u, slope = to_gaussian((y - units[r, v, LOCATION]) / scale, units[r, v, FREEDOM])
                 U[r, v] = u * population[FRAME, v]
                 total += slope + math.log(population[FRAME, v] / (scale * reference[1, v]))
-                learn(own[v], population, v, y, scale)
+                mean[v] = learn(mean[v], own[v], population, v, y, scale)
         jacobian[r] = total
 
 

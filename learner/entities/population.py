@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from .levels import B0, COUNT, FRAME, LONGEST, M0, MEAN, MEMORY, NU, SQUARES, TAU2
+from .levels import B0, COUNT, FRAME, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
 
 FloatArray = NDArray[np.float64]
 
@@ -66,14 +66,14 @@ def first_population(d: int) -> FloatArray:
     return population
 
 
-def estimate(levels: FloatArray, before: FloatArray) -> FloatArray:
-    """Estimate what entities are like from the statistics (k, d, 3) of some of them.
+def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArray) -> FloatArray:
+    """Estimate what entities are like from means (k, d) and statistics (k, d, 2) of some of them.
 
     Returns a new population (6, d); fields that too few entities have seen keep the one ``before``.
     """
     population = before.copy()
-    count, freedom = levels[:, :, COUNT], np.maximum(levels[:, :, COUNT] - 1.0, 0.0)
-    squares = levels[:, :, SQUARES]
+    count, squares = (statistics[:, :, at].astype(np.float64) for at in (COUNT, SQUARES))
+    freedom = np.maximum(count - 1.0, 0.0)
     known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
     if not known.any():
         return population
@@ -81,7 +81,7 @@ def estimate(levels: FloatArray, before: FloatArray) -> FloatArray:
     variance = (nu * tau2 + squares) / (nu + freedom)
     seen = count > 0.0
     noise = variance / np.where(seen, np.minimum(count, before[MEMORY]), 1.0)
-    m0, b0 = level_prior(levels[:, :, MEAN], noise, seen, before[B0], tau2, error)
+    m0, b0 = level_prior(mean, noise, seen, before[B0], tau2, error)
     frame = np.clip(np.sqrt(tau2), SMALLEST_FRAME, LARGEST_FRAME)
     for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0), (FRAME, frame)):
         population[row, known] = found[known]

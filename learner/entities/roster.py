@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,14 @@ SHARE_SORTED = 64
 each would take too long."""
 
 
+class Newcomer(NamedTuple):
+    """An entity that is new to its slot from a row on, and the one that gave way there."""
+
+    row: int
+    key: Key
+    gone: tuple[Key, ...]
+
+
 class Roster:
     """Slots of the entities seen last.
 
@@ -40,6 +49,8 @@ class Roster:
     ----------
     evicted
         Entities that gave way since this object exists.
+    newcomers
+        The entities that were new to their slots in the last call of `take`.
     """
 
     def __init__(self, limit: int) -> None:
@@ -47,6 +58,7 @@ class Roster:
             raise InvalidParameterError(f"max_entities = {limit}: expected at least 1")
         self.limit = limit
         self.evicted = 0
+        self.newcomers: list[Newcomer] = []
         self._slots: dict[Key, int] = {}
         self._keys: list[Key] = []
         self._last = np.empty(0, np.int64)
@@ -59,7 +71,7 @@ class Roster:
 
     def take(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the slots (m,) of the next records' keys, and which are new to their slot."""
-        m = len(keys)
+        m, self.newcomers = len(keys), []
         found, fresh = list(map(self._slots.get, keys)), np.zeros(m, np.bool_)
         new = [row for row, slot in enumerate(found) if slot is None]
         # If entities have to give way, it depends on each record in turn which ones.
@@ -76,19 +88,23 @@ class Roster:
             key = blake2b(key, digest_size=DIGEST).digest()
         slot = self._slots.get(key)
         if slot is None:
-            slot, fresh[row] = self._free_slot(), True
+            slot, gone = self._free_slot()
+            fresh[row] = True
             self._slots[key], self._keys[slot] = slot, key
+            self.newcomers.append(Newcomer(row, key, gone))
         self._last[slot] = self._n + row
         return slot
 
-    def _free_slot(self) -> int:
+    def _free_slot(self) -> tuple[int, tuple[Key, ...]]:
+        """Return a slot, and the entity that gave way there, if one had to."""
         if len(self._keys) == self.limit:
-            return self._evict()
+            slot = self._evict()
+            return slot, (self._keys[slot],)
         self._keys.append(None)
         if len(self._last) < len(self._keys):
             room = min(2 * len(self._keys), self.limit)
             self._last = np.append(self._last, np.zeros(room - len(self._last), np.int64))
-        return len(self._keys) - 1
+        return len(self._keys) - 1, ()
 
     def _evict(self) -> int:
         """Return the slot of the entity not seen for longest, which gives way."""
@@ -109,9 +125,8 @@ class Roster:
     @property
     def state(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
         """The keys by slot, one after the other; their lengths, -1 for None; when last seen."""
-        text = np.frombuffer(b"".join(filter(None, self._keys)), np.uint8)
-        lengths = [-1 if key is None else len(key) for key in self._keys]
-        return text, np.array(lengths, np.int64), self._n - self._last[: len(lengths)]
+        text, lengths = packed_keys(self._keys)
+        return text, lengths, self._n - self._last[: len(lengths)]
 
     def restore(
         self, text: NDArray[np.uint8], lengths: NDArray[np.int64], ages: NDArray[np.int64]
@@ -120,17 +135,29 @@ class Roster:
         k = len(lengths)
         if k > self.limit or ages.shape != (k,) or len(np.unique(ages)) < k or (ages < 1).any():
             raise StateError("state: expected when each entity was last seen")
-        if ((lengths < -1) | (lengths > DIGEST)).any() or lengths.clip(0).sum() != len(text):
-            raise StateError("state: expected the keys of entities")
-        ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
-        self._keys = [
-            None if length < 0 else joined[end - length : end]
-            for length, end in zip(lengths.tolist(), ends, strict=True)
-        ]
+        self._keys = keys_of(text, lengths)
         self._slots = {key: slot for slot, key in enumerate(self._keys)}
-        if len(self._slots) < k:
-            raise StateError("state: expected different keys of entities")
         self._last, self._n, self._oldest = -ages, 0, []
+
+
+def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return keys one after the other, and their lengths, -1 for None."""
+    text = np.frombuffer(b"".join(filter(None, keys)), np.uint8)
+    return text, np.array([-1 if key is None else len(key) for key in keys], np.int64)
+
+
+def keys_of(text: NDArray[np.uint8], lengths: NDArray[np.int64]) -> list[Key]:
+    """Return the keys that ``packed_keys`` packed; StateError if they cannot be some."""
+    if ((lengths < -1) | (lengths > DIGEST)).any() or lengths.clip(0).sum() != len(text):
+        raise StateError("state: expected the keys of entities")
+    ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
+    keys: list[Key] = [
+        None if length < 0 else joined[end - length : end]
+        for length, end in zip(lengths.tolist(), ends, strict=True)
+    ]
+    if len(set(keys)) < len(keys):
+        raise StateError("state: expected different keys of entities")
+    return keys
 
 
 def as_keys(entities: object, m: int) -> list[Key]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Comparable
 
-from .comparison import Comparison, FloatArray, Mask, compare, compare_without
+from .comparison import Comparison, FloatArray, Mask, compare, compare_without, of_rows
 from .wrong_fields import FAR, IsUsual, several_wrong_fields
 
 LEAST = 3.0
@@ -93,8 +93,9 @@ def blame(
     several = ~is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
     if several.any():
         wrong[several] = several_wrong_fields(
-            learner, rows[several], score[several], found.excess[several], alone[several], is_usual
-        )
+            of_rows(learner, several), rows[several], score[several], found.excess[several],
+            alone[several], is_usual,
+        )  # fmt: skip
     far = alone > FAR
     again = several | (far & ~wrong).any(axis=1)
     _compare_again(learner, rows, wrong, again, found)
@@ -122,7 +123,7 @@ def _compare_again(
 ) -> None:
     """Replace what was ``found`` for some of the rows, without their wrong fields."""
     if again.any():
-        new = compare_without(learner, rows[again], wrong[again])
+        new = compare_without(of_rows(learner, again), rows[again], wrong[again])
         for column, replacement in zip(found, new, strict=True):
             column[again] = replacement
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.protocol import Comparable
 
@@ -17,6 +18,27 @@ Mask = NDArray[np.bool_]
 
 GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy of N(0, 1) in nats."""
+
+
+class RowDensities(ABC):
+    """A `Comparable` where each of k rows has a density of its own; it takes k rows."""
+
+    @abstractmethod
+    def of(self, which: Mask | NDArray[np.int64]) -> Self:
+        """Return the densities of some of the rows."""
+
+    @abstractmethod
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density (k,) of each row in nats."""
+
+    @abstractmethod
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compare each field with the others of its row: see `Learner.given_others`."""
+
+
+def of_rows(density: Comparable, which: Mask | NDArray[np.int64]) -> Comparable:
+    """Return the density of some of the rows, where rows have densities of their own."""
+    return density.of(which) if isinstance(density, RowDensities) else density
 
 
 class Comparison(NamedTuple):
@@ -57,7 +79,8 @@ def compare_without(learner: Comparable, rows: FloatArray, aside: Mask) -> Compa
     record, field = np.nonzero(aside)
     joined = rest[record]
     joined[np.arange(len(record)), field] = rows[record, field]
-    log_density = learner.score_samples(np.concatenate([rest, joined]))
+    both = of_rows(learner, np.concatenate([np.arange(len(rest)), record]))
+    log_density = both.score_samples(np.concatenate([rest, joined]))
     found.nats[record, field] = log_density[record] - log_density[len(rest) :]
     return found
 

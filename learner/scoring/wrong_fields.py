@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Comparable
 
-from .comparison import FloatArray, Mask, compare
+from .comparison import FloatArray, Mask, compare, of_rows
 
 ROUNDS = 3
 """Most fields that are set aside one after the other. Each round after the first costs up to two
@@ -68,7 +68,7 @@ def several_wrong_fields(
     scores = _scores(sets, excess[:, None])
     for _ in range(1, ROUNDS):
         sets = _two_best(sets, scores, alone[waiting])
-        scores = _scores(sets, _excess(learner, rows[waiting], sets, is_usual))
+        scores = _scores(sets, _excess(of_rows(learner, waiting), rows[waiting], sets, is_usual))
         best = _extended(sets, scores, _flat(scores).argmax(axis=1)[:, None])
         wrong[waiting] = best.aside[:, 0]
         left = (~np.isnan(rows[waiting]) & ~best.aside[:, 0]).any(axis=1)
@@ -102,7 +102,7 @@ def _excess(learner: Comparable, rows: FloatArray, sets: Sets, is_usual: IsUsual
     highest = np.nan_to_num(excess[:, 0], nan=-np.inf).max(axis=1)
     unusual = ~is_usual(sets.score[:, 0] + highest)
     if unusual.any():
-        excess[unusual, 1] = compare(learner, rest[unusual, 1]).excess
+        excess[unusual, 1] = compare(of_rows(learner, unusual), rest[unusual, 1]).excess
     return excess
 
 

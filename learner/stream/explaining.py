@@ -42,7 +42,10 @@ def explain(
     either = is_anomaly | evident
     if not (either.any() or steps):
         return
-    found = _blame(state, rows[either], log_density[either])
+    model: Comparable = state.learner.established
+    if state.habits is not None:
+        model = state.habits.conditionals(state.learner.established, either)
+    found = _blame(state, model, rows[either], log_density[either])
     if state.history is not None:
         found = state.history.undo_blame(found)
     if state.entities is not None and own is not None:
@@ -73,9 +76,10 @@ def expected_range(
     return state.transforms.undo(mean - half), state.transforms.undo(mean + half)
 
 
-def _blame(state: ScorerState, rows: FloatArray, log_density: FloatArray) -> Blame:
+def _blame(
+    state: ScorerState, model: Comparable, rows: FloatArray, log_density: FloatArray
+) -> Blame:
     alone = _alone(state, rows)
-    model: Comparable = state.learner.established
     if state.history is not None:
         model, alone = GivenMeans(model, state.history), state.history.without_means(alone)
     found = blame(model, rows, log_density, alone, _usual(state))

@@ -81,6 +81,8 @@ def _learn_usual(
     lasting = None if state.stretches is None else state.stretches.are_lasting()
     parted = state.guard.part(rows, proximity, ascending, state.n_records, room, lasting)
     before = state.learner.n_records_
+    if state.habits is not None:
+        state.habits.learn(rows, parted.usual)
     _take(state, rows.compress(parted.usual, axis=0), latest)
     for start in range(0, len(parted.regime), state.batch_size):
         _take(state, parted.regime[start : start + state.batch_size], None)

@@ -77,6 +77,7 @@ def to_bytes(state: ScorerState) -> bytes:
         arrays["recent_proximities"] = state.proximities.recent
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
+        values["max_former_entities"] = state.entities.former.limit
         arrays |= state.entities.state()
     if state.history is not None:
         values["history"] = state.history.names
@@ -126,7 +127,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         values["alarm_rate"],
         values["learning"],
         Transforms(dict(values["transforms"])),
-        None if limit is None else Entities(limit),
+        None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         stretches=None if lengths is None else Stretches(lengths),
     )

@@ -38,11 +38,14 @@ def score(
     if state.has_model:
         slopes = log_jacobian(state, rows, own)
         evaluation = state.learner.evaluate(learned)
-        block.log_likelihood[at] = evaluation.log_density + slopes
+        measured: Measured = evaluation
+        if state.habits is not None:
+            measured = state.habits.mix(learned, evaluation)
+        block.log_likelihood[at] = measured.log_density + slopes
         if state.history is not None:
             past = state.history.past(learned)
             block.log_likelihood[at] -= state.learner.score_samples(past)
-        measures = all_measures(state, learned, evaluation, slopes)
+        measures = all_measures(state, learned, measured, slopes)
         measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
         comparable = state.ranking.stretched(measures, stretch(learned))
         scores = state.ranking.score(comparable)

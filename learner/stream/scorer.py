@@ -55,6 +55,8 @@ class StreamScorer:
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
         log-likelihoods stay in the fields' own units. None is no entities.
+    max_former_entities
+        Most entities that gave way whose levels and scales are kept, for when they come back.
     history
         Spans of running means, such as ``("10",)`` for 10 records or ``("30s", "10m")``. The
         learner is given each row beside the means of its fields before it: of the partition's rows,
@@ -98,6 +100,7 @@ class StreamScorer:
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
         max_entities: int | None = None,
+        max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
         stretches: Sequence[int] | None = None,
         incidents: IncidentParameters | None = None,
@@ -108,7 +111,7 @@ class StreamScorer:
             alarm_rate,
             learning,
             Transforms(transforms or {}),
-            None if max_entities is None else Entities(max_entities),
+            None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
@@ -158,6 +161,9 @@ class StreamScorer:
             "max_entities": None
             if self._state.entities is None
             else self._state.entities.roster.limit,
+            "max_former_entities": None
+            if self._state.entities is None
+            else self._state.entities.former.limit,
             "history": None if self._state.history is None else self._state.history.names,
             "stretches": None if self._state.stretches is None else self._state.stretches.lengths,
         }
@@ -171,6 +177,11 @@ class StreamScorer:
     def n_entities(self) -> int:
         """The number of entities whose usual values are known."""
         return 0 if self._state.entities is None else len(self._state.entities.roster)
+
+    @property
+    def n_former_entities(self) -> int:
+        """The number of entities that gave way whose levels and scales are kept."""
+        return 0 if self._state.entities is None else len(self._state.entities.former)
 
     @property
     def n_evicted(self) -> int:

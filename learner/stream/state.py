@@ -141,6 +141,11 @@ class ScorerState:
             return self.entities.latest
         return np.zeros(m, np.int64), np.zeros(m, np.bool_)
 
+    @property
+    def habits(self) -> Entities | None:
+        """The entities, if the network's density is mixed with theirs: not with a history."""
+        return self.entities if self.history is None else None
+
     def collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""
         self.pending.append(rows)

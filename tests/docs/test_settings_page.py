@@ -81,7 +81,7 @@ def kinds_of(row):
 
 def base(row):
     """Return the variables that a setting needs beside itself: a kind of learner, or entities."""
-    if cell(row[0]) == "max_entities":
+    if cell(row[0]) in ("max_entities", "max_former_entities"):
         return {"OSLRAU_ENTITY": "key"}
     (kind, *_) = sorted(kinds_of(row))
     return {} if kind == "oslrau" else {"OSLRAU_LEARNER_KIND": kind}
@@ -104,7 +104,11 @@ def is_of_the_model(row):
 
 
 @pytest.mark.parametrize("row", [*filter(is_of_the_model, ROWS)], ids=lambda row: cell(row[0]))
-def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_of_it(row):
+def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_of_it(
+    row, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "machines.model").write_bytes(b"the initial model of the example")
     before = load_settings(None, base(row))
     snapshot = PartitionPipeline("features", 0, before).snapshot(0, 0)
     changed = load_settings(None, base(row) | dict([variable(row)]))

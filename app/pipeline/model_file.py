@@ -1,0 +1,51 @@
+"""The file of the setting `initial_model`: a snapshot with which new partitions begin."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.settings import short
+
+_DIGEST_BYTES = 16
+
+
+@cache
+def digest(path: str) -> str:
+    """Return the digest of a model's file, as it was when the program first asked for it.
+
+    Raises
+    ------
+    SettingsError
+        The file cannot be read.
+    """
+    return _digest(_read(path))
+
+
+def read(path: str) -> bytes:
+    """Return the content of a model's file.
+
+    Raises
+    ------
+    SettingsError
+        The file cannot be read, or has changed since the program asked for its digest.
+    """
+    data = _read(path)
+    if _digest(data) != digest(path):
+        raise SettingsError(f"setting initial_model: {short(path)} has changed, restart the worker")
+    return data
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise SettingsError(
+            f"setting initial_model: expected a model's file, got {short(path)}: {error.strerror}"
+        ) from None
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()

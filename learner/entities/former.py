@@ -1,0 +1,82 @@
+"""Levels and scales of entities that gave way, for when they come back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
+
+from .roster import Key, keys_of, packed_keys
+
+FloatArray = NDArray[np.float64]
+Statistics = NDArray[np.float32]
+
+
+class Former(NamedTuple):
+    """Means (d,) and statistics (d, 2) of a former entity, as `levels` has them."""
+
+    means: FloatArray
+    statistics: Statistics
+
+
+class FormerEntities:
+    """What is left of the entities that gave way last.
+
+    Parameters
+    ----------
+    limit
+        Most former entities at a time; the one that gave way first is forgotten.
+    """
+
+    def __init__(self, limit: int) -> None:
+        if limit < 0:
+            raise InvalidParameterError(f"max_former_entities = {limit}: expected at least 0")
+        self.limit = limit
+        self._of: dict[Key, Former] = {}  # in the order in which they gave way
+
+    def __len__(self) -> int:
+        """Return the number of former entities."""
+        return len(self._of)
+
+    def add(self, key: Key, means: FloatArray, statistics: Statistics) -> None:
+        """Keep a copy of the levels of an entity that gives way."""
+        if self.limit == 0:
+            return
+        if len(self._of) == self.limit:
+            del self._of[next(iter(self._of))]
+        self._of[key] = Former(means.copy(), statistics.copy())
+
+    def take(self, key: Key) -> Former | None:
+        """Return the levels of an entity that comes back, which is no former one any more."""
+        return self._of.pop(key, None)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, as arrays."""
+        text, lengths = packed_keys(list(self._of))
+        means, statistics = np.empty((0, 0)), np.empty((0, 0, 2), np.float32)
+        if self._of:
+            means = np.stack([former.means for former in self._of.values()])
+            statistics = np.stack([former.statistics for former in self._of.values()])
+        return {
+            "former_keys": text,
+            "former_key_lengths": lengths,
+            "former_levels": means,
+            "former_statistics": statistics,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], d: int) -> None:
+        """Restore a state of entities with ``d`` fields; StateError if it cannot be one."""
+        keys = keys_of(arrays["former_keys"], arrays["former_key_lengths"])
+        means, statistics = arrays["former_levels"], arrays["former_statistics"]
+        k = len(keys)
+        width = d if k > 0 else 0
+        if means.shape != (k, width) or statistics.shape != (k, width, 2) or k > self.limit:
+            raise StateError("state: expected levels of each former entity")
+        finite = np.isfinite(means).all() and np.isfinite(statistics).all()
+        if not finite or (statistics < 0).any():
+            raise StateError("state: expected finite levels of former entities")
+        levels = map(Former, means, statistics)
+        self._of = dict(zip(keys, levels, strict=True))

@@ -1,0 +1,217 @@
+"""What is usual for an entity beyond its levels and scales: how its fields go together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.protocol import Comparable, Learner, Measured
+
+from .habit_kernels import (
+    AGES,
+    DENSITIES,
+    FIRST_KIND,
+    KIND,
+    KIND_STRENGTHS,
+    OWN_STRENGTHS,
+    WHOLE,
+    Predicted,
+    Shared,
+    Votes,
+    mix,
+)
+from .kinds import MOST, Kinds
+from .mixed_density import MixedDensity
+
+FloatArray = NDArray[np.float64]
+
+WIDEST = 32
+"""Most fields: the size of an entity's covariance grows with their square."""
+
+WIDTH = FIRST_KIND + MOST
+"""Counts and weights of an entity."""
+
+FADING = 0.975
+"""Share of the votes for strengths that is left after a batch."""
+
+MEMORY = 4000.0
+"""Records of an age that its weights of the densities remember."""
+
+PRIOR_RECORDS = 4.0
+"""Records that the weights of the age before stand for."""
+
+FIRST_STRENGTH = 1e-3
+"""Votes for the strongest prior of the kinds' weights, before any record has voted."""
+
+
+class Mixed(NamedTuple):
+    """The mixed density of rows in place of the network's: a `Measured`."""
+
+    measures: FloatArray
+    log_density: FloatArray
+
+
+class Habits:
+    """Mixes the network's density with kinds of records and a covariance of each entity.
+
+    Begins with the first kinds, after 240 usual records; until then, and with more than ``WIDEST``
+    fields, the network's density is all there is. Statistics of an entity change with each of its
+    records; what entities share changes in ``learn`` alone, at learning boundaries.
+    """
+
+    def __init__(self) -> None:
+        self._kinds = Kinds()
+        self._entities = np.empty((0, 0), np.float32)
+        self._products = np.empty((0, 0), np.float32)
+        self._shared: Shared | None = None
+        self._by_age = np.zeros((len(AGES) + 1, DENSITIES))
+        self._kind_votes = np.zeros(len(KIND_STRENGTHS))
+        self._kind_votes[-1] = FIRST_STRENGTH
+        self._whole_votes = np.zeros(len(OWN_STRENGTHS))
+        self._votes = _no_votes()
+        self._shares = np.empty((0, 0))
+        self._predicted: Predicted | None = None
+
+    def mix(
+        self,
+        rows: FloatArray,
+        slots: NDArray[np.int64],
+        fresh: NDArray[np.bool_],
+        network: Measured,
+        room: int,
+    ) -> Measured:
+        """Return the density of the next rows (m, d), and add these to their entities.
+
+        ``network`` has the measures of these rows by the network. Takes the place of its
+        log-densities; there is ``room`` for so many entities.
+        """
+        mixture = self._kinds.mixture
+        if self._shared is None or mixture is None:
+            return network
+        m, d = rows.shape
+        self._reserve(room, d)
+        distance, norm = mixture.gaussians.distances(np.ascontiguousarray(rows.T))
+        predicted = _unfilled(m, *self._shared.second_moment.shape)
+        mix(
+            rows, slots, fresh, network.log_density, norm - 0.5 * distance, distance,
+            self._entities, self._products, self._shared, self._votes, predicted,
+        )  # fmt: skip
+        self._predicted = predicted
+        self._shares = np.concatenate([self._shares.reshape(-1, len(norm)), predicted.shares])
+        measures, others = network.measures.copy(), predicted.log_others
+        measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
+        return Mixed(measures, np.logaddexp(predicted.log_share + network.log_density, others))
+
+    def _reserve(self, room: int, d: int) -> None:
+        if len(self._entities) < room:
+            self._entities = _enlarged(self._entities, room, WIDTH)
+            self._products = _enlarged(self._products, room, d * (d + 1) // 2)
+
+    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
+        """Return the densities of some of the rows (m,) that were mixed last."""
+        if self._shared is None or self._predicted is None:
+            return network
+        return MixedDensity(network, self._shared, self._predicted).of(which)
+
+    def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
+        """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
+        if rows.shape[1] > WIDEST:
+            return
+        shares = self._shares if self._shared is not None else np.empty((len(rows), 0))
+        if self._kinds.learn(rows[usual], shares[usual]):
+            self._entities[:, FIRST_KIND:] = 0.0
+        votes = self._votes
+        faded = np.exp(-votes.by_age.sum(axis=1) / MEMORY)
+        self._by_age = self._by_age * faded[:, None] + votes.by_age
+        self._kind_votes = FADING * self._kind_votes + votes.kind
+        self._whole_votes = FADING * self._whole_votes + votes.whole
+        self._share()
+
+    def end_batch(self) -> None:
+        """Forget what the records since the last boundary said, learned or not."""
+        self._votes, self._shares = _no_votes(), np.empty((0, 0))
+
+    def _share(self) -> None:
+        """Set what all entities share."""
+        mixture = self._kinds.mixture
+        if mixture is None:
+            return
+        weight = np.full(DENSITIES, 1.0 / DENSITIES)
+        by_age = np.empty_like(self._by_age)
+        for age, count in enumerate(self._by_age):
+            weight = (count + PRIOR_RECORDS * weight) / (count.sum() + PRIOR_RECORDS)
+            by_age[age] = weight
+        strength = np.empty(2)
+        strength[KIND] = KIND_STRENGTHS[self._kind_votes.argmax()]
+        whole = self._whole_votes.argmax() if self._whole_votes.any() else len(OWN_STRENGTHS) // 2
+        strength[WHOLE] = OWN_STRENGTHS[whole] * mixture.sums.shape[1]
+        mean = mixture.gaussians.mean
+        self._shared = Shared(mixture.weight, mean, *self._kinds.covariances(), by_age, strength)
+
+    def state(self, k: int) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
+        return self._kinds.state() | {
+            "habit_entities": self._entities[:k],
+            "habit_products": self._products[:k],
+            "habit_by_age": self._by_age,
+            "habit_strengths": np.stack([self._kind_votes, self._whole_votes]),
+            "habit_shares": self._shares,
+            "habit_new_by_age": self._votes.by_age,
+            "habit_new_strengths": np.stack([self._votes.kind, self._votes.whole]),
+            "habit_new_records": self._votes.n,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], d: int, k: int, scored: int) -> None:
+        """Restore a state; StateError if it cannot be one.
+
+        Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
+        """
+        self._kinds.restore(arrays, d)
+        self._entities, self._products = arrays["habit_entities"], arrays["habit_products"]
+        self._by_age, self._shares = arrays["habit_by_age"], arrays["habit_shares"]
+        strengths, new = arrays["habit_strengths"], arrays["habit_new_strengths"]
+        n = arrays["habit_new_records"]
+        mixture, ages = self._kinds.mixture, (len(AGES) + 1, DENSITIES)
+        begun = len(self._entities) > 0
+        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
+            (self._entities, (k, WIDTH) if begun else (0, 0)),
+            (self._products, (k, d * (d + 1) // 2) if begun else (0, 0)),
+            (self._by_age, ages),
+            (self._shares, (scored, len(mixture.count)) if mixture and scored else (0, 0)),
+            (strengths, (2, len(OWN_STRENGTHS))),
+            (arrays["habit_new_by_age"], ages),
+            (new, (2, len(OWN_STRENGTHS))),
+            (n, (1,)),
+        ]
+        if any(array.shape != shape for array, shape in shapes):
+            raise StateError("state: expected habits of each entity")
+        if not all(np.isfinite(array).all() for array, _ in shapes):
+            raise StateError("state: expected finite habits of entities")
+        counts = (self._by_age, self._shares, self._entities, n)
+        if any((array < 0).any() for array in counts):
+            raise StateError("state: expected no negative counts of entities")
+        self._kind_votes, self._whole_votes = strengths
+        self._votes = Votes(arrays["habit_new_by_age"], new[0], new[1], n)
+        self._share()
+
+
+def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
+    larger = np.zeros((n, width), array.dtype)
+    larger[: len(array)] = array.reshape(-1, width)
+    return larger
+
+
+def _no_votes() -> Votes:
+    ages = np.zeros((len(AGES) + 1, DENSITIES))
+    return Votes(
+        ages, np.zeros(len(KIND_STRENGTHS)), np.zeros(len(OWN_STRENGTHS)), np.zeros(1, np.int64)
+    )
+
+
+def _unfilled(m: int, K: int, products: int) -> Predicted:
+    numbers, kinds = np.empty((3, m)), np.empty((2, m, K))
+    weight, covariance = np.empty((m, DENSITIES)), np.empty((m, products))
+    return Predicted(numbers[0], numbers[1], weight, kinds[0], covariance, numbers[2], kinds[1])

@@ -1,0 +1,143 @@
+"""Kinds of records that all entities share: Gaussians over rows in units of their entities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.stacked.gaussian_kernels import shrink_to_pooled
+from faust_oslrau.learner.stacked.gaussians import GaussianMixture, shrinkages
+from faust_oslrau.learner.stacked.leaves import LEAST_VARIANCE
+from faust_oslrau.learner.state import record_count
+
+FloatArray = NDArray[np.float64]
+
+MOST = 12
+"""Kinds at the most: each costs d (d + 1) / 2 multiplications a record."""
+
+STARTS = (240, 496, 1008)
+"""Records after which the kinds are found anew, in all records so far."""
+
+ROUNDS = 8
+"""Rounds of expectation-maximisation after a start."""
+
+RECORDS_BESIDE_FIELDS = 8
+"""A kind needs as many records as there are fields, and so many more."""
+
+CHOOSING = 8192
+"""Records after which the shrinkage of the kinds stays as it is."""
+
+MEMORY = 20_000.0
+"""Records that the kinds remember."""
+
+FARTHEST = 30.0
+"""Usual deviations by which a field may be off at the most in what kinds are made of."""
+
+
+class Kinds:
+    """A mixture of Gaussians with full covariances, learned at boundaries from usual rows.
+
+    Attributes
+    ----------
+    mixture
+        The kinds; None before the first start.
+    n
+        Records so far.
+    """
+
+    def __init__(self) -> None:
+        self.mixture: GaussianMixture | None = None
+        self.n = 0
+        self._first = np.empty((0, 0))
+
+    def learn(self, rows: FloatArray, shares: FloatArray) -> bool:
+        """Learn rows (m, d) by their ``shares`` (m, K) of each kind; say if the kinds are new."""
+        before, self.n = self.n, self.n + len(rows)
+        rows = np.clip(rows, -FARTHEST, FARTHEST)
+        if before < STARTS[-1]:
+            self._first = np.concatenate([self._first.reshape(-1, rows.shape[1]), rows])
+            if any(before < start <= self.n for start in STARTS):
+                self._start()
+                return True
+        if self.mixture is not None and len(rows) > 0:
+            Z = np.ascontiguousarray(rows.T)
+            if self.n < CHOOSING:
+                self.mixture.choose(Z)
+            self.mixture.learn(Z, shares, float(np.exp(-len(rows) / MEMORY)))
+        return False
+
+    def _start(self) -> None:
+        n, d = self._first.shape
+        Z, k = np.ascontiguousarray(self._first.T), n // (d + RECORDS_BESIDE_FIELDS)
+        rng = np.random.default_rng(0)
+        self.mixture = GaussianMixture.of_seeds(Z, max(1, min(MOST, k)), rng, self.mixture)
+        for _ in range(ROUNDS):
+            self.mixture.learn(Z, self.mixture.log_density(Z)[1], 0.0)
+        if self.n >= STARTS[-1]:
+            self._first = np.empty((0, 0))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, as arrays."""
+        mixture = self.mixture or GaussianMixture(0, self._first.shape[1])
+        lower = np.tril_indices(mixture.sums.shape[1])
+        return {
+            "kinds_first": self._first,
+            "kinds_count": mixture.count,
+            "kinds_mean": mixture.gaussians.mean,
+            "kinds_sums": mixture.sums,
+            "kinds_squares": mixture.squares[:, lower[0], lower[1]],
+            "kinds_votes": mixture.votes,
+            "kinds_shrinkage": np.array([mixture.shrinkage]),
+            "kinds_records": np.array([self.n]),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], d: int) -> None:
+        """Restore a state of rows with ``d`` fields; StateError if it cannot be one."""
+        self.n, self._first = record_count(arrays["kinds_records"].item()), arrays["kinds_first"]
+        waiting = self.n if 0 < self.n < STARTS[-1] else 0
+        if self._first.shape != (waiting, d) and self._first.size + waiting > 0:
+            raise StateError("state: expected the first records of all kinds")
+        if np.isinf(self._first).any():
+            raise StateError("state: expected finite first records")
+        if self.n >= STARTS[0]:
+            self.mixture = _mixture(arrays, d)
+
+    def covariances(self) -> tuple[FloatArray, FloatArray]:
+        """Return each kind's covariance and second moment around 0, as lower triangles."""
+        if self.mixture is None:
+            raise RuntimeError("expected kinds that have begun")
+        mixture, mean = self.mixture, self.mixture.gaussians.mean
+        covariance = np.zeros_like(mixture.squares)
+        shrink_to_pooled(
+            mixture.count, mean, mixture.squares, mixture.shrinkage, LEAST_VARIANCE, covariance
+        )
+        i, j = np.tril_indices(mean.shape[1])
+        lower = np.ascontiguousarray(covariance[:, i, j])
+        return lower, lower + mean[:, i] * mean[:, j]
+
+
+def _mixture(arrays: dict[str, NDArray[Any]], d: int) -> GaussianMixture:
+    count, mean, sums, squares, votes = (
+        arrays[f"kinds_{name}"] for name in ("count", "mean", "sums", "squares", "votes")
+    )
+    shrinkage, K = arrays["kinds_shrinkage"].item(), len(count)
+    shapes = [array.shape for array in (mean, sums, squares, votes)]
+    expected = [(K, d), (K, d), (K, d * (d + 1) // 2), (len(shrinkages(d)),)]
+    if not 0 < K <= MOST or shapes != expected:
+        raise StateError("state: expected records, means and covariances of kinds")
+    if not all(np.isfinite(array).all() for array in (count, mean, sums, squares, votes)):
+        raise StateError("state: expected finite kinds")
+    if (count < 0).any() or count.sum() <= 0 or not 0 < shrinkage < np.inf:
+        raise StateError("state: expected records of each kind")
+    mixture, (i, j) = GaussianMixture(K, d), np.tril_indices(d)
+    mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
+    mixture.squares[:, i, j] = squares
+    mixture.shrinkage, mixture.votes = shrinkage, votes
+    mixture.update()
+    whitening = mixture.gaussians.whitening
+    if not (np.isfinite(whitening).all() and np.isfinite(mixture.gaussians.log_norm).all()):
+        raise StateError("state: expected covariances of kinds")
+    return mixture

@@ -1,0 +1,48 @@
+"""The mixed density of rows, each with the covariance and weights of its own entity."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.comparison import RowDensities
+
+from .habit_kernels import Predicted, Shared
+from .mixed_kernels import given_others, log_density
+
+FloatArray = NDArray[np.float64]
+
+
+class MixedDensity(RowDensities):
+    """The density of each of some rows given its entity, for comparisons of their fields.
+
+    Rows are in units of their entities, and may lack fields that the mixed ones had.
+    """
+
+    def __init__(self, network: Learner, shared: Shared, predicted: Predicted) -> None:
+        self._network, self._shared, self._predicted = network, shared, predicted
+
+    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+        """Return the densities of some of the rows, by a mask or by their numbers."""
+        predicted = Predicted._make(column[which] for column in self._predicted)
+        return type(self)(self._network, self._shared, predicted)
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Return the log-density (m,) of rows (m, d)."""
+        rows, result = np.ascontiguousarray(X, np.float64), np.empty(len(self._predicted.freedom))
+        network = self._network.score_samples(rows)
+        log_density(rows, network, self._shared, self._predicted, result)
+        return result
+
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compare each field with the others of its row, as `Learner.given_others` does."""
+        rows = np.ascontiguousarray(X, np.float64)
+        result = np.empty((3, *rows.shape))
+        network = np.stack(self._network.given_others(rows))
+        given_others(
+            rows, self._network.score_samples(rows), network, self._shared, self._predicted, result
+        )
+        return result[0], result[1], result[2]

@@ -1,0 +1,95 @@
+"""Oracle of the mixed density of an entity: plain Python and scipy, one record at a time."""
+
+import numpy as np
+from scipy import special, stats
+
+from faust_oslrau.learner.entities import habit_kernels as habits
+
+
+def full(lower, d):
+    """Return the symmetric matrix of a lower triangle."""
+    matrix = np.zeros((d, d))
+    matrix[np.tril_indices(d)] = lower
+    return matrix + np.tril(matrix, -1).T
+
+
+class NaiveHabits:
+    """Predicts and learns records of one entity; ``shared`` is what all entities share."""
+
+    def __init__(self, shared):
+        self.shared, self.d = shared, shared.mean.shape[1]
+        self.age, self.count = 0, 0.0
+        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(len(shared.weight))
+        self.products = np.zeros((self.d, self.d))
+
+    def kind_weights(self):
+        strength = self.shared.strength[habits.KIND]
+        return (strength * self.shared.weight + self.kinds) / (strength + self.kinds.sum())
+
+    def own_covariance(self):
+        strength = self.shared.strength[habits.WHOLE]
+        around = sum(
+            weight * full(moment, self.d)
+            for weight, moment in zip(self.kind_weights(), self.shared.second_moment, strict=True)
+        )
+        covariance = (strength * around + self.count * self.products) / (strength + self.count)
+        return covariance, max(strength + self.count - self.d, 0) + 5.0
+
+    def density_weights(self):
+        share = max(0.05, min(1.0, 4.0 / self.age)) if self.age else 1.0
+        age = sum(self.age >= habits.AGES)
+        return share * self.shared.by_age[age] + (1 - share) * self.weights
+
+    def logs(self, row, network):
+        """Return the log-densities of the row by each of the densities, and those of the kinds."""
+        seen = ~np.isnan(row)
+        at = np.ix_(seen, seen)
+        of_kinds = np.array(
+            [
+                [
+                    stats.multivariate_normal(
+                        mean[seen], wider**2 * full(lower, self.d)[at]
+                    ).logpdf(row[seen])
+                    for mean, lower in zip(self.shared.mean, self.shared.covariance, strict=True)
+                ]
+                for wider in (1.0, 3.0)
+            ]
+        )
+        covariance, freedom = self.own_covariance()
+        own = [
+            stats.multivariate_t(shape=wider**2 * covariance[at], df=freedom).logpdf(row[seen])
+            for wider in (1.0, 3.0)
+        ]
+        kinds = special.logsumexp(of_kinds + np.log(self.kind_weights()), axis=1)
+        return np.array([network, *kinds, *own]), of_kinds[0]
+
+    def log_density(self, row, network):
+        return special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
+
+    def learn(self, row, network):
+        logs, of_kinds = self.logs(row, network)
+        weights = self.density_weights() * np.exp(logs - logs.max()) + 1e-12
+        self.weights = weights / weights.sum()
+        shares = self.kind_weights() * np.exp(of_kinds - of_kinds.max())
+        covariance, _ = self.own_covariance()
+        self.kinds = np.exp(-1 / 256) * self.kinds + shares / shares.sum()
+        if self.age >= 2:
+            self.learn_products(row, covariance)
+        self.age += 1
+
+    def learn_products(self, row, covariance):
+        seen = ~np.isnan(row)
+        missing, n = ~seen, seen.sum()
+        gain = covariance[np.ix_(missing, seen)] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
+        square = row[seen] @ np.linalg.solve(covariance[np.ix_(seen, seen)], row[seen])
+        x, rest = row.copy(), np.zeros((self.d, self.d))
+        x[missing] = gain @ row[seen]
+        rest[np.ix_(missing, missing)] = (
+            covariance[np.ix_(missing, missing)] - gain @ covariance[np.ix_(seen, missing)]
+        )
+        x = np.clip(x, -5, 5)
+        known = self.count > 2 * self.d
+        weight = min(1.0, (n + 3 * np.sqrt(2 * n)) / square) if known else 1.0
+        self.count = np.exp(-1 / 2000) * self.count + weight
+        products = np.clip(np.outer(x, x) + rest, -25, 25)
+        self.products += weight / self.count * (products - self.products)

@@ -1,0 +1,196 @@
+"""Habits of entities: kinds of records and a covariance of each entity, beside the network."""
+
+import numpy as np
+import pytest
+from interpreter import needs_compiler
+from naive_habits import NaiveHabits
+from test_entities import machines
+
+from faust_oslrau.learner import OSLRAU, StackedSPN, StateError, StreamScorer
+from faust_oslrau.learner.entities import habit_kernels
+from faust_oslrau.learner.entities.habits import Habits, Mixed
+from faust_oslrau.learner.stacked.gaussians import GaussianMixture, Gaussians
+from faust_oslrau.learner.state import pack, unpack
+
+D, KINDS = 3, 2
+
+
+def shared(seed):
+    """Two kinds, and weights of the densities for each age."""
+    rng = np.random.default_rng(seed)
+    mixing = np.eye(D) + 0.6 * rng.normal(size=(KINDS, D, D))
+    covariance, mean = mixing @ mixing.transpose(0, 2, 1), 0.5 * rng.normal(size=(KINDS, D))
+    at = np.tril_indices(D)
+    lower = np.ascontiguousarray(covariance[:, at[0], at[1]])
+    return habit_kernels.Shared(
+        np.array([0.3, 0.7]),
+        mean,
+        lower,
+        lower + mean[:, at[0]] * mean[:, at[1]],
+        rng.dirichlet(np.ones(habit_kernels.DENSITIES), len(habit_kernels.AGES) + 1),
+        np.array([4.0, 6.0]),
+    )
+
+
+def rows_of(seed, m, missing=0.2):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(m, D)) @ (np.eye(D) + 0.5 * rng.normal(size=(D, D)))
+    rows[:, :2][rng.random((m, 2)) < missing] = np.nan
+    rows[-1] *= 30
+    return rows
+
+
+class Standard:
+    """A network of one Gaussian N(0, 4) for each field."""
+
+    def score_samples(self, X):
+        return np.nansum(-0.5 * (X / 2) ** 2 - np.log(2) - 0.5 * np.log(2 * np.pi), axis=1)
+
+    def given_others(self, X):
+        nats = 0.5 * (X / 2) ** 2 + np.log(2) + 0.5 * np.log(2 * np.pi)
+        return nats, np.zeros(X.shape), np.full(X.shape, 2.0)
+
+
+def mixed(rows, common):
+    """Mix rows of one entity; return the log-densities and what was predicted."""
+    of_rows = Habits()
+    of_rows._kinds.mixture = mixture_of(common)
+    of_rows._shared = common
+    measures = Standard().score_samples(rows)[:, None]
+    network = Mixed(measures, measures[:, 0])
+    m = len(rows)
+    fresh = np.arange(m) == 0
+    found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, network, 1)
+    return found.log_density, of_rows
+
+
+def mixture_of(common):
+    mixture = GaussianMixture(KINDS, D)
+    covariance = np.zeros((KINDS, D, D))
+    i, j = np.tril_indices(D)
+    covariance[:, i, j] = common.covariance
+    mixture.weight, mixture.gaussians = common.weight, Gaussians(common.mean, covariance)
+    return mixture
+
+
+def test_the_mixed_density_is_that_of_the_oracle():
+    common, rows = shared(1), rows_of(2, 60)
+    rows[20] = [np.nan, 0.5, np.nan]
+    found, _ = mixed(rows, common)
+    naive, network = NaiveHabits(common), Standard().score_samples(rows)
+    for row, log_density, of_network in zip(rows, found, network, strict=True):
+        assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
+        naive.learn(row, of_network)
+
+
+def test_fields_are_compared_by_the_density_that_was_mixed():
+    common, rows = shared(3), rows_of(4, 40)
+    found, of_rows = mixed(rows, common)
+    which = np.arange(40) >= 30
+    density = of_rows.conditionals(Standard(), which)
+    some = rows[which]
+    np.testing.assert_allclose(density.score_samples(some), found[which], rtol=1e-6)
+    nats, mean, deviation = density.given_others(some)
+    grid = np.linspace(-400, 400, 80_001)
+    for r in range(len(some)):
+        alone = density.of(np.full(len(grid), r))
+        for v in range(D):
+            if np.isnan(np.delete(some[r], v)).all():
+                continue
+            without, on_grid = some[r].copy(), np.tile(some[r], (len(grid), 1))
+            without[v], on_grid[:, v] = np.nan, grid
+            rest = density.of(np.array([r])).score_samples(without[None])[0]
+            p = np.exp(alone.score_samples(on_grid) - rest)
+            assert np.trapezoid(p, grid) == pytest.approx(1.0, abs=1e-3)
+            assert mean[r, v] == pytest.approx(np.trapezoid(p * grid, grid), abs=0.01)
+            variance = np.trapezoid(p * (grid - mean[r, v]) ** 2, grid)
+            assert deviation[r, v] == pytest.approx(np.sqrt(variance), rel=0.02)
+            if not np.isnan(some[r, v]):
+                joint = density.of(np.array([r])).score_samples(some[r : r + 1])[0]
+                assert nats[r, v] == pytest.approx(rest - joint, rel=1e-6, abs=1e-6)
+
+
+def kinds_of_machines(seed, n, k, d, missing=0.0):
+    """Records of machines of two kinds, each with correlations of its own."""
+    rng = np.random.default_rng(seed)
+    mixing = np.eye(d) + 0.7 * rng.normal(size=(2, d, d))
+    of = rng.integers(k, size=n)
+    rows = np.einsum("nij,nj->ni", mixing[of % 2], rng.normal(size=(n, d)))
+    rows[rng.random(rows.shape) < missing] = np.nan
+    return [b"machine-%d" % at for at in of], rows
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_entities_that_differ_in_their_correlations_only_are_described_better(kind):
+    keys, rows = kinds_of_machines(1, 8000, 40, 5, missing=0.05)
+    alone = StreamScorer(kind()).process(rows).log_likelihood
+    own = StreamScorer(kind(), max_entities=100).process(rows, keys).log_likelihood
+    assert own[4000:].mean() > alone[4000:].mean() + 0.5
+
+
+@needs_compiler("long streams")
+def test_correlations_that_are_usual_for_other_entities_are_blamed():
+    keys, rows = kinds_of_machines(2, 8000, 40, 4)
+    of_kind = np.array([int(key.removeprefix(b"machine-")) % 2 == 0 for key in keys])
+    covariance = np.cov(rows[of_kind].T)
+    scorer = StreamScorer(OSLRAU(), max_entities=100, alarm_rate=0.01)
+    scorer.process(rows, keys)
+    odd = np.linalg.cholesky(covariance) @ [0.5, 0.5, 0.5, 0.5]
+    given = np.linalg.inv(covariance)
+    odd[2] += 9 / np.sqrt(given[2, 2])
+    block = scorer.process([odd], [b"machine-0"])
+    assert block.is_anomaly[0] and block.blame.order[0, 0] == 2
+    expected = odd[2] - (given @ odd)[2] / given[2, 2]
+    assert block.blame.expected[0, 2] == pytest.approx(expected, abs=2 / np.sqrt(given[2, 2]))
+
+
+def test_more_fields_than_a_covariance_takes_leave_the_network_alone():
+    keys, rows, _, _ = machines(1, 400, 10, 33)
+    scorer = StreamScorer(OSLRAU(), max_entities=10)
+    assert np.isfinite(scorer.process(rows, keys).log_likelihood[16:]).all()
+    _, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert arrays["habit_products"].size == 0
+
+
+def test_records_without_any_value_are_as_likely_as_can_be():
+    keys, rows, _, _ = machines(1, 600, 10, 3)
+    rows[550] = np.nan
+    block = StreamScorer(OSLRAU(), max_entities=10).process(rows, keys)
+    assert block.log_likelihood[550] == pytest.approx(0.0, abs=1e-6)
+
+
+BROKEN = {
+    "kinds_first": lambda a: a[:-1],
+    "kinds_count": lambda a: -a,
+    "kinds_mean": lambda a: a[:-1],
+    "kinds_sums": lambda a: np.full_like(a, np.nan),
+    "kinds_squares": lambda a: a[:, :-1],
+    "kinds_votes": lambda a: a[:-1],
+    "kinds_shrinkage": lambda a: -a,
+    "kinds_records": lambda a: -a,
+    "habit_entities": lambda a: a[:-1],
+    "habit_products": lambda a: a[:-1],
+    "habit_by_age": lambda a: -1 - a,
+    "habit_strengths": lambda a: a[:, :-1],
+    "habit_shares": lambda a: a[:-1],
+    "habit_new_by_age": lambda a: a[:-1],
+    "habit_new_strengths": lambda a: np.full_like(a, np.nan),
+    "habit_new_records": lambda a: -1 - a,
+}
+
+
+@pytest.fixture(scope="module")
+def state():
+    keys, rows, _, _ = machines(1, 700, 10, 3)
+    scorer = StreamScorer(OSLRAU(), max_entities=20)
+    scorer.process(rows, keys)
+    return scorer.to_bytes()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_state_that_cannot_be_one_is_refused(name, state):
+    values, arrays = unpack(state, "StreamScorer")
+    arrays[name] = np.ascontiguousarray(BROKEN[name](arrays[name]))
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))

@@ -1,0 +1,93 @@
+"""Merged models: the mixture of their networks, itself a network."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN, StreamScorer
+from faust_oslrau.learner.merging import merge_models, merge_scorers
+
+
+def rows_of(seed, n, shift=0.0, d=4):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d)) * [1.0, 10.0, 0.1, 5.0][:d] + shift
+    rows[:, 1] += 10 * rows[:, 0]
+    rows[rng.random(n) < 0.3] += 3.0
+    rows[::20, 2] = np.nan
+    return rows
+
+
+def model_of(rows, **parameters):
+    return OSLRAU(min_count=32, **parameters).partial_fit(rows, batch_size=64)
+
+
+MODELS = [
+    model_of(rows_of(1, 1500)),
+    model_of(rows_of(2, 500, 2.0)),
+    model_of(rows_of(3, 900, -1.0), max_leaf_vars=0),
+]
+
+
+def test_the_density_is_the_mixture_by_records():
+    merged, rows = merge_models(MODELS), rows_of(4, 200)
+    weights = np.array([1500, 500, 900]) / 2900
+    expected = special.logsumexp(
+        [np.log(w) + model.score_samples(rows) for w, model in zip(weights, MODELS, strict=True)],
+        axis=0,
+    )
+    # up to the floors of variances, which are in units of the largest model
+    np.testing.assert_allclose(merged.score_samples(rows), expected, atol=1e-3)
+    assert merged.n_records_ == 2900
+    assert merged.n_nodes_ == 1 + sum(model.n_nodes_ for model in MODELS)
+
+
+def test_a_merged_model_is_a_network_that_learns_on():
+    merged = merge_models(MODELS)
+    again = OSLRAU.from_bytes(merged.to_bytes())
+    rows = rows_of(5, 600, 30.0)
+    before = again.score_samples(rows).mean()
+    again.partial_fit(rows, batch_size=256)
+    assert again.score_samples(rows).mean() > before + 1
+    assert np.isfinite(again.contributions(rows[:5])).sum() == np.isfinite(rows[:5]).sum()
+
+
+@pytest.mark.parametrize("apart", [0.0, 4.0])
+def test_records_of_all_partitions_are_described_as_well_as_by_the_best_of_their_models(apart):
+    parts = [model_of(rows_of(k, 800, apart * k)) for k in range(4)]
+    held_out = np.concatenate([rows_of(9 + k, 1000, apart * k) for k in range(4)])
+    best = max(part.score_samples(held_out).mean() for part in parts)
+    gain = merge_models(parts).score_samples(held_out).mean() - best
+    assert gain > (-0.05 if apart == 0.0 else 1.0)
+
+
+def test_models_that_do_not_go_together_are_refused():
+    with pytest.raises(InvalidInputError, match="expected some that have learned records"):
+        merge_models([MODELS[0], OSLRAU()])
+    with pytest.raises(InvalidInputError, match="expected as many fields in each"):
+        merge_models([MODELS[0], model_of(rows_of(1, 100, d=3))])
+    unknown = rows_of(1, 100)
+    unknown[:, 3] = np.nan
+    with pytest.raises(InvalidInputError, match="expected each field to have been observed"):
+        merge_models([MODELS[0], model_of(unknown)])
+
+
+def scorer_of(rows, kind=OSLRAU, keys=None, **parameters):
+    scorer = StreamScorer(kind(), **parameters)
+    scorer.process(rows, keys)
+    return scorer
+
+
+def test_a_merged_scorer_goes_on_with_the_mixture():
+    scorers = [scorer_of(rows_of(1, 700)), scorer_of(rows_of(2, 1200))]
+    merged = StreamScorer.from_bytes(merge_scorers(scorers))
+    assert merged.n_records == 1200 and merged.learner.n_records_ == 496 + 1008  # at boundaries
+    block = merged.process(rows_of(3, 500))
+    assert np.isfinite(block.log_likelihood).all() and (block.p_value < 0.01).mean() < 0.1
+
+
+def test_scorers_with_entities_or_another_kind_of_model_are_refused():
+    rows = rows_of(1, 100)
+    with pytest.raises(InvalidInputError, match="expected those without entities and history"):
+        merge_scorers([scorer_of(rows, keys=[b"a"] * 100, max_entities=1)])
+    with pytest.raises(InvalidInputError, match="expected those of the kind oslrau"):
+        merge_scorers([scorer_of(rows, StackedSPN)])
