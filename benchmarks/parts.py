@@ -25,7 +25,7 @@ from .plan import Plan
 from .prequential import FIRST, KNOWN, sources
 from .report import write_report
 
-SETS = ("12_fault", "19_landsat", "20_letter", "27_PageBlocks", "40_vowels")
+SETS = ("PageBlocks", "fault", "landsat", "letter", "vowels")
 """Labelled sets, besides the sets of the plan."""
 
 ALL = "all parts"
