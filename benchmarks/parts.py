@@ -22,7 +22,7 @@ from faust_oslrau.learner.stacked.weights import MEMORY, fit_weights
 from .datasets import Array
 from .detectors import boundaries
 from .plan import Plan
-from .prequential import FIRST, KNOWN, sources
+from .prequential import FIRST, KNOWN, short, sources
 from .report import write_report
 
 SETS = ("PageBlocks", "fault", "landsat", "letter", "vowels")
@@ -131,7 +131,10 @@ def row(stream: str, parts: list[Part]) -> dict[str, object]:
     """Lay out a stream's variants side by side, the others against all parts."""
     whole = next(part for part in parts if part.variant == ALL)
     others = {
-        part.variant: f"{part.mean - whole.mean:+.2f} / {part.first - whole.first:+.2f}"
+        part.variant: " / ".join(
+            short(own - all_parts, "+.2f")
+            for own, all_parts in [(part.mean, whole.mean), (part.first, whole.first)]
+        )
         for part in parts
         if part is not whole
     }

@@ -112,7 +112,7 @@ class GaussianDensity(RunningGaussian):
 
 
 def area(y: Array | None, p_value: Array | None) -> float | None:
-    if y is None or p_value is None or not 0 < y[FIRST:].mean() < 1:
+    if y is None or p_value is None or len(np.unique(y[FIRST:])) < 2:
         return None
     return alarm_curve(y[FIRST:], -p_value).area_under_roc
 
@@ -163,39 +163,44 @@ def row(streams: list[Stream]) -> dict[str, object]:
 
 
 def cell(values: list[list[float]], digits: int = 2) -> str:
-    """Write the mean of each learner's values, in few characters where they are enormous."""
+    """Write the mean of each learner's values."""
     if not values[0]:
         return ""
-    means = [float(np.mean(some)) for some in values]
-    return " / ".join(f"{m:.0e}" if abs(m) >= 1e5 else f"{m:.{digits}f}" for m in means)
+    return " / ".join(short(float(np.mean(some)), f".{digits}f") for some in values)
+
+
+def short(value: float, form: str) -> str:
+    """Write a number in a format, or in few characters if it is enormous."""
+    sign = "+" if form.startswith("+") else ""
+    return f"{value:{sign}.0e}" if abs(value) >= 1e5 else f"{value:{form}}"
 
 
 def summary(streams: list[Stream]) -> str:
     """Say by how much the stacked density is above the default, where that is least."""
-    gains = [
-        f"{name} {least(streams, attribute)}"
-        for name, attribute in [
-            ("mean", "mean"), ("best 99 %", "best"), ("first 240", "first"), ("noise", "noisy")
-        ]
-    ]  # fmt: skip
-    areas = [
-        np.mean([s.area for s in streams if s.learner == name and s.area is not None])
-        for name in LEARNERS
-        if any(s.area is not None for s in streams)
-    ]
+    measures = {"mean": "mean", "best 99 %": "best", "first 240": "first", "noise": "noisy"}
+    gains = [f"{name} {least(streams, attribute)}" for name, attribute in measures.items()]
     text = f"The smallest gains of stacked over default: {'; '.join(gains)}."
-    return text + (f" Mean area: {areas[0]:.3f} / {areas[1]:.3f}." if areas else "")
+    labelled = [s for s in streams if s.area is not None]
+    if not labelled:
+        return text
+    areas = [
+        np.mean([mean_of(labelled, group, learner, "area") for group in groups(labelled)])
+        for learner in LEARNERS
+    ]
+    return f"{text} Mean area over the sets: {areas[0]:.3f} / {areas[1]:.3f}."
+
+
+def mean_of(streams: list[Stream], group: str, learner: str, attribute: str) -> float:
+    own = [s for s in streams if (s.group, s.learner) == (group, learner)]
+    return float(np.mean([getattr(stream, attribute) for stream in own]))
 
 
 def least(streams: list[Stream], attribute: str) -> str:
     """Give the smallest gain of a group and its name."""
-    gains = {}
-    for group in groups(streams):
-        own = [stream for stream in streams if stream.group == group]
-        default, stacked = (
-            np.mean([getattr(stream, attribute) for stream in own if stream.learner == learner])
-            for learner in LEARNERS
-        )
-        gains[group] = float(stacked - default)
+    gains = {
+        group: mean_of(streams, group, "stacked", attribute)
+        - mean_of(streams, group, "default", attribute)
+        for group in groups(streams)
+    }
     group = min(gains, key=lambda name: gains[name])
     return f"{gains[group]:+.2f} ({group})"
