@@ -194,7 +194,7 @@ def observed_rows(z: Array, few: bool) -> Array:
 @kernel
 def bin_of(z: float) -> int:
     """Place a standardised value in one of the bins, which are narrow around the mean."""
-    return min(int(0.5 * BINS * (1.0 + z / (1.0 + abs(z)))), BINS - 1)
+    return max(0, min(int(0.5 * BINS * (1.0 + z / (1.0 + abs(z)))), BINS - 1))
 
 
 @kernel
