@@ -19,6 +19,7 @@ from . import (
     floor,
     incidents,
     metrics,
+    parts,
     quality,
     ranking,
     soon,
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "metrics": metrics.run,
     "floor": floor.run,
     "density": density.run,
+    "parts": parts.run,
     "change": change.run,
 }
 

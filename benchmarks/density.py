@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import csv
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
@@ -11,45 +12,37 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer, compile_kernels
-from faust_oslrau.learner.quality import alarm_curve, mean_of_best
+from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
 
-from .crossval import DEFAULT_BATCH, HONEST_FLOOR, Density, Estimate, Fit, oslrau, oslrau_default
+from . import prequential
+from .crossval import HONEST_FLOOR, Density, Estimate, Fit, oslrau
 from .datasets import Array, Dataset, Setting
-from .mixtures import offline_mixture, single_gaussian
-from .plan import Plan
+from .detectors import boundaries
+from .mixtures import Mixture, single_gaussian
+from .plan import RESULTS, Plan
 from .report import NOISE, markdown, thousands, write_report
 
-FIRST = 240
-"""Records of the warm-up of a stream."""
-
-MOST_RECORDS = 20_000
-"""Of a stream; longer sets are cut."""
-
-MOST_FIELDS = 128
+OFFLINE = "scikit-learn"
+"""The method whose figures come from the results of ``baselines``: it takes long."""
 
 FOLDS = """\
-Test folds. *Paper* is oSLRAU with the settings of Table 1, *default* is `OSLRAU()`, *stacked* is
-`StackedSPN()`, both in mini-batches of 256; *no tree* gives oSLRAU's network no nodes of it.
-*Gaussian* is a single one, *scikit-learn* an offline mixture of ten. Log-likelihoods are exact, in
-nats per row, mean ± standard error over the folds. *Own floor* raises each leaf variance to 1e-4 in
-the units that the model made of its first records, *data's floor* to 1e-4 in the file's units;
-without units of its own both are the same. The default model has no floor by variable."""
-
-STREAMS = """\
-Streams. Each record is scored by `StreamScorer` before it is learned; at most 20,000 records of a
-set in random order. *Best 99 %* leaves out the hundredth with the lowest log-density, *first 240*
-is the mean over the warm-up without its first 16 records. *Area* is that under the ROC curve of
-the p-value after the warm-up, where a set has labels."""
+Test folds. *Paper* is oSLRAU with the settings of Table 1. *Default* is `OSLRAU()` and *stacked* is
+`StackedSPN()`, both in the mini-batches of a stream: 16, 32, 64, 128 and then 256 records. *No
+tree* gives oSLRAU's network no nodes of the stacked one.
+*Gaussian* is a single one. The rows of *scikit-learn*, an offline mixture of ten Gaussians, come
+from [baselines](baselines.md). Log-likelihoods are exact, in nats per row, mean ± standard error
+over the folds. *Own floor* raises each leaf variance to 1e-4 in the units that the model made of
+its first records, *data's floor* to 1e-4 in the file's units; without units of its own both are the
+same. The default model has no floor by variable. *State* is the model as bytes."""
 
 
-def stacked(tree_nodes: int) -> Fit:
-    """Configure the stacked density, which learns in mini-batches that restart at each fold."""
+def as_stream(make: Callable[[], OSLRAU | StackedSPN]) -> Fit:
+    """Configure a learner that takes all training folds as one stream."""
 
-    def fit(folds: Iterable[Array], setting: Setting) -> StackedSPN:
-        model = StackedSPN(tree_nodes=tree_nodes)
-        for rows in folds:
-            model.partial_fit(rows, batch_size=DEFAULT_BATCH)
+    def fit(folds: Iterable[Array], setting: Setting) -> OSLRAU | StackedSPN:
+        model, rows = make(), np.concatenate(list(folds))
+        for start, stop in boundaries(len(rows)):
+            model.partial_fit(rows[start:stop])
         return model
 
     return fit
@@ -57,17 +50,19 @@ def stacked(tree_nodes: int) -> Fit:
 
 METHODS: dict[str, Fit] = {
     "paper": oslrau(),
-    "default": oslrau_default,
-    "stacked": stacked(300),
-    "stacked, no tree": stacked(0),
+    "default": as_stream(OSLRAU),
+    "stacked": as_stream(StackedSPN),
+    "stacked, no tree": as_stream(lambda: StackedSPN(tree_nodes=0)),
     "Gaussian": single_gaussian,
-    "scikit-learn": offline_mixture,
 }
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One method on one test fold; log-likelihoods are means in nats."""
+    """One method on one test fold; log-likelihoods are means in nats.
+
+    ``state`` is in bytes; like ``learn_seconds``, None where it was not measured.
+    """
 
     dataset: str
     method: str
@@ -75,20 +70,8 @@ class Fold:
     own: float
     data: float | None
     nodes: int
+    state: int | None
     learn_seconds: float
-
-
-@dataclass(frozen=True)
-class Stream:
-    """One learner on one stream; log-likelihoods are means in nats."""
-
-    name: str
-    learner: str
-    mean: float
-    best: float
-    first: float
-    area: float | None
-    seconds: float
 
 
 def run(plan: Plan) -> None:
@@ -96,9 +79,15 @@ def run(plan: Plan) -> None:
     for kind in (OSLRAU, StackedSPN):
         compile_kernels(kind)
     folds = [fold for dataset in plan.datasets() for fold in test_folds(plan, dataset)]
-    streams = [result for name, x, y in load_streams(plan) for result in score(name, x, y)]
-    table = markdown([stream_row(stream) for stream in streams])
-    paragraphs = ["Density", STREAMS.replace("\n", " "), table, FOLDS.replace("\n", " "), NOISE]
+    streams = list(prequential.measure(plan))
+    paragraphs = [
+        "Density",
+        prequential.TEXT.replace("\n", " "),
+        NOISE,
+        markdown(prequential.rows(streams)),
+        prequential.summary(streams),
+        FOLDS.replace("\n", " "),
+    ]
     figures = {"folds": [asdict(f) for f in folds], "streams": [asdict(s) for s in streams]}
     write_report(plan.out, "density", paragraphs, fold_rows(folds), figures)
 
@@ -113,7 +102,22 @@ def test_folds(plan: Plan, dataset: Dataset) -> Iterator[Fold]:
             seconds = process_time() - began
             own, data = floored(model, test)
             native = float(model.score_samples(test).mean())
-            yield Fold(dataset.name, method, native, own, data, model.n_nodes_, seconds)
+            state = None if isinstance(model, Mixture) else len(model.to_bytes())
+            yield Fold(dataset.name, method, native, own, data, model.n_nodes_, state, seconds)
+    yield from quoted(RESULTS / "baselines.csv", dataset.name)
+
+
+def quoted(path: Path, dataset: str) -> Iterator[Fold]:
+    """Read what the offline mixture reached on a data set from the results of ``baselines``."""
+    with path.open() as file:
+        file.readline()  # the command
+        for row in csv.DictReader(file):
+            if (row["dataset"], row["method"]) == (dataset, OFFLINE):
+                native, honest, seconds = (
+                    float(row[name]) for name in ("native", "honest", "learn_seconds")
+                )
+                nodes = int(row["nodes"])
+                yield Fold(dataset, OFFLINE, native, honest, honest, nodes, None, seconds)
 
 
 def floored(model: Density, test: Array) -> tuple[float, float | None]:
@@ -126,45 +130,12 @@ def floored(model: Density, test: Array) -> tuple[float, float | None]:
     return own, None if has_units else own
 
 
-def load_streams(plan: Plan) -> Iterator[tuple[str, Array, Array | None]]:
-    """Yield name, records in random order and labels, of the sets with labels and of the plan's."""
-    rng = np.random.default_rng(0)
-    for dataset in plan.datasets():
-        yield dataset.name, dataset.x[rng.permutation(len(dataset.x))[:MOST_RECORDS]], None
-    for path in labelled_sets(plan.folder):
-        with np.load(path) as arrays:
-            x, y = np.asarray(arrays["x"], np.float64), np.asarray(arrays["y"])
-        if x.shape[1] <= MOST_FIELDS:
-            yield path.stem, x[:MOST_RECORDS], y[:MOST_RECORDS]
-
-
-def labelled_sets(folder: Path) -> list[Path]:
-    return sorted((folder / "labelled").glob("*.npz"))
-
-
-def score(name: str, x: Array, y: Array | None) -> Iterator[Stream]:
-    for model in (OSLRAU(), StackedSPN()):
-        began = process_time()
-        block = StreamScorer(model).process(x)
-        seconds = process_time() - began
-        known = block.log_likelihood[16:]
-        area = None
-        if y is not None and 0 < y[FIRST:].mean() < 1:
-            area = alarm_curve(y[FIRST:], -block.p_value[FIRST:]).area_under_roc
-        yield Stream(
-            name, type(model).__name__,
-            float(known.mean()),
-            mean_of_best(known),
-            float(known[: FIRST - 16].mean()),
-            area, seconds,
-        )  # fmt: skip
-
-
 def fold_rows(folds: list[Fold]) -> list[dict[str, object]]:
     """Summarise the folds of each data set and method, in the order they were first run."""
     rows = []
     for dataset, method in dict.fromkeys((fold.dataset, fold.method) for fold in folds):
         some = [fold for fold in folds if (fold.dataset, fold.method) == (dataset, method)]
+        states = [fold.state for fold in some if fold.state is not None]
         rows.append(
             {
                 "data set": dataset,
@@ -174,6 +145,7 @@ def fold_rows(folds: list[Fold]) -> list[dict[str, object]]:
                 "own floor": Estimate.of([fold.own for fold in some]),
                 "data's floor": of_known([fold.data for fold in some]),
                 "nodes": thousands(float(np.mean([fold.nodes for fold in some]))),
+                "state, kB": thousands(float(np.mean(states)) / 1e3) if states else "",
                 "learning, s": f"{np.mean([fold.learn_seconds for fold in some]):.1f}",
             }
         )
@@ -183,15 +155,3 @@ def fold_rows(folds: list[Fold]) -> list[dict[str, object]]:
 def of_known(values: list[float | None]) -> Estimate | str:
     known = [value for value in values if value is not None]
     return Estimate.of(known) if known else ""
-
-
-def stream_row(stream: Stream) -> dict[str, object]:
-    return {
-        "stream": stream.name,
-        "learner": stream.learner,
-        "mean": f"{stream.mean:.2f}",
-        "best 99 %": f"{stream.best:.2f}",
-        "first 240": f"{stream.first:.2f}",
-        "area": "" if stream.area is None else f"{stream.area:.3f}",
-        "seconds": f"{stream.seconds:.1f}",
-    }

@@ -58,11 +58,15 @@ class RunningGaussian:
             self._scatter = self._scatter + scatter + share * np.outer(apart, apart)
         self._n += m
 
+    @property
+    def scale(self) -> Array:
+        """Deviation (d,) of each field, 1 where it is constant."""
+        variance = self._scatter.diagonal() / self._n
+        return np.asarray(np.sqrt(np.where(variance > 0, variance, 1.0)))
+
     def score(self, rows: Array) -> Array:
-        covariance = self._scatter / self._n
-        variance = covariance.diagonal()
-        scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-        correlation = covariance / np.outer(scale, scale)
+        scale = self.scale
+        correlation = self._scatter / self._n / np.outer(scale, scale)
         if self._diagonal:
             correlation = np.diag(correlation.diagonal())
         Z = (rows - self._mean) / scale

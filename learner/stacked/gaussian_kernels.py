@@ -372,7 +372,10 @@ def shrink_to_pooled(
 ) -> None:
     """Fill lower triangles of ``covariance`` (K, d, d), drawn to the pooled one by ``strength``.
 
-    ``least`` is what a variance is at the least.
+    ``least`` is what a variance is at the least. Mean and covariance of n records are too narrow
+    for new ones, whose squared distance is 1 + (d + 3) / (n - d - 2) times as large. So covariances
+    are widened by this factor, with n + strength + d as the denominator: few records would make the
+    other one negative.
     """
     K, d = mean.shape
     n, pooled = count.sum(), np.zeros((d, d))
@@ -385,7 +388,8 @@ def shrink_to_pooled(
         pooled[a, a] += pooled[a, a] / n + least
     pooled *= strength / (n + 1.0)
     for k in range(K):
-        scale = 1.0 / (count[k] + strength)
+        known = count[k] + strength
+        scale = (1.0 + (d + 3.0) / (known + d)) / known
         for a in range(d):
             for b in range(a + 1):
                 covariance[k, a, b] = (covariance[k, a, b] + pooled[a, b]) * scale

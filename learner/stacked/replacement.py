@@ -61,8 +61,10 @@ class Replacement:
         self.recent = np.concatenate([before, log_density])[-RECENT:]
         if len(before) < FEWEST:
             return
-        lower, median = np.quantile(before, [0.25, 0.5])
+        lower, median = np.sort(before)[[len(before) // 4, len(before) // 2]]
         bad = log_density < median - 6.0 * (median - lower) - 1.0
+        if not bad.any():
+            return
         self.pool = np.concatenate([self.pool, Z[:, bad]], axis=1)[:, -POOL:]
         if self.pool.shape[1] >= max(16, d // 2) and np.count_nonzero(bad) >= 4:
             self.centre = self.pool[:, _densest_half(np.clip(self.pool, -clip, clip))]

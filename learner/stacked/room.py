@@ -99,14 +99,16 @@ def _merge_lightest(products: SharedProducts, n_products: int) -> None:
 
 
 def grow(training: Training, Z: FloatArray, rule: Rule) -> bool:
-    """Try products of full size and a tree, fitted to the sample; say if they are taken.
+    """Plant a tree, and try products of full size, fitted to the sample; say if they are taken.
 
-    They are, where the products explain new columns ``Z`` (d, m) better than the present ones.
+    They are, where they explain new columns ``Z`` (d, m) better than the present ones.
     """
     network, n = training.network, training.sample.shape[1]
     if network is None or n == 0:
         return False
     sample = training.sample.astype(np.float64)
+    if rule.sizes.tree > 0 and network.tree is None:
+        _plant(network, training, sample, rule)
     fresh = new_products(sample, n, rule)
     if fresh.log_densities(Z)[0][1].mean() <= network.products.log_densities(Z)[0][1].mean():
         return False
@@ -115,8 +117,6 @@ def grow(training: Training, Z: FloatArray, rule: Rule) -> bool:
     fresh.moments = scale * fresh.moments
     fresh.update()
     network.products = fresh
-    if rule.sizes.tree > 0 and network.tree is None:
-        _plant(network, training, sample, rule)
     return True
 
 

@@ -68,7 +68,7 @@ class StackedSPN(Parameters, DerivedQueries):
     moments are exact.
 
     The first records, 1,008 to 4,080 of them by the number of fields, are kept, and the network is
-    built anew from all of them each time their number has doubled; after them each record is
+    built anew from all of them each time their number has grown by half; after them each record is
     learned once.
 
     After a sudden change, a challenger fitted to the records since then enters beside the others,

@@ -39,6 +39,9 @@ CLIP = 30.0
 LARGEST_KEPT = 1e30
 """Standardised value that any larger one is kept as."""
 
+GROWTH = 1.5
+"""Factor by which the records of the warm-up grow from one building of the network to the next."""
+
 RECORDS_PER_PRODUCT = 14
 RECORDS_PER_LEAF = 8
 FEWEST_LEAVES = 4
@@ -107,7 +110,7 @@ class Training:
         warming_up = before < rule.sizes.warm_up and self.window.shape[1] == before
         if warming_up:
             self._keep(X, Z)
-        due = warming_up and self.n_records >= 2 * self.built
+        due = warming_up and self.n_records >= min(GROWTH * self.built, rule.sizes.warm_up)
         if self.network is None or evaluated is None or due:
             self._rebuild(Z, rule)
             return

@@ -10,6 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    aligned_stack,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
+
+from .product_kernels import SMALLEST
 
 FloatArray = NDArray[np.float64]
 
@@ -25,7 +36,9 @@ PRIOR = 0.3
 
 def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     """Improve the weights (E,) for the log-densities ``history`` (n, E) by some steps of EM."""
-    density = np.exp(history - history.max(axis=1, keepdims=True))
+    n, E = history.shape
+    density = np.zeros((E, padded(max(n, 2))))
+    density[:, :n] = np.exp(history - history.max(axis=1, keepdims=True)).T
     weight = weight.copy()
     improve(weight, density, STEPS, PRIOR)
     return weight
@@ -33,15 +46,18 @@ def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
 
 @kernel
 def improve(weight: Array, density: Array, steps: int, prior: float) -> None:
-    """Take steps of EM for the weights (E,) of densities (n, E)."""
-    n, E = density.shape
-    count = np.empty(E)
+    """Take steps of EM for the weights (E,) of densities (E, n); columns of zeros do not count."""
+    aligned_stack()
+    count, sums = np.empty(len(weight)), np.empty((len(weight), WIDTH))
     for _ in range(steps):
-        count[:] = prior
-        for i in range(n):
-            total = 0.0
-            for e in range(E):
-                total += density[i, e] * weight[e]
-            for e in range(E):
-                count[e] += density[i, e] * weight[e] / total
+        sums[:] = 0.0
+        for i in range(0, density.shape[1], WIDTH):
+            total = spread(SMALLEST)
+            for e in range(len(weight)):
+                total = fma(weight[e], load(density, e, i), total)
+            share = spread(1.0) / total
+            for e in range(len(weight)):
+                store(sums, e, 0, fma(load(density, e, i), share, load(sums, e, 0)))
+        for e in range(len(weight)):
+            count[e] = prior + weight[e] * sums[e].sum()
         weight[:] = count / count.sum()

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
 
-from benchmarks import change, floor, metrics, speed
+from benchmarks import change, floor, metrics, prequential, speed
 from benchmarks.__main__ import main
 
 
@@ -54,15 +54,30 @@ def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
         assert len(list(csv.DictReader(file))) == 2 * methods
 
 
-def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, data):
+def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, data, monkeypatch):
+    monkeypatch.setattr(prequential, "MOST_RECORDS", 400)
     arguments = ("--datasets", tmp_path, "--data", data, "--folds", 1)
     shown = run("density", *arguments, "--out", tmp_path).stdout
     figures = json.loads(shown.splitlines()[-1])["figures"]
     assert {fold["method"] for fold in figures["folds"]} == {
-        "paper", "default", "stacked", "stacked, no tree", "Gaussian", "scikit-learn"
+        "paper", "default", "stacked", "stacked, no tree", "Gaussian"
     }  # fmt: skip
     assert all(np.isfinite([fold["native"], fold["own"]]).all() for fold in figures["folds"])
-    assert [stream["learner"] for stream in figures["streams"]] == ["OSLRAU", "StackedSPN"]
+    means = {s["learner"]: s["mean"] for s in figures["streams"] if s["group"] == "tiny"}
+    assert means["stacked"] > means["default"] and means["stacked"] > means["Gaussian"]
+    assert "generated: rings" in {stream["group"] for stream in figures["streams"]}
+
+
+def test_the_parts_benchmark_leaves_each_part_out(tmp_path, data):
+    shown = run("parts", "--datasets", tmp_path, "--data", data, "--out", tmp_path).stdout
+    figures = json.loads(shown.splitlines()[-1])["figures"]
+    means = {figure["variant"]: figure["mean"] for figure in figures}
+    parts = ("products", "independent", "Gaussians", "background", "tree")
+    assert set(means) == {
+        "all parts", "no nodes for the tree", "twice the nodes for the tree",
+        *(f"without {part}" for part in parts), *(f"{part} alone" for part in parts),
+    }  # fmt: skip
+    assert means["independent alone"] < means["all parts"] - 0.1
 
 
 def test_the_change_benchmark_follows_changes_and_suffers_faults(tmp_path, monkeypatch):

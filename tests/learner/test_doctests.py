@@ -12,7 +12,7 @@ MODULES = [
     module.name.removeprefix("faust_oslrau.learner.")
     for module in pkgutil.walk_packages(faust_oslrau.learner.__path__, "faust_oslrau.learner.")
 ]
-WITH_EXAMPLES = {"oslrau", "stream", "sklearn", "river"}
+WITH_EXAMPLES = {"oslrau", "sklearn", "river", "stacked.stacked_spn", "stream.scorer"}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -366,3 +366,15 @@ def test_it_is_nearer_to_the_truth_than_one_gaussian():
     model = learned(train)
     gaussian = multivariate_normal(train.mean(axis=0), np.cov(train.T))
     assert model.score_samples(test).mean() > gaussian.logpdf(test).mean() + 0.5
+
+
+@pytest.mark.parametrize("far", [1, 2, 4])
+def test_what_a_record_loses_is_bounded(far):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 4)) * [1.0, 10.0, 0.1, 3.0] + 5.0
+    model = StackedSPN(adapt_after=None).partial_fit(X, batch_size=256)
+    row = X.mean(axis=0)
+    row[:far] += 9e4 * model.scale_[:far]
+    of_far, of_usual = -(22.2 + np.log(len(X) + 1.0)), -4.0
+    least = -7.5 + far * of_far + (4 - far) * of_usual - np.log(model.scale_).sum()
+    assert least < model.score_samples([row])[0] < least + 60.0 * far
