@@ -39,7 +39,7 @@ def take_means(
     last: Array,
     result: Array,
 ) -> None:
-    """Fill ``result`` (m, d + s d) with the means before each row of ``X`` (m, d), then add the row.
+    """Fill ``result`` (m, d + s d) with the means before each row of ``X`` (m, d), then add it.
 
     The first d columns are left as they are.
 
