@@ -22,6 +22,7 @@ from . import (
     parts,
     quality,
     ranking,
+    sequences,
     soon,
     speed,
     studies,
@@ -62,6 +63,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "transforms": transforms.run,
     "entities": entities.run,
     "wide": wide.run,
+    "sequences": sequences.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
@@ -125,7 +127,11 @@ def everything(plan: Plan) -> None:
 for name, benchmark in [*BENCHMARKS.items(), ("all", everything)]:
     main.add_command(command(name, benchmark))
 for name, stream_benchmark in STREAM_BENCHMARKS.items():
-    options = [OUT, QUICK, *{"calibration": [DATA], "ranking": [DATASETS]}.get(name, [])]
+    options = [
+        OUT,
+        QUICK,
+        *{"calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS]}.get(name, []),
+    ]
     main.add_command(with_options(name, stream_benchmark, stream_benchmark.__doc__, options))
 
 if __name__ == "__main__":

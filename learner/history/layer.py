@@ -85,10 +85,10 @@ class History:
         result = np.empty((m, self.n_columns(d)))
         result[:, :d] = rows
         take_means(
-            rows, slots, fresh, times,
+            rows, slots, fresh, np.ascontiguousarray(times),
             np.array([span.length for span in self._spans]),
             np.array([span.timed for span in self._spans]),
-            self._spread, self._centred, self._means, self._last, result[:, d:],
+            self._spread, self._centred, self._means, self._last, result,
         )  # fmt: skip
         return result
 

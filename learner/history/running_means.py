@@ -39,7 +39,9 @@ def take_means(
     last: Array,
     result: Array,
 ) -> None:
-    """Fill ``result`` (m, s * d) with the means before each row of ``X`` (m, d), then add the row.
+    """Fill ``result`` (m, d + s d) with the means before each row of ``X`` (m, d), then add it.
+
+    The first d columns are left as they are.
 
     ``slots`` (m,) are the rows' slots, ``fresh`` (m,) says which begin anew there, ``times`` (m,)
     are time stamps in milliseconds, negative for none. ``length`` and ``timed`` (s,) are the spans,
@@ -60,7 +62,7 @@ def take_means(
                 own, x = means[slot, s, v], X[r, v]
                 known = own[WEIGHT] > 0.0
                 mean = own[MEAN] if known or centred else math.nan
-                result[r, s * X.shape[1] + v] = mean
+                result[r, (s + 1) * X.shape[1] + v] = mean
                 if known:
                     own[WEIGHT] = max(keep * own[WEIGHT], SMALLEST_WEIGHT)
                 if x == x:

@@ -210,6 +210,18 @@ def test_incidents_are_fewer_than_alarms_and_find_faults(tmp_path):
     assert figures["start"][-1]["family"] == "all"
 
 
+def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_runs(tmp_path):
+    rng = np.random.default_rng(1)
+    labels = np.arange(600) >= 500
+    np.savez(tmp_path / "run.npz", x=rng.normal(size=(600, 2)) + 9.0 * labels[:, None], y=labels)
+    shown = run("sequences", "--quick", "--data", tmp_path / "run.npz", "--out", tmp_path).stdout
+    figures = json.loads(shown.splitlines()[-1])["figures"]
+    of_shifts = [f for f in figures if f.get("family") == "memoryless" and "lasting: area" in f]
+    assert len(of_shifts) == 9
+    assert {f["score"] for f in figures if "F1" in f} >= {"VAR", "history: record, 32 records"}
+    assert figures[-4]["scorer"] == "single records"
+
+
 def test_soon_counts_records_until_most_is_gained(tmp_path):
     figures = quick("soon", tmp_path)
     assert all(float(row["long-run gain, nats"]) > 0 for row in figures["rows"])

@@ -1,0 +1,266 @@
+"""What a history sees: faults in sequences, against single records and peers that know the past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from time import process_time
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from river.anomaly import HalfSpaceTrees
+from river.preprocessing import MinMaxScaler
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+
+from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
+
+from .datasets import Array
+from .report import markdown, write_report
+from .timed import DEVELOPMENT, FIRST_FAULT, HELD_OUT, Base, with_faults
+
+HISTORY = ("10",)
+STRETCHES = (8, 32)
+RATES = (0.01, 0.001)
+FORGET = 0.999
+"""Weight of a record in the autoregression, as a share of that of the next one."""
+
+SHINGLE = 8
+"""Records of a shingle."""
+
+EVERY = 4
+"""The forest with shingles learns every so many of them, as it is slow."""
+
+Scores = Mapping[str, Array]
+
+TEXT = """\
+Sequences of 6 fields with faults from record 4,000 on: values that are stuck, shifts of level,
+added variance and fields that no longer belong to the others, of 60 records each (*lasting*), and
+single records that are far from the ones before. Area under the ROC curve and average precision
+against the records without a fault, means of two seeds. *Record* is the p-value, *stretch* that of
+the last 8 or 32 records, *either* the lower one, *given the past* minus the log-likelihood. The
+records after a fault count as usual, although their history still holds it. *VAR* is a recursive
+vector autoregression of one lag with a full covariance; *trees* are River's HalfSpaceTrees on
+shingles of 8 records."""
+
+RATES_TEXT = """\
+## Alarms and likelihood
+
+On the same sequences without faults, from record 4,000 on: share of the records with a p-value at
+most 0.01 and 0.001, of their stretches, of all alarms at a rate of 0.01; and the mean
+log-likelihood."""
+
+FILES_TEXT = """\
+## Files
+
+Runs with labels `y`: faults as found with one threshold for all runs (F1, the best one), and area
+under the ROC curve, mean of the runs. *32 records* are means of the surprise over 32 records."""
+
+COST_TEXT = """\
+## Cost
+
+CPU microseconds of one scorer per record of 16 fields in blocks of 4,096, after 8,192 records, and
+as a multiple of that without a history."""
+
+
+def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
+    """Faults in sequences: a history against single records, an autoregression and trees."""
+    n, seeds = (6000, 1) if quick else (24_000, 2)
+    blocks, figures = ["Sequences", TEXT.replace("\n", " ")], []
+    for title, families in (("Held-out families", HELD_OUT), ("Development families", DEVELOPMENT)):
+        found = [row for name, base in families.items() for row in faults(name, base, n, seeds)]
+        figures += found
+        blocks += [f"## {title}", markdown([rounded(row) for row in found])]
+        click.echo(blocks[-1], err=True)
+    rates = [
+        row for name, base in {**HELD_OUT, **DEVELOPMENT}.items() for row in usual(name, base, n)
+    ]
+    blocks += [RATES_TEXT.replace("\n", " "), markdown([rounded(row) for row in rates])]
+    if files:
+        labelled = list(runs(files))
+        figures += labelled
+        blocks += [FILES_TEXT.replace("\n", " "), markdown([rounded(row) for row in labelled])]
+    costs = list(cost(2 if quick else 12))
+    blocks.append(COST_TEXT.replace("\n", " "))
+    write_report(
+        out, "sequences", blocks, [rounded(row) for row in costs], [*figures, *rates, *costs]
+    )
+
+
+def scorer(history: bool) -> StreamScorer:
+    return StreamScorer(OSLRAU(), history=HISTORY if history else None, stretches=STRETCHES)
+
+
+def single(x: Array) -> Scores:
+    block = StreamScorer(OSLRAU()).process(x)
+    return {"single records": surprise(block.p_value)}
+
+
+def with_past(x: Array) -> Scores:
+    found = {}
+    for history, name in ((False, "stretches"), (True, "history")):
+        block = scorer(history).process(x)
+        record, stretch = surprise(block.p_value), surprise(of_stretches(block))
+        found |= {f"{name}: stretch": stretch, f"{name}: either": np.maximum(record, stretch)}
+        if history:
+            found[f"{name}: record"] = record
+            found[f"{name}: given the past"] = -np.nan_to_num(block.log_likelihood)
+    return found
+
+
+def peers(x: Array) -> Scores:
+    return {"VAR": autoregression(x), "trees": trees(x)}
+
+
+def of_stretches(block: ScoredBlock) -> Array:
+    """Return the p-values (m,) of stretches, which a scorer without them does not have."""
+    return np.full(len(block.p_value), np.nan) if block.stretch is None else block.stretch.p_value
+
+
+def surprise(p_value: Array) -> Array:
+    return np.asarray(-np.log(np.where(np.isnan(p_value), 1.0, p_value)))
+
+
+def autoregression(x: Array) -> Array:
+    """Score each record (n,) by a recursive least-squares prediction from the one before.
+
+    Units come from the first 200 records.
+    """
+    d = x.shape[1]
+    P, B, C = np.eye(d + 1), np.zeros((d + 1, d)), np.eye(d)
+    Z = (x - x[:200].mean(axis=0)) / (x[:200].std(axis=0) + 1e-12)
+    score = np.zeros(len(x))
+    for t in range(1, len(Z)):
+        z = np.r_[1.0, Z[t - 1]]
+        error = Z[t] - z @ B
+        solved = np.linalg.solve(C, error)
+        score[t] = error @ solved + np.linalg.slogdet(C)[1]
+        gain = P @ z / (FORGET + z @ P @ z)
+        B += np.outer(gain, error)
+        P = (P - np.outer(gain, z @ P)) / FORGET
+        share = max(1.0 / (t + 1), 1.0 - FORGET)
+        C = (1.0 - share) * C + share * (np.outer(error, error) + 1e-6 * np.eye(d))
+    return score
+
+
+def trees(x: Array) -> Array:
+    """Score each record (n,) by River's trees on the last records, scaled to [0, 1]."""
+    scaler, forest, score = MinMaxScaler(), HalfSpaceTrees(seed=0), np.zeros(len(x))
+    for t in range(SHINGLE, len(x)):
+        row = dict(enumerate(x[t - SHINGLE + 1 : t + 1].ravel().tolist()))
+        scaler.learn_one(row)
+        scaled = scaler.transform_one(row)
+        score[t] = forest.score_one(scaled)
+        if t % EVERY == 0:
+            forest.learn_one(scaled)
+    return score
+
+
+METHODS: tuple[Callable[[Array], Scores], ...] = (single, with_past, peers)
+
+
+def faults(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
+    """Yield the figures of each method on the sequences of one family."""
+    found: dict[str, list[Array]] = {}
+    for seed in range(seeds):
+        sequence = with_faults(base, np.random.default_rng([seed, len(name)]), n)
+        late = np.arange(n) >= FIRST_FAULT
+        usual_rows = late & ~(sequence.lasting | sequence.single)
+        for method in METHODS:
+            for label, score in method(sequence.x).items():
+                pair = [quality(score, usual_rows, kind)
+                        for kind in (sequence.lasting, sequence.single)]  # fmt: skip
+                found.setdefault(label, []).append(np.ravel(pair))
+        click.echo(f"{name}: {seed}", err=True)
+    for label, values in found.items():
+        area, precision, of_single, its_precision = np.mean(values, axis=0).tolist()
+        yield {
+            "family": name, "score": label, "lasting: area": area, "AP": precision,
+            "single: area": of_single, "its AP": its_precision,
+        }  # fmt: skip
+
+
+def quality(score: Array, usual_rows: NDArray[np.bool_], kind: NDArray[np.bool_]) -> Array:
+    rows = usual_rows | kind
+    label = kind[rows]
+    if not label.any():
+        return np.array([np.nan, np.nan])
+    return np.array(
+        [roc_auc_score(label, score[rows]), average_precision_score(label, score[rows])]
+    )
+
+
+def usual(name: str, base: Base, n: int) -> Iterator[dict[str, object]]:
+    """Yield the alarms on a sequence without faults, with and without history."""
+    x = base(np.random.default_rng([9, len(name)]), n)
+    late = slice(FIRST_FAULT, None)
+    for history in (False, True):
+        plain = StreamScorer(OSLRAU(), alarm_rate=0.01, history=HISTORY if history else None)
+        own = plain.process(x)
+        both = StreamScorer(
+            OSLRAU(), alarm_rate=0.01, history=HISTORY if history else None, stretches=STRETCHES
+        ).process(x)
+        yield {
+            "family": name, "history": "yes" if history else "no",
+            **{f"at {rate}": float((own.p_value[late] <= rate).mean()) for rate in RATES},
+            **{f"stretches {rate}": float((of_stretches(both)[late] <= rate).mean())
+               for rate in RATES},
+            "alarms": float(both.is_anomaly[late].mean()),
+            "log-likelihood": float(own.log_likelihood[late].mean()),
+        }  # fmt: skip
+
+
+def runs(files: tuple[Path, ...]) -> Iterator[dict[str, object]]:
+    """Yield how well labelled runs are ranked, with one threshold for all of them."""
+    found: dict[str, list[tuple[Array, Array]]] = {}
+    for file in files:
+        with np.load(file) as arrays:
+            x, y = arrays["x"].astype(np.float64), arrays["y"].astype(bool)
+        if not y.any():
+            continue
+        for label, score in {**single(x), **with_past(x), "VAR": autoregression(x)}.items():
+            found.setdefault(label, []).append((score, y))
+            found.setdefault(f"{label}, 32 records", []).append((trailing(score), y))
+    for label, pairs in found.items():
+        score, y = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        precision, recall, _ = precision_recall_curve(y, score)
+        best = (2 * precision * recall / np.maximum(precision + recall, 1e-12)).max()
+        areas = [roc_auc_score(y, score) for score, y in pairs]
+        yield {"score": label, "F1": float(best), "area": float(np.mean(areas))}
+
+
+def trailing(score: Array, length: int = 32) -> Array:
+    total, end = np.cumsum(np.r_[0.0, score]), np.arange(1, len(score) + 1)
+    start = np.maximum(end - length, 0)
+    return np.asarray((total[end] - total[start]) / (end - start))
+
+
+def cost(chunks: int) -> Iterator[dict[str, object]]:
+    """Yield the CPU time per record without history, and with one or two spans and stretches."""
+    x = np.random.default_rng(0).normal(size=(8192 + chunks * 4096, 16))
+    x += np.roll(x, 1, axis=1)
+    kinds: dict[str, StreamScorer] = {
+        "single records": StreamScorer(OSLRAU()),
+        "stretches": StreamScorer(OSLRAU(), stretches=STRETCHES),
+        "history": StreamScorer(OSLRAU(), history=HISTORY),
+        "history of two spans": StreamScorer(OSLRAU(), history=("10", "100")),
+    }
+    seconds = np.empty((chunks, len(kinds)))
+    for each in kinds.values():
+        each.process(x[:8192])
+    for chunk in range(chunks):  # by turns, as other work on the machine comes and goes
+        part = x[8192 + 4096 * chunk : 8192 + 4096 * (chunk + 1)]
+        for number, each in enumerate(kinds.values()):
+            began = process_time()
+            each.process(part)
+            seconds[chunk, number] = process_time() - began
+    micro = np.median(seconds, axis=0) / 4096 * 1e6
+    for name, value in zip(kinds, micro.tolist(), strict=True):
+        yield {"scorer": name, "microseconds": value, "multiple": value / float(micro[0])}
+
+
+def rounded(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row of a table."""
+    digits = {"at 0.01": 4, "at 0.001": 4, "stretches 0.01": 4, "stretches 0.001": 4, "alarms": 4}
+    return {name: f"{value:.{digits.get(name, 2)}f}" if isinstance(value, float) else value
+            for name, value in row.items()}  # fmt: skip
