@@ -21,6 +21,7 @@ from .kafka.rebalances import RebalanceSensor
 from .kafka.security import faust_credentials
 from .kafka.transport import Transport
 from .logs import set_up_logging
+from .pages.server import BoundedWeb
 from .pages.web import add_pages
 from .partitions.runtime import Runtime
 from .settings import Settings, secrets
@@ -53,6 +54,9 @@ class ScoringApp(faust.App):
     logger = logging.getLogger("faust")
 
     BootStrategy = _NoProducer
+
+    def _new_web(self) -> BoundedWeb:
+        return BoundedWeb(self)
 
     async def on_first_start(self) -> None:
         """Create no folders: the app stores nothing in files."""

@@ -11,12 +11,12 @@ from unittest.mock import patch
 
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.pipeline import pipeline as partition
-from faust_oslrau.learner import stream
+from faust_oslrau.learner.stream import scorer
 
 if __name__ == "__main__":
     # `patch` refuses where a module has no such clock any more.
     with (
         patch.object(partition, "perf_counter", time.thread_time),
-        patch.object(stream, "perf_counter", time.thread_time),
+        patch.object(scorer, "perf_counter", time.thread_time),
     ):
         main(["worker"])

@@ -27,9 +27,9 @@ PARTS = {
     "decoding records": ("(topics/features.py",),
     "scoring: the network": ("Network.evaluate (learner/network/structure.py",),
     "scoring: contributions of anomalies": ("blame (learner/scoring/blame.py",),
-    "scoring: other measures, p-values": ("StreamScorer._score (learner/stream.py",),
+    "scoring: other measures, p-values": ("score (learner/stream/row_scores.py",),
     "learning: the network": ("OSLRAU.partial_fit (learner/oslrau.py",),
-    "learning: calibration, guard, drift": ("StreamScorer._learn (learner/stream.py",),
+    "learning: calibration, guard, drift": ("learn (learner/stream/learning.py",),
     "writing scores as JSON": ("PartitionPipeline._encode (app/pipeline/pipeline.py",),
     "filling batches of messages": (
         "Connection.fill (app/kafka/connection.py",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from faust_oslrau.app.errors import TopicError
 from faust_oslrau.app.settings import Settings
 
 from .access import check_access
+from .output_limits import CLEANUP, OutputLimits, time_limits
 
 logger = logging.getLogger(__name__)
 
@@ -32,13 +32,10 @@ _RETRY_SECONDS = 3.0
 # A topic that was just created takes a moment to reach every broker.
 _CREATION_SECONDS = 30.0
 _POLL_SECONDS = 0.2
-_MAX_BYTES = "max.message.bytes"
-_RETENTION = ("retention.ms", "retention.bytes")
-# Brokers since 3.6 refuse records whose time lies outside these limits.
-_TIME_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
-_NO_LIMIT = str(2**63 - 1)
-_FOREVER = -1
-_CLEANUP = "cleanup.policy"
+_UNREADABLE = (
+    "the configuration of topic %s cannot be read: whether output topics keep and take enough is "
+    "not checked, and new ones get the broker's defaults; allow DescribeConfigs (%s)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +104,19 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     sources = await _wait_for_sources(admin, settings.source_topics)
     partitions = max(source.partitions for source in sources)
     replicas = max(source.replicas for source in sources)
-    retention = await _retention(admin, settings.source_topics)
-    times = await _time_limits(admin, settings.source_topics[0])
+    configurations = [await _topic_config(admin, name) for name in settings.source_topics]
+    limits = OutputLimits(configurations, settings.max_output_bytes)
     existing = await _topics(admin)
-    for name, config in _output_topics(settings).items():
+    for name in _output_topics(settings):
         if name not in existing:
-            limits = {key: str(limit) for key, limit in retention.items()}
-            config |= {_CLEANUP: "delete"} | limits | times
+            config = limits.of_new_topic()
             await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
         else:
             await _widen(admin, existing[name], partitions)
-            found = await _topic_config(admin, name)
-            _check_size(name, config, found)
-            _check_retention(name, retention, found)
+            for warning in limits.warnings(name, await _topic_config(admin, name)):
+                logger.warning(warning)
     if settings.snapshots == "topic":
-        config = {_CLEANUP: "compact"} | times
+        config = {CLEANUP: "compact"} | time_limits(configurations)
         snapshots = NewTopic(settings.snapshots_topic, partitions, replicas, topic_configs=config)
         await _set_up_snapshots(admin, snapshots, existing.get(settings.snapshots_topic))
     return partitions
@@ -135,19 +130,17 @@ async def _set_up_snapshots(
         await _create(admin, wanted)
         return
     await _widen(admin, existing, wanted.num_partitions)
-    policy = (await _topic_config(admin, wanted.name)).get(_CLEANUP, "compact")
+    policy = (await _topic_config(admin, wanted.name)).get(CLEANUP, "compact")
     if policy != "compact":
         raise TopicError(
-            f"topic {wanted.name} has {_CLEANUP}={policy}, expected compact: "
+            f"topic {wanted.name} has {CLEANUP}={policy}, expected compact: "
             "snapshots would be deleted"
         )
 
 
-def _output_topics(settings: Settings) -> dict[str, dict[str, str]]:
-    """Return the output topics with the configuration of new ones."""
-    size = {_MAX_BYTES: str(settings.max_output_bytes)}
+def _output_topics(settings: Settings) -> list[str]:
     names = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
-    return dict.fromkeys(names, size)
+    return list(dict.fromkeys(names))  # two may be the same topic
 
 
 async def _connect(client_arguments: Mapping[str, Any]) -> AIOKafkaAdminClient:
@@ -238,65 +231,18 @@ async def _wait_until_known(admin: AIOKafkaAdminClient, name: str, partitions: i
     raise TopicError(f"topic {name}: created with {partitions} partitions, no broker shows them")
 
 
-async def _retention(admin: AIOKafkaAdminClient, sources: tuple[str, ...]) -> dict[str, int]:
-    """Return the longest retention of the sources, by time and by size of a partition.
-
-    A score has its record's timestamp: with a shorter retention it could be deleted at once.
-    """
-    limits = [_retention_of(await _topic_config(admin, source)) for source in sources]
-    known = {name: [limit[name] for limit in limits if name in limit] for name in _RETENTION}
-    return {name: max(values, key=_length) for name, values in known.items() if values}
-
-
-async def _time_limits(admin: AIOKafkaAdminClient, source: str) -> dict[str, str]:
-    """Return settings by which an output topic takes every time that a source record may have.
-
-    They are empty if the broker does not know the limits.
-    """
-    known = await _topic_config(admin, source)
-    return {name: _NO_LIMIT for name in _TIME_LIMITS if name in known}
-
-
-def _retention_of(config: Mapping[str, str]) -> dict[str, int]:
-    """Return a topic's retention; a topic that is only compacted has no limit."""
-    deletes = "delete" in config.get(_CLEANUP, "delete")
-    return {
-        name: int(config[name]) if deletes else _FOREVER for name in _RETENTION if name in config
-    }
-
-
-def _length(retention: int) -> float:
-    return math.inf if retention < 0 else retention
-
-
-def _check_retention(name: str, needed: Mapping[str, int], config: Mapping[str, str]) -> None:
-    """Warn if an existing topic deletes messages earlier than the source deletes records."""
-    limits = _retention_of(config)
-    for setting, value in needed.items():
-        if _length(limits.get(setting, value)) < _length(value):
-            logger.warning(
-                "topic %s has %s=%d, the source topic has a longer retention: messages may be "
-                "deleted before they are read; set %s=%d for the same retention",
-                *(name, setting, limits[setting], setting, value),
-            )
-
-
-def _check_size(name: str, config: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Warn if an existing topic refuses the largest messages that the worker may send."""
-    needed = int(config.get(_MAX_BYTES, 0))
-    taken = int(found.get(_MAX_BYTES, needed))
-    if taken < needed:
-        logger.warning(
-            "topic %s takes messages of %d bytes, the worker may send up to %d: larger messages "
-            "lose their largest parts; set max.message.bytes=%d to avoid this",
-            *(name, taken, needed, needed),
-        )
-
-
 async def _topic_config(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
     """Return the topic's configuration; empty if the broker does not return it."""
     try:
         (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
-    except (KafkaError, IncompatibleBrokerVersion):
+    except IncompatibleBrokerVersion:  # the embedded broker
         return {}
-    return {entry[0]: entry[1] for resource in answer.resources for entry in resource[4]}
+    except KafkaError as error:
+        if error.retriable:
+            raise
+        logger.warning(_UNREADABLE, name, error)
+        return {}
+    ((code, message, _, _, entries),) = answer.resources
+    if code != 0:
+        logger.warning(_UNREADABLE, name, message or for_code(code).__name__)
+    return {entry[0]: entry[1] for entry in entries}

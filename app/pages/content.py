@@ -22,9 +22,8 @@ from .static_files import page_file
 # The share of the time in which metrics, summaries or networks are made, each at the most. Small
 # deployments need much less; networks are read in the compute thread, which then does not score.
 _SHARE = 0.1
-# What the page at `/` asks for changes once a second. Scripts may want to see what they have done.
-_PAGE_SECONDS = 1.0
-_SCRIPT_SECONDS = 0.1
+# Whatever the number of readers, they see the state of at most a second ago.
+_SECONDS = 1.0
 
 
 class PageContent:
@@ -42,10 +41,10 @@ class PageContent:
         self._app = app
         self._runtime = runtime
         self._live = LiveState(runtime)
-        self._metrics = SharedPages(_SHARE, _SCRIPT_SECONDS)
-        self._summaries = SharedPages(_SHARE, _SCRIPT_SECONDS)
-        self._networks = SharedPages(_SHARE, _PAGE_SECONDS)
-        self._states = SharedPages(_SHARE, _PAGE_SECONDS)
+        self._metrics = SharedPages(_SHARE, _SECONDS)
+        self._summaries = SharedPages(_SHARE, _SECONDS)
+        self._networks = SharedPages(_SHARE, _SECONDS)
+        self._states = SharedPages(_SHARE, _SECONDS)
 
     async def healthz(self, _: Request) -> Answer:
         """Return whether the worker lives."""

@@ -33,8 +33,8 @@ class RequestLimit:
     def __init__(self, per_second: float, at_once: int) -> None:
         self._at_once = at_once
         self._present = 0
-        self._answers = _Turns(per_second)
-        self._refusals = _Turns(_REFUSED_SHARE * per_second)
+        self._answers = Turns(per_second)
+        self._refusals = Turns(_REFUSED_SHARE * per_second)
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[bool]:
@@ -51,7 +51,7 @@ class RequestLimit:
             self._present -= 1
 
 
-class _Turns:
+class Turns:
     """Turns in steady succession; those that nobody took within a second are kept."""
 
     def __init__(self, per_second: float) -> None:

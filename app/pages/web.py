@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiohttp.web import Request
+from aiohttp.web import Request, StreamResponse, middleware
 from faust import App
 
 from faust_oslrau.app.partitions.runtime import Runtime
@@ -38,6 +38,8 @@ def add_pages(app: App, runtime: Runtime) -> None:
     _add(app, "/live", "live", content.live, people, settings)
     _add(app, "/", "index", content.file, people, settings)
     _add(app, "/page/{name}", "page", content.file, people, settings)
+    refuse = _refuse_slowly(RequestLimit(per_second=10, at_once=32))
+    app.web.web_app.middlewares.append(refuse)  # type: ignore[attr-defined]  # of Faust's base
 
 
 def _add(
@@ -62,6 +64,20 @@ def _add(
 
     get.__name__ = name  # Faust takes plain functions only, and names the page after them
     app.page(path, name=name)(get)
+
+
+def _refuse_slowly(limit: RequestLimit) -> Any:
+    """Return a middleware that bounds requests which no page answers, as status 404 or 405."""
+
+    @middleware
+    async def refuse(request: Request, handler: Callable[[Request], Any]) -> StreamResponse:
+        if request.match_info.http_exception is None:
+            found: StreamResponse = await handler(request)
+            return found
+        async with limit.turn() as has_turn:
+            return await (handler(request) if has_turn else send(request, _BUSY))
+
+    return refuse
 
 
 def _foreign_host(request: Request) -> Answer:

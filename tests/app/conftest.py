@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
 from faust_oslrau.app.settings import Settings
@@ -53,6 +54,16 @@ class KafkaClient:
                     await asyncio.sleep(_POLL_SECONDS)
 
         asyncio.run(create())
+
+    def configure(self, topic: str, **config: str) -> None:
+        """Change the configuration of a topic to these values and the broker's defaults."""
+
+        async def configure() -> None:
+            async with _Admin(self.servers) as admin:
+                changed = ConfigResource(ConfigResourceType.TOPIC, topic, config)
+                await admin.alter_configs([changed])
+
+        asyncio.run(configure())
 
     def send(self, topic: str, rows: Iterable[tuple[Any, ...]], abort: bool | None = None) -> None:
         """Send rows (partition, value, key, headers, timestamp), those of a partition in order.

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_sample_counts_for_its_innermost_known_frame():
-    outer = ["main (app/worker.py:1)", "StreamScorer._score (learner/stream.py:242)"]
+    outer = ["main (app/worker.py:1)", "score (learner/stream/row_scores.py:24)"]
     assert part_of(outer) == "scoring: other measures, p-values"
     assert part_of([*outer, "Network.evaluate (learner/network/structure.py:207)"]) == (
         "scoring: the network"

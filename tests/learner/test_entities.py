@@ -198,8 +198,8 @@ def test_levels_that_drift_are_followed_and_others_are_not_forgotten():
         at = of == entity
         rows[at, 0] += rng.normal(size=at.sum()).cumsum()
     drifting, (after,) = run([], keys, rows)
-    assert steady._entities._population[levels.MEMORY].tolist() == [1000.0, 1000.0, 1000.0]
-    assert drifting._entities._population[levels.MEMORY].tolist() == [5.0, 1000.0, 1000.0]
+    assert steady._state.entities._population[levels.MEMORY].tolist() == [1000.0, 1000.0, 1000.0]
+    assert drifting._state.entities._population[levels.MEMORY].tolist() == [5.0, 1000.0, 1000.0]
     assert after.log_likelihood[-1000:].mean() > before.log_likelihood[-1000:].mean() - 1.5
 
 

@@ -8,6 +8,7 @@ from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StreamScorer
+from faust_oslrau.learner.stream.measures import measure
 
 X = clusters(11, 1500, 4, missing=0.03)
 
@@ -55,6 +56,14 @@ def test_the_first_16_records_have_no_score_and_240_are_flagged():
     assert not block.is_anomaly[:16].any()
 
 
+def test_without_a_model_nothing_is_scored_and_the_state_goes_on():
+    scorer = StreamScorer(OSLRAU(), learning=False)
+    block = scorer.process(X)
+    assert np.isnan(block.log_likelihood).all() and not block.is_anomaly.any()
+    restored = StreamScorer.from_bytes(scorer.to_bytes())
+    assert np.isnan(restored.process(X).p_value).all() and restored.n_records == 2 * len(X)
+
+
 def test_a_record_never_influences_its_own_score():
     changed = X.copy()
     changed[700] *= 50
@@ -68,9 +77,9 @@ def test_a_record_never_influences_its_own_score():
 def test_p_values_count_the_recent_scores_that_were_no_higher():
     rows = clusters(11, 1500, 4)
     scorer, _ = run([], rows=rows[:1264])
-    recent = scorer._calibration.recent
+    recent = scorer._state.calibration.recent
     assert len(recent) == 1264 - 16
-    scores = scorer._ranking.score(scorer._measures(rows[1264:]))
+    scores = scorer._state.ranking.score(measure(scorer._state, rows[1264:]))
     rank = np.array([(recent <= score).sum() for score in scores])
     usual = rank >= 5
     p_value = scorer.process(rows[1264:]).p_value

@@ -88,6 +88,42 @@ def test_a_topic_that_is_kept_for_a_shorter_time_than_its_source_is_warned_about
     assert caplog.text.count("deleted before they are read") == 2
 
 
+def test_a_compacted_output_topic_is_warned_about(client, settings, topic_name, caplog):
+    client.create(topic_name)
+    client.create(settings.scores_topic, **{"cleanup.policy": "compact"})
+    client.create(settings.anomalies_topic, **{"cleanup.policy": "compact,delete"})
+    _set_up(settings)
+    assert f"topic {settings.scores_topic} has cleanup.policy=compact:" in caplog.text
+    assert f"topic {settings.anomalies_topic} has cleanup.policy=compact,delete:" in caplog.text
+
+
+_BEFORE, _AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
+_TWO_HOURS = {_AFTER: "7200000"}
+
+
+@pytest.mark.parametrize(
+    ("source", "scores", "warned_about"),
+    [
+        ({}, {}, []),  # both topics take what lies up to an hour ahead
+        (_TWO_HOURS, {}, [f"{_AFTER}=3600000: ", f"set {_AFTER}=7200000"]),
+        (_TWO_HOURS, _TWO_HOURS, []),
+        (_TWO_HOURS, _APPEND_TIME, []),
+        (_APPEND_TIME, {_AFTER: "1"}, []),
+        ({_BEFORE: "7200000"}, {_BEFORE: "7200000"}, [f"{_BEFORE}=7200000: "]),
+        (_APPEND_TIME, {_BEFORE: "7200000"}, [f"set {_BEFORE}={2**63 - 1}"]),
+    ],
+)
+def test_a_topic_that_may_refuse_the_time_of_a_record_is_warned_about(
+    source, scores, warned_about, client, settings, topic_name, caplog
+):
+    client.create(topic_name, **source)
+    client.create(settings.scores_topic, **scores)
+    _set_up(settings)
+    assert all(warning in caplog.text for warning in warned_about)
+    assert caplog.text.count("may refuse the time") == bool(warned_about)
+
+
 def test_workers_that_start_at_the_same_time_do_not_disturb_each_other(
     client, settings, topic_name
 ):

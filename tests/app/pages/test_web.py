@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -48,6 +49,18 @@ async def test_health_is_a_status_and_a_reason(browse, joined):
         refusal = {"status": "unavailable", "reason": "starting"}
         assert await _json(client.get("/readyz")) == (503, refusal)
         assert await _json(client.get("/healthz")) == (200, {"status": "ok"})
+
+
+@in_loop
+async def test_requests_that_no_page_answers_wait_their_turn(browse):
+    async with browse() as client:
+        began, found = time.monotonic(), []
+        while time.monotonic() < began + 1:
+            for method, path in (("GET", "/nothing"), ("POST", "/live"), ("OPTIONS", "/healthz")):
+                async with client.request(method, path) as response:
+                    found.append(response.status)
+        assert set(found) == {404, 405}
+        assert len(found) < 30  # ten that were saved up, and those of this second
 
 
 @in_loop

@@ -22,3 +22,18 @@ def test_records_without_a_time_or_from_the_future_are_scored_like_others(
     worker = start_worker(delivery=delivery).wait_records(len(times))
     assert worker.terminate() == 0
     assert [score.timestamp for score in client.read(settings.scores_topic)] == times
+
+
+def test_a_partition_waits_until_its_scores_topic_takes_the_time_of_a_record(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, **_ANY)
+    client.create(settings.scores_topic)
+    client.send(topic_name, [(0, b'{"a": 1}', None, (), _NOW + 10 * 86_400_000)])
+    worker = start_worker()
+    worker.wait_until(lambda: "InvalidTimestampError" in worker.log(), "refused by the topic")
+    assert f"topic {settings.scores_topic} has message.timestamp.after.max.ms=" in worker.log()
+    client.configure(settings.scores_topic, **_ANY)
+    worker.wait_records(1)
+    assert worker.terminate() == 0
+    assert len(client.read(settings.scores_topic)) == 1

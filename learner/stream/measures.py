@@ -1,0 +1,44 @@
+"""How unusual rows are, by the measures of the learner and of the layers around it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.protocol import Measured
+
+from .state import ScorerState
+
+FloatArray = NDArray[np.float64]
+
+
+def log_jacobian(state: ScorerState, rows: FloatArray, own: OwnRows | None) -> FloatArray | float:
+    """Return what to add (m,) to log-densities of transformed rows for the fields' units."""
+    total: FloatArray | float = 0.0
+    if own is not None:
+        total = own.log_jacobian
+    if state.transforms.names:
+        total = total + state.transforms.log_jacobian(rows)
+    return total
+
+
+def all_measures(
+    state: ScorerState, rows: FloatArray, evaluation: Measured, log_jacobian: FloatArray | float
+) -> FloatArray:
+    """Return the learner's measures of transformed rows, then nearness and tail mass (m, k).
+
+    Log-densities are in the fields' own units; with entities, in those of the entity, so that
+    records of noisy and of quiet entities compare.
+    """
+    nearness, mass = -state.neighbours.distance(rows), state.tail_mass.log_mass(rows)
+    measures = np.column_stack([evaluation.measures, nearness, mass])
+    if state.entities is None:
+        measures[:, 0] += log_jacobian
+    return measures
+
+
+def measure(state: ScorerState, rows: FloatArray) -> FloatArray:
+    """Evaluate transformed rows, and return all their measures (m, k)."""
+    slopes = log_jacobian(state, rows, None) if state.entities is None else 0.0
+    return all_measures(state, rows, state.learner.evaluate(rows), slopes)

@@ -1,0 +1,264 @@
+"""StreamScorer: scores of a partition's records that depend on these records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faust_oslrau.learner.entities.layer import Entities
+from faust_oslrau.learner.entities.roster import Key, as_keys
+from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.oslrau import OSLRAU
+from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
+from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
+from faust_oslrau.learner.scoring.transforms import Transforms
+
+from . import packing
+from .learning import learn
+from .row_scores import score
+from .state import ScorerState
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class StreamScorer:
+    """Scores one partition's valid records in order and learns from them.
+
+    Learning happens at boundaries counted in records from the partition's start, after 16, 48,
+    112, 240, ... and then every ``batch_size``; a record is scored by the model as it stood at
+    the last boundary before it. Any cutting of the stream into calls gives the same bits.
+
+    Parameters
+    ----------
+    learner
+        The density model; nothing else may change it.
+    batch_size
+        Records of a learning batch, at least 16.
+    alarm_rate
+        Largest p-value of an anomaly, in (0, 1). Among the first 4,096 records, at most 2 plus
+        1536 times this many within 512 records are anomalies.
+    learning
+        If False, the learner scores as it is and learns nothing.
+    transforms
+        By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
+        values; scores stay in the fields' own units.
+    max_entities
+        Most entities at a time, if each record belongs to an entity: a device, a customer. The
+        learner is given rows in units of their entity, so what counts is what is unusual for it;
+        log-likelihoods stay in the fields' own units. None is no entities.
+    incidents
+        When incidents open and close. None follows no incidents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from faust_oslrau.learner import OSLRAU
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[800] = [9.0, 0.0, 0.0]
+    >>> block = StreamScorer(OSLRAU(), alarm_rate=0.01).process(X)
+    >>> np.isnan(block.log_likelihood[:16]).all(), np.unique(block.n_learned)
+    (np.True_, array([  0,  16,  48, 112, 240, 496, 752]))
+    >>> block.is_anomaly[800]
+    np.True_
+    >>> at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 800)[0]  # its row of the blame
+    >>> block.blame.order[at, : block.blame.n_blamed[at]]  # the fields to blame
+    array([0])
+
+    The same stream in pieces gives the same bits.
+
+    >>> scorer = StreamScorer(OSLRAU(), alarm_rate=0.01)
+    >>> pieces = [scorer.process(X[start : start + 7]).p_value for start in range(0, 1000, 7)]
+    >>> np.array_equal(np.concatenate(pieces), block.p_value, equal_nan=True)
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        batch_size: int = 256,
+        alarm_rate: float = 0.001,
+        *,
+        learning: bool = True,
+        transforms: Mapping[int, str] | None = None,
+        max_entities: int | None = None,
+        incidents: IncidentParameters | None = None,
+    ) -> None:
+        self._state = ScorerState(
+            learner,
+            batch_size,
+            alarm_rate,
+            learning,
+            Transforms(transforms or {}),
+            None if max_entities is None else Entities(max_entities),
+            None if incidents is None else Incidents(incidents),
+        )
+
+    @property
+    def learner(self) -> Learner:
+        """The density model."""
+        return self._state.learner
+
+    @property
+    def batch_size(self) -> int:
+        """Records of a learning batch."""
+        return self._state.batch_size
+
+    @property
+    def alarm_rate(self) -> float:
+        """Largest p-value of an anomaly."""
+        return self._state.alarm_rate
+
+    @property
+    def learning(self) -> bool:
+        """Whether the learner learns; a new value applies from the next boundary on."""
+        return self._state.learning
+
+    @learning.setter
+    def learning(self, learning: bool) -> None:
+        self._state.learning = learning
+
+    @property
+    def n_records(self) -> int:
+        """Records of the stream so far."""
+        return self._state.n_records
+
+    @property
+    def n_fields(self) -> int | None:
+        """Columns of the stream, None before the first rows."""
+        return self._state.n_fields
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What scores depend on beside the learner and the stream."""
+        return {
+            "batch_size": self.batch_size,
+            "alarm_rate": self.alarm_rate,
+            "transforms": self._state.transforms.names,
+            "max_entities": None
+            if self._state.entities is None
+            else self._state.entities.roster.limit,
+        }
+
+    @property
+    def n_entities(self) -> int:
+        """The number of entities whose usual values are known."""
+        return 0 if self._state.entities is None else len(self._state.entities.roster)
+
+    @property
+    def n_evicted(self) -> int:
+        """The number of entities that gave way to others since this object exists."""
+        return 0 if self._state.entities is None else self._state.entities.roster.evicted
+
+    @property
+    def incidents(self) -> IncidentParameters | None:
+        """When incidents open and close; a new value applies from the next row on."""
+        return None if self._state.incidents is None else self._state.incidents.parameters
+
+    @incidents.setter
+    def incidents(self, parameters: IncidentParameters | None) -> None:
+        if parameters is None:
+            self._state.incidents = None
+        elif self._state.incidents is None:
+            self._state.incidents = Incidents(parameters)
+        else:
+            self._state.incidents.parameters = parameters
+
+    @property
+    def open_incident(self) -> Incident | None:
+        """The incident that is open after the last row."""
+        return None if self._state.incidents is None else self._state.incidents.open
+
+    def process(
+        self,
+        X: ArrayLike,
+        entity: Sequence[Key | str] | None = None,
+        places: ArrayLike | None = None,
+    ) -> ScoredBlock:
+        """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
+
+        With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
+        for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
+        timestamps, by which incidents name them; by default their numbers in the stream, and -1.
+
+        Raises
+        ------
+        InvalidInputError
+            ``X`` is not a matrix of finite or missing numbers with as many columns as before,
+            or holds a value that its column's transform does not take; or ``entity`` does not have
+            one entity for each row.
+        """
+        given = np.array(X, dtype=np.float64, order="C")
+        self._check(given)
+        keys = self._keys(entity, len(given))
+        rows = self._state.transforms.apply(given)
+        self._state.n_fields = given.shape[1]
+        block = BlockMaker(given, self._numbered(places, len(rows)))
+        start = 0
+        while start < len(rows):
+            stop = min(start + self._state.until_boundary, len(rows))
+            self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
+            start = stop
+        return block.finish(self._state.drift.statistic)
+
+    def to_bytes(self) -> bytes:
+        """Write the whole state, with pending records, so that it continues to the same bits."""
+        return packing.to_bytes(self._state)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, learner: type[Learner] = OSLRAU) -> Self:
+        """Restore what ``to_bytes`` wrote, with a learner of type ``learner``.
+
+        Raises
+        ------
+        StateError
+            The bytes are damaged, of another format version, or not those of a scorer.
+        """
+        scorer = cls.__new__(cls)
+        scorer._state = packing.from_bytes(data, learner)
+        return scorer
+
+    def _check(self, rows: FloatArray) -> None:
+        """Refuse rows that could not be learned later, before any of them is scored."""
+        if rows.ndim != 2:
+            raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
+        if self._state.n_fields not in (None, rows.shape[1]):
+            raise InvalidInputError(
+                f"X: expected {self._state.n_fields} columns, got {rows.shape[1]}"
+            )
+        if np.isinf(rows).any():
+            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+
+    def _keys(self, entity: Sequence[Key | str] | None, m: int) -> list[Key]:
+        if self._state.entities is not None:
+            return as_keys(entity, m)
+        if entity is not None:
+            raise InvalidInputError("entity: expected none without max_entities")
+        return []
+
+    def _numbered(self, places: ArrayLike | None, m: int) -> IntArray:
+        """Return number, offset and timestamp (m, 3) of the next rows."""
+        numbers = self._state.n_records + np.arange(m)
+        if places is None:
+            return np.column_stack([numbers, numbers, np.full(m, -1)])
+        found = np.asarray(places, np.int64)
+        if found.shape != (m, 2):
+            raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
+        return np.column_stack([numbers, found])
+
+    def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
+        """Score the next rows, which reach at most one boundary, and learn there."""
+        state, began = self._state, perf_counter()
+        own = None if state.entities is None else state.entities.take(rows, keys)
+        measures, evaluation = score(state, rows, own, block, at)
+        state.collect(rows if own is None else own.rows, measures)
+        scored = perf_counter()
+        block.score_seconds += scored - began
+        if state.until_boundary == 0:
+            learn(state, block, at.stop - 1, evaluation)
+            block.learn_seconds += perf_counter() - scored

@@ -1,0 +1,120 @@
+"""What the scores of a partition depend on, beside its next record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.entities.layer import Entities
+from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
+from faust_oslrau.learner.scoring.drift import Drift
+from faust_oslrau.learner.scoring.first_alarms import FirstAlarms
+from faust_oslrau.learner.scoring.guard import Guard
+from faust_oslrau.learner.scoring.incidents import Incidents
+from faust_oslrau.learner.scoring.missing import Missing
+from faust_oslrau.learner.scoring.neighbours import Neighbours
+from faust_oslrau.learner.scoring.ranges import Ranges
+from faust_oslrau.learner.scoring.ranking import Ranking
+from faust_oslrau.learner.scoring.tail_mass import TailMass
+from faust_oslrau.learner.scoring.transforms import Transforms
+
+FloatArray = NDArray[np.float64]
+
+FIRST_BATCH: Final = 16
+"""Records of the first learning batch; each next one is twice as long, up to the batch size."""
+
+
+@dataclass
+class ScorerState:
+    """The learner, the layers around it, and the rows to learn at the next boundary.
+
+    Attributes
+    ----------
+    learner, batch_size, alarm_rate, learning
+        As `StreamScorer` has them.
+    transforms
+        What is done to fields before anything else sees them.
+    entities
+        The level and scale of each entity, None without entities.
+    incidents
+        The open incident and the evidence for the next one, None if none are followed.
+    neighbours, tail_mass
+        Measures of how unusual a row is, beside those of the learner.
+    missing
+        What a missing field takes from each measure.
+    ranking
+        How measures become one score.
+    calibration
+        Recent scores, by which a score becomes a p-value.
+    densities, proximities
+        Recent log-densities; and recent proximities, if the learner has them. The guard compares
+        with them.
+    guard, drift, first_alarms, ranges
+        What is not learned, how far scores have fallen, how many records of a young stream were
+        anomalies, and the values that each field has had.
+    n_records, n_fields
+        Records and columns of the stream; None before the first rows.
+    pending, pending_measures
+        Rows since the last boundary (m, d), as the learner is given them; their measures (m, k).
+    until_boundary, next_batch
+        Rows until the next boundary, and rows between it and the last one.
+    """
+
+    learner: Learner
+    batch_size: int
+    alarm_rate: float
+    learning: bool
+    transforms: Transforms
+    entities: Entities | None
+    incidents: Incidents | None = None
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    tail_mass: TailMass = field(default_factory=TailMass)
+    missing: Missing = field(default_factory=Missing)
+    ranking: Ranking = field(default_factory=Ranking)
+    calibration: Calibration = field(default_factory=Calibration)
+    densities: Calibration = field(default_factory=Calibration)
+    proximities: RecentScores = field(default_factory=RecentScores)
+    guard: Guard = field(default_factory=Guard)
+    drift: Drift = field(default_factory=Drift)
+    first_alarms: FirstAlarms = field(default_factory=FirstAlarms)
+    ranges: Ranges = field(default_factory=Ranges)
+    n_records: int = 0
+    n_fields: int | None = None
+    pending: list[FloatArray] = field(default_factory=list)
+    pending_measures: list[FloatArray] = field(default_factory=list)
+    until_boundary: int = FIRST_BATCH
+    next_batch: int = FIRST_BATCH
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.batch_size < FIRST_BATCH:
+            raise InvalidParameterError(
+                f"batch_size = {self.batch_size}: expected at least {FIRST_BATCH}"
+            )
+        if not 0 < self.alarm_rate < 1:
+            raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
+        self.learner.check_parameters()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether rows can be scored."""
+        has_units = self.entities is None or self.entities.has_begun
+        return has_units and self.learner.n_records_ > 0
+
+    def collect(self, rows: FloatArray, measures: FloatArray) -> None:
+        """Save measured rows until the next boundary."""
+        self.pending.append(rows)
+        self.pending_measures.append(measures)
+        self.n_records += len(rows)
+        self.until_boundary -= len(rows)
+
+    def begin_batch(self) -> None:
+        """Forget the rows that were learned, and set the next boundary."""
+        self.pending, self.pending_measures = [], []
+        self.next_batch = min(2 * self.next_batch, self.batch_size)
+        self.until_boundary = self.next_batch
