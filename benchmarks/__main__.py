@@ -27,6 +27,7 @@ from . import (
     table1,
     toy,
     transforms,
+    upkeep,
     wide,
 )
 from .datasets import N_FOLDS, PAPER_SETS
@@ -60,6 +61,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "transforms": transforms.run,
     "entities": entities.run,
     "wide": wide.run,
+    "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
