@@ -16,9 +16,9 @@ from selenium.webdriver import Keys
 
 _IMAGES = Path(__file__).parent / "images"
 _DEMO = ("demo", "--seconds", "600", "--rate", "300", "--partitions", "2")
-_WIDTH, _HEIGHT = 1240, 1060
-# By then there are anomalies to see, and the network has grown.
-_ENOUGH_ANOMALIES = 6
+_WIDTH, _HEIGHT = 1240, 1330
+# By then there are incidents to see, and the network has grown.
+_ENOUGH_INCIDENTS = 3
 
 
 def main() -> None:
@@ -55,7 +55,8 @@ def _take(port: int) -> None:
     with chromium(_WIDTH, _HEIGHT) as browser:
         page = Page(browser, port, patience=900).open().wait_state("live")
         page.wait_until(
-            lambda: page.number("#anomaly-count") >= _ENOUGH_ANOMALIES, "full of anomalies"
+            lambda: page.count("#incidents .spark:not([hidden])") >= _ENOUGH_INCIDENTS,
+            "full of incidents",
         )
         page.theme("light")
         _resize(page, _HEIGHT)
@@ -70,6 +71,7 @@ def _take(port: int) -> None:
 def _choose_a_leaf(page: Page) -> None:
     """Draw one partition's network, and choose its first leaf of several fields."""
     page.find("#chosen option:nth-child(2)").click()
+    page.tab("network")
     page.wait_until(lambda: int(page.data("#tree", "shown") or 0) > 1, "drawn")
     page.run("document.querySelector('#tree').focus()")
     tree = page.find("#tree")

@@ -21,7 +21,23 @@ class Measured(Protocol):
         """Log-density of each row (m,) in nats."""
 
 
-class Learner(Protocol):
+class Comparable(Protocol):
+    """A density that compares the fields of a record with each other."""
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
+
+    def given_others(
+        self, X: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Compare each field with the others of its row; return three arrays (m, d).
+
+        -log p(x_i | the other fields) in nats, NaN where x_i is missing; mean and standard
+        deviation of x_i given the others.
+        """
+
+
+class Learner(Comparable, Protocol):
     """A density that is learned one mini-batch at a time. Low log-density = anomalous."""
 
     n_records_: int
@@ -34,9 +50,6 @@ class Learner(Protocol):
 
         ``evaluation`` is the result of ``evaluate`` for these rows; one of other rows is ignored.
         """
-
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
 
     def evaluate(self, X: ArrayLike) -> Measured:
         """Measure how usual each row is by k measures, high = usual, the log-density first.
@@ -54,15 +67,6 @@ class Learner(Protocol):
 
         Unlike a density that wide components keep from falling, it has no lower bound. Rows that
         lack fields compare with complete ones. None says that the log-density serves as well.
-        """
-
-    def given_others(
-        self, X: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Compare each field with the others of its row; return three arrays (m, d).
-
-        -log p(x_i | the other fields) in nats, NaN where x_i is missing; mean and standard
-        deviation of x_i given the others.
         """
 
     def to_bytes(self) -> bytes:

@@ -10,14 +10,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
-from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import ProcessedBlock
 from faust_oslrau.topics import OutMessage
+
+from .last_incidents import LastIncidents
+from .sampled_rows import SampledRows
 
 SECONDS = 300
 """The length of the history."""
@@ -26,7 +29,7 @@ ANOMALIES = 50
 """The number of retained anomalies."""
 
 EVENTS = 20
-"""The number of retained events of drifts and incidents."""
+"""The number of retained drift events."""
 
 # Enough for quantiles of 5 and 95 %, few enough that five minutes take 300 kB for each partition.
 _SAMPLE_PER_SECOND = 128
@@ -90,18 +93,21 @@ class Second:
 
 
 class Noted(NamedTuple):
-    """An anomaly or an event, and the time of its acknowledgement in seconds since 1970."""
+    """An anomaly or a drift event, and the time of its acknowledgement in seconds since 1970."""
 
     noted: float
     message: OutMessage
 
 
 class History:
-    """The last minutes and anomalies of one partition."""
+    """The last minutes, anomalies and incidents of one partition."""
 
     def __init__(self) -> None:
         self.anomalies: deque[Noted] = deque(maxlen=ANOMALIES)
         self.events: deque[Noted] = deque(maxlen=EVENTS)
+        self.incidents = LastIncidents()
+        self.knows_past_incidents = False
+        self.rows = SampledRows(SECONDS)
         self._seconds: deque[Second] = deque(maxlen=SECONDS)
         self._lags: deque[tuple[float, int]] = deque(maxlen=SECONDS)
 
@@ -115,8 +121,18 @@ class History:
         second.add_scores(block.log_likelihood)
         for message in block.anomalies[-ANOMALIES:]:
             self.anomalies.append(Noted(now, _small(message, block)))
-        events = sorted(block.events + block.incidents, key=attrgetter("offset"))
-        self.events.extend(Noted(now, message) for message in events)
+        has_anomalies = len(block.anomalies) > 0
+        self.rows.add(int(now), block.rows, block.p_value, has_anomalies=has_anomalies)
+        self.events.extend(Noted(now, message) for message in block.events)
+        for event in block.incidents:
+            if event.value is not None:
+                self.incidents.add(orjson.loads(event.value), now)
+
+    def add_past_incidents(self, events: Iterable[dict[str, Any]]) -> None:
+        """Add events of incidents from the anomalies topic."""
+        now, self.knows_past_incidents = time.time(), True
+        for event in events:
+            self.incidents.add(event, now, is_past=True)
 
     def add_replayed(self, records: int) -> None:
         """Add records that were learned again."""
@@ -131,6 +147,11 @@ class History:
         points = np.array([(-np.inf, np.nan), *self._lags])
         lags: NDArray[np.float64] = points[np.searchsorted(points[:, 0], moments, "right") - 1, 1]
         return lags
+
+    @property
+    def last_active(self) -> int | None:
+        """The last second with a record, since 1970; None without any."""
+        return self._seconds[-1].time if self._seconds else None
 
     def since(self, moment: int) -> Iterator[Second]:
         """Yield the seconds with activity from `moment` on, the last one first."""

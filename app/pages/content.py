@@ -15,6 +15,7 @@ from faust_oslrau.learner import NetworkLearner
 
 from . import health
 from .answers import Answer, json_answer, refusal, text_answer
+from .field_course import field_course
 from .limits import SharedPages
 from .live_state import LiveState
 from .static_files import page_file
@@ -24,6 +25,9 @@ from .static_files import page_file
 _SHARE = 0.1
 # Whatever the number of readers, they see the state of at most a second ago.
 _SECONDS = 1.0
+
+_BAD_SINCE = refusal(400, "since: expected whole seconds since 1970")
+_NO_PARTITION = refusal(404, "no such partition here, or nothing learned yet")
 
 
 class PageContent:
@@ -45,6 +49,7 @@ class PageContent:
         self._summaries = SharedPages(_SHARE, _SECONDS)
         self._networks = SharedPages(_SHARE, _SECONDS)
         self._states = SharedPages(_SHARE, _SECONDS)
+        self._courses = SharedPages(_SHARE, _SECONDS)
 
     async def healthz(self, _: Request) -> Answer:
         """Return whether the worker lives."""
@@ -77,12 +82,25 @@ class PageContent:
         chosen, as_dot = self._chosen(request), request.query.get("format") == "dot"
         return await self._networks.get((_names(chosen), as_dot), network)
 
+    async def field(self, request: Request) -> Answer:
+        """Return the course of a field of the first partition that the request names."""
+        since = _seconds(request)
+        if since is None:
+            return _BAD_SINCE
+        chosen, name = self._chosen(request)[:1], request.query.get("field")
+        if not chosen:
+            return _NO_PARTITION
+
+        async def make() -> Answer:
+            return json_answer(await field_course(chosen[0], name, since))
+
+        return await self._courses.get((_names(chosen), name, since), make)
+
     async def live(self, request: Request) -> Answer:
         """Return what partitions did since a moment, all of them if the request names none."""
-        try:
-            since = int(request.query.get("since", 0))
-        except ValueError:
-            return refusal(400, "since: expected whole seconds since 1970")
+        since = _seconds(request)
+        if since is None:
+            return _BAD_SINCE
         chosen = self._chosen(request)
 
         async def make() -> Answer:
@@ -124,7 +142,15 @@ async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:
         drawn = await partition.ask(draw)
         if drawn is not None:
             return text_answer(drawn) if isinstance(drawn, str) else json_answer(drawn)
-    return refusal(404, "no such partition here, or nothing learned yet")
+    return _NO_PARTITION
+
+
+def _seconds(request: Request) -> int | None:
+    """Return from when on a request asks; None if that is no number."""
+    try:
+        return int(request.query.get("since", 0))
+    except ValueError:
+        return None
 
 
 def _names(chosen: list[HeldPartition]) -> tuple[Any, ...]:

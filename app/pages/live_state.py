@@ -6,21 +6,25 @@ import heapq
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from operator import attrgetter
 from typing import Any
 
 import orjson
 
-from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, Noted
+from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, Noted
+from faust_oslrau.app.metrics.last_incidents import most_urgent
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
+from faust_oslrau.learner.stream import WARM_UP
 
 from .live_columns import LiveColumns
 
 _STARTED = int(time.time())
-# Of all partitions together. The page shows six anomalies, and events as marks in a chart.
+# Of all partitions together. The page shows six anomalies, and drift events as marks in a chart.
 _ANOMALY_BYTES = 256 * 1024
+_INCIDENT_BYTES = 256 * 1024
+_INCIDENTS = 200
 _EVENTS = 100
 _KEY_BYTES = 1024
 # Choices of partitions whose seconds are remembered; those of others are computed anew.
@@ -65,6 +69,7 @@ class LiveState:
             "seconds": seconds,
             "anomalies": _contents(islice(anomalies, ANOMALIES), _ANOMALY_BYTES),
             "events": _contents(islice(events, _EVENTS), _ANOMALY_BYTES),
+            "incidents": _incidents(parts, moment, until),
         }
 
     def _sizes(self) -> list[dict[str, Any]]:
@@ -86,11 +91,14 @@ class LiveState:
 
 def _size(partition: HeldPartition) -> dict[str, Any]:
     network, learner = partition.network, partition.pipeline.learner
+    scorer = partition.pipeline.scorer
     return {
         "topic": partition.tp.topic,
         "partition": partition.tp.partition,
         "learned": learner.n_records_ if learner else 0,
         "nodes": sum(network.nodes.values()) if network else 0,
+        "warm_up_left": max(0, WARM_UP - scorer.n_records) if scorer else WARM_UP,
+        "last_active": partition.metrics.history.last_active,
     }
 
 
@@ -103,6 +111,20 @@ def _latest(parts: Iterable[Sequence[Noted]], since: int, until: int) -> Iterato
         for found in takewhile(lambda each: each.noted >= since, newest)
         if noted(found) < until
     )
+
+
+def _incidents(parts: Iterable[History], since: int, until: int) -> list[orjson.Fragment]:
+    """Return the incidents of which there is news, the most urgent first, as many as fit."""
+    found = chain.from_iterable(part.incidents for part in parts)
+    news = [incident for incident in found if since <= incident.noted < until]
+    room, contents = _INCIDENT_BYTES, []
+    for incident in most_urgent(news, _INCIDENTS):
+        noted = orjson.dumps({"noted": incident.noted, "since": incident.since})
+        contents.append(orjson.Fragment(noted[:-1] + b"," + incident.content[1:]))
+        room -= len(incident.content)
+        if room < 0:
+            break
+    return contents
 
 
 def _contents(latest: Iterable[Noted], most_bytes: int) -> list[orjson.Fragment]:

@@ -1,7 +1,8 @@
 """The worker's pages on Faust's web server, all of them read-only.
 
-`/` is for people and reads `/live` and `/model`; the others are for machines. Machines ask under
-any name, such as a pod's address. What holds fields, keys or records is for allowed hosts only.
+`/` is for people and reads `/live`, `/field` and `/model`; the others are for machines. Machines
+ask under any name, such as a pod's address. What holds fields, keys or records is for allowed hosts
+only.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def add_pages(app: App, runtime: Runtime) -> None:
     people = RequestLimit(per_second=50, at_once=64)
     _add(app, "/model", "model", content.model, people, settings)
     _add(app, "/live", "live", content.live, people, settings)
+    _add(app, "/field", "field", content.field, people, settings)
     _add(app, "/", "index", content.file, people, settings)
     _add(app, "/page/{name}", "page", content.file, people, settings)
     refuse = _refuse_slowly(RequestLimit(per_second=10, at_once=32))

@@ -1,4 +1,4 @@
-"""A worker's periodic tasks: commits, snapshots, lag, network sizes, topics, group members."""
+"""A worker's periodic tasks: commits, snapshots, measurements, and what changes in the cluster."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from faust_oslrau.app.settings import Settings
 
 from .assignment import Assignment
 from .log_changes import find_recreated
+from .past_incidents import PastIncidents
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ _LAG_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
 # How often to measure the networks; one measurement costs as much as a few records.
 _MEASURE_SECONDS = 1.0
+# How often to look for opened partitions whose past incidents are not known yet.
+_PAST_SECONDS = 1.0
 # How often to look for recreated topics.
 _TOPICS_SECONDS = 5.0
 # How often to look for members of the group that are no workers.
@@ -44,15 +47,23 @@ class Chores:
         Asks the broker for end offsets, topic ids and the members of the group.
     contact
         Records when the broker answers.
+    past
+        Reads the past incidents of partitions.
     """
 
     def __init__(
-        self, assignment: Assignment, settings: Settings, consumer: Consumer, contact: BrokerContact
+        self,
+        assignment: Assignment,
+        settings: Settings,
+        consumer: Consumer,
+        contact: BrokerContact,
+        past: PastIncidents,
     ) -> None:
         self._assignment = assignment
         self._settings = settings
         self._consumer = consumer
         self._contact = contact
+        self._past = past
         self._foreign_members: set[str] = set()
 
     def chores(self) -> Iterator[Awaitable[None]]:
@@ -62,6 +73,8 @@ class Chores:
         yield _every(snapshots, self._save_snapshots)
         yield _every(_LAG_SECONDS, self._measure_lag)
         yield _every(_MEASURE_SECONDS, self._measure_networks)
+        if self._settings.follows_incidents:
+            yield _every(_PAST_SECONDS, self._read_past_incidents)
         yield _every(_TOPICS_SECONDS, self._watch_topics)
         yield _every(_MEMBERS_SECONDS, self._watch_members)
 
@@ -97,6 +110,13 @@ class Chores:
     async def _measure_networks(self) -> None:
         for partition in list(self._assignment.held.values()):
             await partition.measure_network()
+
+    async def _read_past_incidents(self) -> None:
+        """Read the past incidents of opened partitions, one partition after the other."""
+        for tp, partition in list(self._assignment.held.items()):
+            history = partition.metrics.history
+            if not history.knows_past_incidents:
+                history.add_past_incidents(await self._past.read(tp))
 
     async def _watch_topics(self) -> None:
         """Reopen the partitions of topics that were deleted and recreated."""

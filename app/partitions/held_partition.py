@@ -8,6 +8,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -31,6 +32,7 @@ from .resume import Resume
 logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+Given = TypeVar("Given")
 
 
 class Send(Protocol):
@@ -196,11 +198,18 @@ class HeldPartition:
         learner = self.pipeline.learner
         return None if learner is None else await self._in_learner_thread(question, learner)
 
-    async def _in_learner_thread(
-        self, question: Callable[[NetworkLearner], Answer], learner: NetworkLearner
-    ) -> Answer:
+    async def expected_range(
+        self, rows: NDArray[np.float64], deviations: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the range (m, d) in which the model expects each field; NaN without a model."""
+        scorer = self.pipeline.scorer
+        if scorer is None or len(rows) == 0:
+            return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
+        return await self._in_learner_thread(partial(scorer.expected_range, rows), deviations)
+
+    async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""
-        return await asyncio.get_running_loop().run_in_executor(self._compute, question, learner)
+        return await asyncio.get_running_loop().run_in_executor(self._compute, question, given)
 
     def _state(self) -> bytes:
         """Return the state as the bytes of a snapshot; to be called in the compute thread."""

@@ -25,6 +25,7 @@ from faust_oslrau.learner import compile_kernels
 from .assignment import Assignment
 from .chores import Chores
 from .delivery import delivery
+from .past_incidents import PastIncidents
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +112,8 @@ class Runtime:
             self.metrics,
             self._crash,
         )
-        chores = Chores(self.assignment, self.settings, consumer, self.contact).chores()
+        past = PastIncidents(self.settings.anomalies_topic, client_arguments(self.settings))
+        chores = Chores(self.assignment, self.settings, consumer, self.contact, past).chores()
         self._chores = [asyncio.create_task(self._guard(chore)) for chore in chores]
         self.preparing = None
         logger.info("ready to join the group %s", self.settings.app_id)

@@ -65,6 +65,8 @@ class ProcessedBlock:
         The incident that is open after the last record.
     sends_records
         Whether the anomalies topic gets the anomalous records.
+    rows
+        The values (m, d) of the scored records; NaN = missing.
     """
 
     scores: list[OutMessage]
@@ -85,6 +87,7 @@ class ProcessedBlock:
     reached: Counter[str] = field(default_factory=Counter)
     open_incident: Incident | None = None
     sends_records: bool = True
+    rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def alerts(self) -> list[OutMessage]:

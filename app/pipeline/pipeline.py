@@ -159,6 +159,7 @@ class PartitionPipeline:
             Counter(name for event in scored.incidents for name in event.reached),
             self.open_incident,
             self._settings.sends_anomalous_records,
+            decoded.rows,
         )
 
     @property
@@ -193,7 +194,8 @@ class PartitionPipeline:
             if self.fields is None:
                 return _NOTHING_SCORED
             self.scorer = new_scorer(self._settings, self.fields)
-        places = _places(records) if self.scorer.incidents else None
+        needed = self.scorer.incidents or self.scorer.needs_times
+        places = _places(records) if needed else None
         return self.scorer.process(rows, entities, places)
 
     def _encode(
@@ -260,6 +262,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
         max_entities=None if settings.entity is None else settings.max_entities,
+        history=settings.history,
         incidents=incident_parameters(settings),
     )
 

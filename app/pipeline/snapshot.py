@@ -17,7 +17,7 @@ from faust_oslrau.learner.state import pack, unpack
 _KIND = "Snapshot"
 _FIRST_KIND = "oslrau"
 # What snapshots without these settings were made with.
-_FIRST_VALUES: Mapping[str, Any] = {"learner.kind": _FIRST_KIND, "entity": None}
+_FIRST_VALUES: Mapping[str, Any] = {"learner.kind": _FIRST_KIND, "entity": None, "history": None}
 _TYPES = {
     "topic": str,
     "partition": int,
@@ -135,6 +135,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
     }
     if settings.entity is not None:
         values |= {"entity": settings.entity, "max_entities": settings.max_entities}
+    if settings.history is not None:
+        values["history"] = list(settings.history)
     if settings.learner.kind != _FIRST_KIND:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters

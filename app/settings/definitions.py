@@ -17,6 +17,7 @@ from .value_types import (
     FEATURES,
     HOSTS,
     SERVERS,
+    SPANS,
     START,
     TEXT,
     TOPIC,
@@ -88,6 +89,7 @@ class Settings(Section):
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
+    history: tuple[str, ...] | None = setting(None, optional(SPANS))
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)

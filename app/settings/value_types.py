@@ -19,6 +19,7 @@ class ValueType:
 
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
@@ -124,6 +125,16 @@ def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found.items()))
 
 
+def _read_spans(value: Any) -> tuple[str, ...]:
+    return _distinct(_read_span(str(span)) for span in _listed(value))
+
+
+def _read_span(text: str) -> str:
+    found = _SPAN.fullmatch(text)
+    _require(found is not None and float(found[1]) >= (0.001 if found[2] else 1.0))
+    return text
+
+
 def _read_start(value: Any) -> str:
     if value in ("earliest", "latest"):
         return str(value)
@@ -177,6 +188,7 @@ ENTITY = ValueType('"key" or the name of a field', _read_entity)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )
+SPANS = ValueType("different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
 )

@@ -91,6 +91,14 @@ class Entities:
         self._slots, self._fresh = slots, fresh
         return self._standardised(rows)
 
+    @property
+    def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The slots (m,) of the rows that have units since the last call, and which are new there.
+
+        After ``begin``, those of the stream's first rows.
+        """
+        return self._slots, self._fresh
+
     def begin(self, rows: FloatArray) -> FloatArray:
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]

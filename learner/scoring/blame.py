@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.protocol import Comparable
 
 from .comparison import Comparison, FloatArray, Mask, compare, compare_without
 from .wrong_fields import FAR, IsUsual, several_wrong_fields
@@ -78,7 +78,7 @@ class Blame(NamedTuple):
 
 
 def blame(
-    learner: Learner, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
+    learner: Comparable, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
 ) -> Blame:
     """Blame the fewest fields of each row (k, d) without which the rest of it is usual.
 
@@ -118,7 +118,7 @@ def blame(
 
 
 def _compare_again(
-    learner: Learner, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
+    learner: Comparable, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
 ) -> None:
     """Replace what was ``found`` for some of the rows, without their wrong fields."""
     if again.any():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.protocol import Comparable
 
 from .tail_mass import FARTHEST, units
 
@@ -44,13 +44,13 @@ class Comparison(NamedTuple):
         return self.nats - self.usual
 
 
-def compare(learner: Learner, rows: FloatArray) -> Comparison:
+def compare(learner: Comparable, rows: FloatArray) -> Comparison:
     """Compare each field of ``rows`` (k, d) with the other fields of its row."""
     nats, expected, deviation = learner.given_others(rows)
     return Comparison(nats, GAUSSIAN_ENTROPY + np.log(deviation), expected, deviation)
 
 
-def compare_without(learner: Learner, rows: FloatArray, aside: Mask) -> Comparison:
+def compare_without(learner: Comparable, rows: FloatArray, aside: Mask) -> Comparison:
     """Compare each field of ``rows`` (k, d) with the others that are not set ``aside`` (k, d)."""
     rest = np.where(aside, np.nan, rows)
     found = compare(learner, rest)

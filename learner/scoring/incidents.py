@@ -22,6 +22,7 @@ from faust_oslrau.learner.state import record_count
 from .blame import Blame
 from .evidence import Evidence, Found, Limits, Place, limits
 from .merged_blame import MergedBlame
+from .usual_scores import UsualScores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -98,7 +99,7 @@ class Incident:
     start
         The record with which this evidence began: since when records have deviated.
     peak
-        The most unusual record, and its ``p_value``.
+        The most unusual record, and its ``p_value`` among recent records of no incident.
     latest
         The record that completed the latest evidence.
     anomalies
@@ -188,6 +189,8 @@ class Incidents:
         May be replaced between two calls; they apply to the records after that.
     open
         The incident that is open, None if there is none.
+    usual
+        What records are held against.
     """
 
     def __init__(self, parameters: IncidentParameters) -> None:
@@ -196,6 +199,7 @@ class Incidents:
         self._evidence = Evidence()
         self._blame = MergedBlame(0)
         self._uncounted = 0  # anomalous records since the latest evidence
+        self.usual = UsualScores()
 
     def trace(
         self, p_value: FloatArray, is_anomaly: NDArray[np.bool_], places: IntArray
@@ -264,6 +268,7 @@ class Incidents:
             )
             if found.p_value < before.p_value:
                 after = replace(after, peak=found.peak, p_value=found.p_value)
+        self.usual.leave_out(after.start.number, after.latest.number)
         level = self.parameters.level(after.severity)
         self.open, self._uncounted = replace(after, level=level), 0
         reached = LEVELS[0 if before is None else before.level + 1 : level + 1]
@@ -285,6 +290,10 @@ class Incidents:
             "incident_means": self._blame.means,
             "incident_seen": self._blame.seen,
         }
+        if len(self.usual.stretches) > 0:
+            arrays["incident_stretches"] = self.usual.stretches
+        if self.usual.calibration is not None:
+            arrays["incident_scores"] = self.usual.calibration.recent
         return values, arrays
 
     @classmethod
@@ -297,6 +306,9 @@ class Incidents:
         incidents._uncounted = record_count(values["uncounted"])
         incidents._evidence.restore(
             arrays["evidence"], arrays["evidence_marks"], arrays["evidence_squares"]
+        )
+        incidents.usual.restore(
+            arrays.get("incident_stretches", np.empty((0, 2))), arrays.get("incident_scores")
         )
         return incidents
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.protocol import Comparable
 
 from .comparison import FloatArray, Mask, compare
 
@@ -46,7 +46,7 @@ class Sets(NamedTuple):
 
 
 def several_wrong_fields(
-    learner: Learner,
+    learner: Comparable,
     rows: FloatArray,
     score: FloatArray,
     excess: FloatArray,
@@ -91,7 +91,7 @@ def _many(wrong: Mask, far: Mask) -> Mask:
     return np.where(enough[:, None], far, wrong | far)
 
 
-def _excess(learner: Learner, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
+def _excess(learner: Comparable, rows: FloatArray, sets: Sets, is_usual: IsUsual) -> FloatArray:
     """Return the nats (n, 2, d) by which each field exceeds the usual without those set aside.
 
     NaN for the second set where the first one with one more field leaves a usual rest.

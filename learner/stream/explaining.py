@@ -1,4 +1,4 @@
-"""Anomalous rows to fields to blame, and to incidents."""
+"""Anomalous rows to fields to blame, and to incidents; any rows to what is expected of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.history.layer import GivenMeans
+from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
+from faust_oslrau.learner.scoring.expectation import expectation
 from faust_oslrau.learner.scoring.incidents import has_evidence
+from faust_oslrau.learner.scoring.wrong_fields import IsUsual
 
+from .measures import log_jacobian
 from .state import ScorerState
 
 FloatArray = NDArray[np.float64]
@@ -21,18 +26,24 @@ def explain(
     rows: FloatArray,
     own: OwnRows | None,
     log_density: FloatArray,
+    p_value: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> None:
-    """Blame fields of anomalous rows and of those with evidence, and follow incidents."""
+    """Blame fields of anomalous rows and of those with evidence, and follow incidents.
+
+    ``rows`` are as the learner is given them. ``p_value`` (m,) are the evidence for incidents.
+    """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
-        steps = state.incidents.trace(block.p_value[at], is_anomaly, block.places[at])
+        steps = state.incidents.trace(p_value, is_anomaly, block.places[at])
     evident = has_evidence(steps, len(rows))
     either = is_anomaly | evident
     if not (either.any() or steps):
         return
     found = _blame(state, rows[either], log_density[either])
+    if state.history is not None:
+        found = state.history.undo_blame(found)
     if state.entities is not None and own is not None:
         found = state.entities.undo_blame(found, own.units[either])
     found = state.transforms.undo_blame(found)._replace(value=block.given[at][either])
@@ -42,13 +53,43 @@ def explain(
         block.incidents += [event._replace(row=at.start + event.row) for event in events]
 
 
+def expected_range(
+    state: ScorerState, rows: FloatArray, deviations: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the range (m, d) of transformed rows in which the model expects each field.
+
+    That is so many standard deviations below and above its mean, given the fields of the row that
+    are not to blame, in the fields' own units. NaN without a model. NaN with entities or history,
+    too: what was expected depends on earlier records, which are not kept.
+    """
+    if not state.has_model or state.entities is not None or state.history is not None:
+        return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
+    log_density = state.learner.evaluate(rows).log_density + log_jacobian(state, rows, None)
+    mean, deviation = expectation(
+        state.learner.established, rows, log_density, _alone(state, rows), _usual(state)
+    )
+    half = deviations * deviation
+    return state.transforms.undo(mean - half), state.transforms.undo(mean + half)
+
+
 def _blame(state: ScorerState, rows: FloatArray, log_density: FloatArray) -> Blame:
+    alone = _alone(state, rows)
+    model: Comparable = state.learner.established
+    if state.history is not None:
+        model, alone = GivenMeans(model, state.history), state.history.without_means(alone)
+    found = blame(model, rows, log_density, alone, _usual(state))
+    return found._replace(extrapolated=state.ranges.is_outside(found.expected))
+
+
+def _alone(state: ScorerState, rows: FloatArray) -> FloatArray:
+    """Return the nats (k, d) by which values exceed the usual if nothing else is known."""
     stored = state.neighbours.rows
     sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
-    alone = excess_alone(rows, sample)
+    return excess_alone(rows, sample)
 
+
+def _usual(state: ScorerState) -> IsUsual:
     def is_usual(log_density: FloatArray) -> NDArray[np.bool_]:
         return state.densities.p_value(log_density) > state.alarm_rate
 
-    found = blame(state.learner.established, rows, log_density, alone, is_usual)
-    return found._replace(extrapolated=state.ranges.is_outside(found.expected))
+    return is_usual

@@ -26,6 +26,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     rows, measures = np.concatenate(state.pending), np.concatenate(state.pending_measures)
     if state.entities is not None and not state.entities.has_begun:
         rows = state.entities.begin(rows)
+        rows = state.widened(rows, np.full(len(rows), -1))  # they count as simultaneous
     factor = stretch(rows)
     comparable = state.ranking.stretched(measures, factor)
     densities, proximities = comparable[:, 0], _proximity(state, rows)
@@ -48,12 +49,17 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         state.neighbours.update(rows)
         state.ranges.update(rows.compress(usual, axis=0))
     state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
+    if state.incidents is not None:
+        numbers = np.arange(state.n_records - len(rows), state.n_records)
+        state.incidents.usual.update(state.calibration, scores[known], numbers[known])
     _calibrate(
         state,
         scores[known], densities[known], None if proximities is None else proximities[known],
     )  # fmt: skip
     if not first:
         _update_ranking(state, measures, factor, known)
+    if state.history is not None:
+        state.history.update(rows)
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()

@@ -26,8 +26,9 @@ def log_jacobian(state: ScorerState, rows: FloatArray, own: OwnRows | None) -> F
 def all_measures(
     state: ScorerState, rows: FloatArray, evaluation: Measured, log_jacobian: FloatArray | float
 ) -> FloatArray:
-    """Return the learner's measures of transformed rows, then nearness and tail mass (m, k).
+    """Return the learner's measures of rows that it is given, then nearness and tail mass (m, k).
 
+    With a history, log-densities are those of a row and its running means together.
     Log-densities are in the fields' own units; with entities, in those of the entity, so that
     records of noisy and of quiet entities compare.
     """
@@ -39,6 +40,7 @@ def all_measures(
 
 
 def measure(state: ScorerState, rows: FloatArray) -> FloatArray:
-    """Evaluate transformed rows, and return all their measures (m, k)."""
-    slopes = log_jacobian(state, rows, None) if state.entities is None else 0.0
+    """Evaluate rows as the learner is given them, and return all their measures (m, k)."""
+    own_fields = rows if state.history is None else state.history.own_fields(rows)
+    slopes = log_jacobian(state, own_fields, None) if state.entities is None else 0.0
     return all_measures(state, rows, state.learner.evaluate(rows), slopes)

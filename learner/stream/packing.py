@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import StateError, StateVersionError
+from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
@@ -76,6 +77,10 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
         arrays |= state.entities.state()
+    if state.history is not None:
+        values["history"] = state.history.names
+        slots = 1 if state.entities is None else len(state.entities.roster)
+        arrays |= state.history.state(slots)
     if state.first_alarms.numbers:
         values["first_alarms"] = state.first_alarms.numbers
     if state.incidents is not None:
@@ -110,7 +115,7 @@ def from_bytes(data: bytes, learner: type[Learner]) -> ScorerState:
 
 
 def _begun(values: Values, learner: Learner) -> ScorerState:
-    limit = values.get("max_entities")
+    limit, spans = values.get("max_entities"), values.get("history")
     return ScorerState(
         learner,
         values["batch_size"],
@@ -118,6 +123,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         values["learning"],
         Transforms(dict(values["transforms"])),
         None if limit is None else Entities(limit),
+        history=None if spans is None else History(spans, centred=limit is not None),
     )
 
 
@@ -155,7 +161,14 @@ def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     widths = {rows.shape[1] for rows in kept if len(rows) > 0}
     if len(widths) > 1:
         raise StateError("state: expected all records to have as many fields")
-    state.n_fields = widths.pop() if widths else None
+    n_columns = widths.pop() if widths else None
+    unknown = np.empty(0)  # states of earlier versions have no ranges
+    state.ranges.restore(arrays.get("lowest", unknown), arrays.get("highest", unknown), n_columns)
+    is_widened = state.entities is None or arrays["entity_reference"].size > 0
+    if state.history is not None and n_columns is not None and is_widened:
+        state.n_fields = state.history.n_fields(n_columns)
+    else:
+        state.n_fields = n_columns
 
 
 def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
@@ -173,14 +186,12 @@ def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
 
 def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     """Restore what states of earlier versions, or of other settings, do not have."""
-    unknown = np.empty(0)
-    state.ranges.restore(
-        arrays.get("lowest", unknown), arrays.get("highest", unknown), state.n_fields
-    )
     if state.entities is not None:
         n_pending = sum(map(len, state.pending))
         scored = n_pending if state.learner.n_records_ > 0 else 0
         state.entities.restore(arrays, state.n_fields, n_pending, scored)
+    if state.history is not None:
+        state.history.restore(arrays, state.n_fields)
     state.first_alarms.restore(values.get("first_alarms", []))
     if "incidents" in values:
         state.incidents = Incidents.restored(values["incidents"], arrays, state.n_fields or 0)
@@ -188,9 +199,9 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
 
 def _check_measures(state: ScorerState, *taken_up: NDArray[Any]) -> None:
     """Refuse a state whose arrays do not have as many measures as a record."""
-    if state.n_fields is None or state.learner.n_records_ == 0:
+    if state.n_columns is None or state.learner.n_records_ == 0:
         return
-    k = measure(state, np.full((1, state.n_fields), np.nan)).shape[1]
+    k = measure(state, np.full((1, state.n_columns), np.nan)).shape[1]
     if any(array.size > 0 and array.shape[-1] != k for array in taken_up):
         raise StateError(f"state: expected {k} measures of each record")
 

@@ -21,21 +21,30 @@ WARM_UP = 240
 
 
 def score(
-    state: ScorerState, rows: FloatArray, own: OwnRows | None, block: BlockMaker, at: slice
+    state: ScorerState,
+    rows: FloatArray,
+    own: OwnRows | None,
+    learned: FloatArray,
+    block: BlockMaker,
+    at: slice,
 ) -> tuple[FloatArray, Measured | None]:
-    """Fill in the scores of transformed rows; return their completed measures, and evaluation."""
+    """Fill in the scores of transformed rows; return their completed measures, and evaluation.
+
+    ``learned`` are the rows as the learner is given them.
+    """
     measures, evaluation = np.full((len(rows), 1), np.nan), None
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
     if state.has_model:
         slopes = log_jacobian(state, rows, own)
-        if own is not None:
-            rows = own.rows
-        evaluation = state.learner.evaluate(rows)
+        evaluation = state.learner.evaluate(learned)
         block.log_likelihood[at] = evaluation.log_density + slopes
-        measures = all_measures(state, rows, evaluation, slopes)
-        measures = state.missing.complete(rows, measures, lambda some: measure(state, some))
-        comparable = state.ranking.stretched(measures, stretch(rows))
+        if state.history is not None:
+            past = state.history.past(learned)
+            block.log_likelihood[at] -= state.learner.score_samples(past)
+        measures = all_measures(state, learned, evaluation, slopes)
+        measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
+        comparable = state.ranking.stretched(measures, stretch(learned))
         scores = state.ranking.score(comparable)
         if state.entities is not None:
             scores = state.entities.relate(scores)
@@ -44,5 +53,7 @@ def score(
         block.is_anomaly[at] = state.first_alarms.choose(
             p_value <= state.alarm_rate, state.n_records, state.alarm_rate
         )
-        explain(state, rows, own, comparable[:, 0], block, at)
+        if state.incidents is not None:
+            p_value = state.incidents.usual.p_value(scores, p_value)
+        explain(state, learned, own, comparable[:, 0], p_value, block, at)
     return measures, evaluation

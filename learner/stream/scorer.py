@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
@@ -19,6 +20,7 @@ from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters,
 from faust_oslrau.learner.scoring.transforms import Transforms
 
 from . import packing
+from .explaining import expected_range
 from .learning import learn
 from .row_scores import score
 from .state import ScorerState
@@ -52,6 +54,11 @@ class StreamScorer:
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
         log-likelihoods stay in the fields' own units. None is no entities.
+    history
+        Spans of running means, such as ``("10",)`` for 10 records or ``("30s", "10m")``. The
+        learner is given each row beside the means of its fields before it: of the partition's rows,
+        or of those of its entity. Log-likelihoods are then those of a row given these means. None
+        is no history.
     incidents
         When incidents open and close. None follows no incidents.
 
@@ -87,6 +94,7 @@ class StreamScorer:
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
         max_entities: int | None = None,
+        history: Sequence[str] | None = None,
         incidents: IncidentParameters | None = None,
     ) -> None:
         self._state = ScorerState(
@@ -97,6 +105,7 @@ class StreamScorer:
             Transforms(transforms or {}),
             None if max_entities is None else Entities(max_entities),
             None if incidents is None else Incidents(incidents),
+            None if history is None else History(history, centred=max_entities is not None),
         )
 
     @property
@@ -143,7 +152,13 @@ class StreamScorer:
             "max_entities": None
             if self._state.entities is None
             else self._state.entities.roster.limit,
+            "history": None if self._state.history is None else self._state.history.names,
         }
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether scores depend on the rows' time stamps."""
+        return self._state.history is not None and self._state.history.is_timed
 
     @property
     def n_entities(self) -> int:
@@ -185,6 +200,7 @@ class StreamScorer:
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
         for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
         timestamps, by which incidents name them; by default their numbers in the stream, and -1.
+        A history over seconds needs the timestamps, in milliseconds; negative ones are unknown.
 
         Raises
         ------
@@ -205,6 +221,22 @@ class StreamScorer:
             self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
             start = stop
         return block.finish(self._state.drift.statistic)
+
+    def expected_range(self, X: ArrayLike, deviations: float) -> tuple[FloatArray, FloatArray]:
+        """Return the range (m, d) in which the model expects each field of some rows (m, d).
+
+        That is so many standard deviations below and above its mean, given the fields of the row
+        that are not to blame. NaN without a model, and with ``max_entities`` or ``history``.
+        Nothing is scored or learned, and no later score depends on it.
+
+        Raises
+        ------
+        InvalidInputError
+            As ``process``.
+        """
+        given = np.array(X, dtype=np.float64, order="C")
+        self._check(given)
+        return expected_range(self._state, self._state.transforms.apply(given), deviations)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -255,8 +287,9 @@ class StreamScorer:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
         own = None if state.entities is None else state.entities.take(rows, keys)
-        measures, evaluation = score(state, rows, own, block, at)
-        state.collect(rows if own is None else own.rows, measures)
+        learned = state.widened(rows if own is None else own.rows, block.places[at, 2])
+        measures, evaluation = score(state, rows, own, learned, block, at)
+        state.collect(learned, measures)
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:

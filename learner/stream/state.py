@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
@@ -24,6 +25,7 @@ from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
@@ -43,6 +45,8 @@ class ScorerState:
         The level and scale of each entity, None without entities.
     incidents
         The open incident and the evidence for the next one, None if none are followed.
+    history
+        Running means of the fields, None without history.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     missing
@@ -72,6 +76,7 @@ class ScorerState:
     transforms: Transforms
     entities: Entities | None
     incidents: Incidents | None = None
+    history: History | None = None
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
@@ -103,8 +108,31 @@ class ScorerState:
     @property
     def has_model(self) -> bool:
         """Whether rows can be scored."""
-        has_units = self.entities is None or self.entities.has_begun
-        return has_units and self.learner.n_records_ > 0
+        return self.has_units and self.learner.n_records_ > 0
+
+    @property
+    def has_units(self) -> bool:
+        """Whether rows are in the units in which they are learned, those of their entities."""
+        return self.entities is None or self.entities.has_begun
+
+    @property
+    def n_columns(self) -> int | None:
+        """Columns of the rows that the learner is given; None before the first rows."""
+        if self.n_fields is None or self.history is None or not self.has_units:
+            return self.n_fields
+        return self.history.n_columns(self.n_fields)
+
+    def widened(self, rows: FloatArray, times: IntArray) -> FloatArray:
+        """Return the next rows (m, d) beside the running means of their fields, if any are kept.
+
+        ``times`` (m,) are their time stamps in milliseconds, negative for none.
+        """
+        if self.history is None or not self.has_units:
+            return rows
+        if self.entities is None:
+            slots = np.zeros(len(rows), np.int64)
+            return self.history.take(rows, slots, slots > 0, times)
+        return self.history.take(rows, *self.entities.latest, times)
 
     def collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""

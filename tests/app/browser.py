@@ -92,6 +92,10 @@ class Page:
     def run(self, script: str) -> Any:
         return self.browser.execute_script(script)
 
+    def tab(self, name: str) -> None:
+        """Show the overview or the network."""
+        self.find(f"#tabs [aria-controls={name}]").click()
+
     def theme(self, name: str) -> None:
         """Prefer a light or a dark page."""
         feature = {"name": "prefers-color-scheme", "value": name}

@@ -39,6 +39,9 @@ for transforms in ({}, {1: "asinh"}):
         scorer.process(block)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
     scorer.process(rows[:300])
+scorer = StreamScorer(kind(), history=("10", "5m"))
+for some in np.split(rows, [1, 3, 100, 2000]):
+    scorer.process(some)
 scorer = StreamScorer(kind(), max_entities=30)
 for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001]):
     scorer.process(rows[some], [b"%d" % (row % 40) for row in some])

@@ -290,6 +290,42 @@ def test_incidents_name_records_by_the_places_that_the_caller_gives():
         scorer().process(WHOLE, places=places[:-1])
 
 
+def test_a_fault_of_one_record_is_found_after_many_longer_ones():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(9000, 4))
+    for start in range(2000, 8000, 1000):  # a fiftieth of the records from here on
+        X[start : start + 20, start // 1000 % 4] += 6.0
+    X[8500, 1] -= 6.0
+    block = StreamScorer(OSLRAU(), incidents=IncidentParameters()).process(X)
+    opened = [event.incident.opened.number for event in block.incidents if event.state == "opened"]
+    assert block.p_value[8500] > 1e-3  # among all recent records it is nothing special
+    assert opened[-1] == 8500
+    assert all(any(0 <= each - start < 20 for each in opened) for start in range(2000, 8000, 1000))
+
+
+def test_a_state_with_records_that_are_left_out_goes_on_to_the_same_bits():
+    X = faulty(n=4000)
+    whole, first = scorer(), scorer()
+    events = [shown(event) for event in whole.process(X).incidents]
+    before = first.process(X[:2450]).incidents  # within a fault, between two boundaries
+    _, arrays = unpack(first.to_bytes(), "StreamScorer")
+    assert len(arrays["incident_stretches"]) > 0 and len(arrays["incident_scores"]) > 0
+    second = StreamScorer.from_bytes(first.to_bytes())
+    after = second.process(X[2450:]).incidents
+    assert [shown(e) for e in before] + [shown(e, 2450) for e in after] == events
+    assert second.to_bytes() == whole.to_bytes()
+
+
+def test_what_lasts_is_the_new_normal():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(9000, 3))
+    X[3000:] *= 2.5  # for good
+    block = StreamScorer(OSLRAU(), incidents=IncidentParameters()).process(X)
+    assert [event.state for event in block.incidents][:1] == ["opened"]
+    assert block.incidents[-1].state == "closed"
+    assert block.incidents[-1].row < 8000
+
+
 def test_without_incidents_scores_and_state_are_the_same():
     plain, following = (
         StreamScorer(OSLRAU()),
@@ -341,6 +377,7 @@ def test_wrong_parameters_are_refused(wrong):
         ("evidence_marks", lambda a: a * 0 - 10),
         ("incident_means", lambda a: a[:, :1]),
         ("incident_seen", lambda a: a - 100),
+        ("incident_stretches", lambda a: a[:, :1]),
     ],
 )
 def test_a_state_that_cannot_be_one_is_refused(name, change):

@@ -2,12 +2,15 @@
 
 import { beforeNextFrame, sharp } from "./canvas.js";
 import { colours, element, onThemeChange } from "./dom.js";
-import { time } from "./format.js";
+import { moment } from "./format.js";
 import { Plot } from "./plot.js";
 
 // A narrower canvas has no room for a chart.
 const LEAST_WIDTH = 80;
 const TIP_GAP = 10;
+
+// All charts have the same seconds, so that a pointer on one marks the second in all of them.
+const charts = [];
 
 /**
  * @param figure the element that it is in
@@ -29,6 +32,7 @@ export class TimeChart {
     this.canvas.addEventListener("pointerleave", () => this.#hover(null));
     new ResizeObserver(this.draw).observe(this.canvas);
     onThemeChange(this.draw);
+    charts.push(this);
   }
 
   /** Show rows, one a second and undefined in a gap, from the second `from` on. */
@@ -39,8 +43,10 @@ export class TimeChart {
   }
 
   #hover(x) {
-    this.hovered = x;
-    this.draw();
+    for (const chart of charts) {
+      Object.assign(chart, { hovered: x, isUnderPointer: chart === this && x !== null });
+      chart.draw();
+    }
   }
 
   #draw() {
@@ -48,8 +54,10 @@ export class TimeChart {
     if (!this.rows.length || width < LEAST_WIDTH) return;
     const [low, high] = this.options.range(this.rows.filter(Boolean));
     const plot = new Plot(context, width, height, this.rows, this.from, low, high, colours());
+    plot.spans((row) => row.incident, plot.theme["red-soft"]);
     plot.axes(this.options.tick);
     this.options.draw(plot);
+    plot.marks((row) => row.drift, plot.theme.violet);
     this.#tip(plot);
   }
 
@@ -59,8 +67,9 @@ export class TimeChart {
     const row = this.rows[place];
     if (!row) return;
     plot.pointer(place);
+    if (!this.isUnderPointer) return;
     const lines = this.options.tip(row).map(([name, text]) => element("span", {}, name, element("span", {}, text)));
-    this.tip = element("div", { class: "tip" }, element("b", {}, time(this.from + place)), ...lines);
+    this.tip = element("div", { class: "tip" }, element("b", {}, moment(this.from + place)), ...lines);
     this.figure.append(this.tip);
     const x = this.canvas.offsetLeft + plot.x(place);
     const isRight = plot.x(place) > plot.width / 2;

@@ -1,8 +1,8 @@
-// The three charts of the page.
+// The charts of the page, all of the same seconds.
 
 import { TimeChart } from "./chart.js";
 import { byId } from "./dom.js";
-import { count, nats, short } from "./format.js";
+import { count, nats, number, short } from "./format.js";
 
 // So that an idle worker's axis counts whole records.
 const LEAST_TOP = 5;
@@ -49,13 +49,12 @@ export function lagChart() {
 export function likelihoodChart() {
   const [low, median, high] = ["low", "median", "high"].map((name) => (row) => row[name]);
   return new TimeChart(byId("likelihood"), {
-    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "lowest of a second with anomalies"], ["mark", "drift"]],
+    legend: [["blue", "median"], ["soft", "5 to 95 % of a second's records, from a sample"], ["red dot", "lowest of a second with anomalies"]],
     range: usualRange,
     tick: short,
     draw(plot) {
       plot.area(low, high, plot.theme["blue-soft"]);
       plot.line(median, plot.theme.blue);
-      plot.marks((row) => row.drift, plot.theme.violet);
       plot.dots((row) => (row.anomalies ? row.lowest : null), plot.theme.red);
     },
     tip: (row) => [
@@ -63,6 +62,31 @@ export function likelihoodChart() {
       ["lowest", nats(row.lowest)], ["anomalies", count(row.anomalies)],
     ],
   });
+}
+
+const value = (row) => row.course?.value ?? null;
+
+export function fieldChart() {
+  const [low, high] = ["low", "high"].map((name) => (row) => row.course?.[name] ?? null);
+  return new TimeChart(byId("field"), {
+    legend: [["blue", "value, one record a second"], ["soft", "what the other fields suggest, ± 2 deviations"], ["red dot", "anomaly"]],
+    range: courseRange,
+    tick: short,
+    draw(plot) {
+      plot.area(low, high, plot.theme["blue-soft"]);
+      plot.line(value, plot.theme.blue);
+      plot.dots((row) => (row.course?.unusual ? value(row) : null), plot.theme.red);
+    },
+    tip: (row) => [["value", number(value(row))], ["expected", `${number(low(row))} to ${number(high(row))}`]],
+  });
+}
+
+function courseRange(rows) {
+  const known = rows.flatMap(({ course }) => (course ? [course.value, course.low, course.high] : [])).filter((each) => each !== null);
+  if (!known.length) return [0, 1];
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const room = ROOM.above * (high - low || Math.abs(high) || 1);
+  return [low - room, high + room];
 }
 
 /** From below the usual scores to above them: what lies far below must not flatten them. */

@@ -2,14 +2,20 @@
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const dayOfYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
-const UNITS = { G: 1e9, M: 1e6, k: 1e3 };
+const UNITS = { T: 1e12, G: 1e9, M: 1e6, k: 1e3 };
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const AXIS_DIGITS = 3;
 const NUMBER_DIGITS = 4;
 // Outside of these, numbers are written with a power of ten.
 const PLAIN = { least: 1e-4, most: 1e9 };
 const SMALL_SHARE = 0.1;
+// oxlint-disable-next-line no-magic-numbers -- seconds of each unit
+const DURATIONS = [["s", 1], ["min", 60], ["h", 3600], ["days", 86_400]];
+const MOST_OF_A_UNIT = 100;
 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const minus = (text) => text.replace("-", "−");
@@ -34,9 +40,19 @@ export function number(value, digits = NUMBER_DIGITS) {
   if (!isNumber(value)) return "–";
   const size = Math.abs(value);
   if (size >= 10 ** digits && size < PLAIN.most) return count(value);
-  if (size !== 0 && (size >= PLAIN.most || size < PLAIN.least)) return minus(value.toExponential(digits - 2));
+  if (size !== 0 && (size >= PLAIN.most || size < PLAIN.least)) return power(value, digits);
   return minus(String(Number(value.toPrecision(digits))));
 }
+
+/** 1.2 × 10⁻⁹ */
+function power(value, digits) {
+  const [factor, exponent] = value.toExponential(Math.max(0, digits - 2)).split("e");
+  const raised = [...String(Number(exponent))].map((sign) => (sign === "-" ? "⁻" : SUPERSCRIPTS[sign])).join("");
+  return minus(`${factor} × 10${raised}`);
+}
+
+/** Whole up to a million, then 12.3 M: for large type. */
+export const figure = (value) => (isNumber(value) && Math.abs(value) >= UNITS.M ? short(value).replace(/(?=[a-zA-Z])/, " ") : count(value));
 
 /** One decimal: log-likelihoods. */
 export function nats(value) {
@@ -50,8 +66,25 @@ export const percent = (share) => `${Number((100 * share).toPrecision(share < SM
 /** 14:03:59 of seconds since 1970, in the reader's own time. */
 export const time = (seconds) => clock.format(1000 * seconds);
 
+/** 23 Nov 14:03:59, with the year unless it is this one. */
+export function moment(seconds) {
+  if (!isNumber(seconds)) return "–";
+  const date = new Date(1000 * seconds);
+  const names = date.getFullYear() === new Date().getFullYear() ? day : dayOfYear;
+  return `${names.format(date)} ${clock.format(date)}`;
+}
+
+/** 42 s, 3 min, 5 h, 2 days */
+export function duration(seconds) {
+  const [unit, size] = DURATIONS.find(([, each]) => seconds < MOST_OF_A_UNIT * each) ?? DURATIONS.at(-1);
+  return `${count(seconds / size)} ${unit}`;
+}
+
 /** 14:03 */
 export const timeOfDay = (seconds) => minute.format(1000 * seconds);
+
+/** 1 record, 2 records */
+export const several = (size, one, many = `${one}s`) => `${count(size)} ${size === 1 ? one : many}`;
 
 /** machines/3 */
 export const partitionName = ({ topic, partition }) => `${topic}/${partition}`;

@@ -11,19 +11,34 @@ export class History {
   until = 0;
 
   /** Add an answer of the worker; of its columns each second makes a row. */
-  add({ since, until, seconds, events }) {
+  add({ since, until, seconds, events }, incidents) {
     const columns = Object.entries(seconds);
     for (let i = 0; i < until - since; i++) {
       this.#rows.set(since + i, Object.fromEntries(columns.map(([name, values]) => [name, values[i]])));
     }
     this.until = until;
     for (const second of this.#rows.keys()) if (second < until - SECONDS) this.#rows.delete(second);
-    for (const { event, noted } of events) if (event === "drift") this.#markDrift(Math.floor(noted));
+    for (const { noted } of events) this.#mark("drift", Math.floor(noted), Math.floor(noted));
+    for (const { since: from, state, noted } of incidents) {
+      if (from !== null) this.#mark("incident", Math.floor(from), state === "closed" ? Math.floor(noted) : until);
+    }
   }
 
-  #markDrift(second) {
-    const row = this.#rows.get(second);
-    if (row) row.drift = true;
+  /** Add the course of a field, or none for another one. */
+  setCourse(rows) {
+    for (const row of this.#rows.values()) row.course = null;
+    for (const course of rows) {
+      const row = this.#rows.get(course.time);
+      if (row) row.course = course;
+    }
+  }
+
+  /** Mark the seconds from the first to the last one. */
+  #mark(name, first, last) {
+    for (let second = Math.max(first, this.until - SECONDS); second <= last; second++) {
+      const row = this.#rows.get(second);
+      if (row) row[name] = true;
+    }
   }
 
   /** The rows worth a picture, undefined in a gap, and the second of the first one. */

@@ -1,55 +1,139 @@
-// The last incidents as cards, the open ones on top: how severe, since when, and in which fields.
+// The incidents as cards, the open ones on top: how severe, since when, and in which fields.
 
-import { bars, contributions } from "./anomalies.js";
+import { bars, contributions } from "./blame.js";
 import { element } from "./dom.js";
-import { count, number, partitionName, time } from "./format.js";
+import { count, duration, moment, number, partitionName, several } from "./format.js";
+import { Sparkline } from "./sparkline.js";
 
-const CARDS = 6;
+const CARDS = 6; // at first, and that many more each time
+const KEPT = 500;
 const FIELDS = 3;
 const P_DIGITS = 2;
+// A partition that has been silent for longer leaves its incident open without news.
+const STALE_SECONDS = 60;
 
 export class Incidents {
   #latest = new Map(); // the newest event of each incident, by its id
+  #cards = new Map(); // by incident, while nothing about it has changed
+  #silence = new Map(); // seconds without a record, by partition
+  #matches = () => true;
+  #most = CARDS;
 
-  constructor(place) {
-    this.place = place;
+  /**
+   * @param place the element of the cards
+   * @param button what shows more of them
+   */
+  constructor(place, button) {
+    Object.assign(this, { place, button });
+    button.addEventListener("click", () => {
+      this.#most += CARDS;
+      this.#show();
+    });
     this.clear();
   }
 
   clear() {
     this.#latest.clear();
+    this.#cards.clear();
+    this.#most = CARDS;
     this.#show();
   }
 
-  /** Add events, oldest first; those of other kinds are left out. */
-  add(events) {
-    const fresh = events.filter(({ event, incident, offset }) => event === "incident" && !(this.#latest.get(incident)?.offset >= offset));
-    if (!fresh.length) return;
-    for (const event of fresh) {
-      this.#latest.delete(event.incident); // so that the newest is last
+  /** Add what is new, and tell how the worker's partitions are; those of others are dropped. */
+  add(events, partitions, now) {
+    this.#silence = new Map(partitions.map((each) => [partitionName(each), now - (each.last_active ?? 0)]));
+    for (const [id, event] of this.#latest) if (!this.#silence.has(partitionName(event))) this.#latest.delete(id);
+    for (const event of events) {
+      if (this.#latest.get(event.incident)?.offset >= event.offset) continue;
       this.#latest.set(event.incident, event);
+      this.#cards.delete(event.incident);
     }
     this.#show();
   }
 
+  /** Show those alone that `matches`. */
+  filter(matches) {
+    this.#matches = matches;
+    this.#most = CARDS;
+    this.#show();
+  }
+
+  /** All incidents that are known, the most urgent first. */
+  get known() {
+    return [...this.#latest.values()].toSorted((a, b) => isOpen(b) - isOpen(a) || opened(b) - opened(a) || b.offset - a.offset);
+  }
+
+  get open() {
+    return this.known.filter(isOpen);
+  }
+
   #show() {
-    const newestFirst = [...this.#latest.values()].toReversed();
-    const shown = newestFirst.toSorted((a, b) => isOpen(b) - isOpen(a)).slice(0, CARDS);
-    for (const id of this.#latest.keys()) if (!shown.some(({ incident }) => incident === id)) this.#latest.delete(id);
-    const none = element("p", { class: "quiet" }, "None in the last minutes.");
-    this.place.replaceChildren(...(shown.length ? shown.map(card) : [none]));
+    const known = this.known;
+    for (const { incident } of known.slice(KEPT)) this.#latest.delete(incident);
+    const matching = known.filter((event) => this.#matches(event));
+    const shown = matching.slice(0, this.#most);
+    const cards = shown.map((event) => this.#card(event));
+    const none = element("p", { class: "quiet" }, known.length ? "None that match." : "None so far.");
+    replace(this.place, cards.length ? cards : [none]);
+    this.button.hidden = matching.length <= this.#most;
+    this.button.textContent = `Show more of ${count(matching.length)}`;
+    this.#cards = new Map(shown.map(({ incident }, i) => [incident, cards[i]]));
+  }
+
+  #card(event) {
+    const made = this.#cards.get(event.incident) ?? card(event);
+    const silence = this.#silence.get(partitionName(event));
+    made.querySelector(".state").textContent = stateOf(event, silence);
+    made.classList.toggle("stale", isStale(event, silence));
+    return made;
   }
 }
 
-const isOpen = ({ state }) => Number(state !== "closed");
+/** Replace children where they differ: what somebody reads or has opened stays. */
+function replace(place, children) {
+  if (children.length === place.children.length && children.every((child, i) => child === place.children[i])) return;
+  place.replaceChildren(...children);
+}
+
+export const isOpen = ({ state }) => state !== "closed";
+const isStale = (event, silence) => isOpen(event) && silence > STALE_SECONDS;
+const opened = ({ opened_timestamp: at, noted }) => (at === null ? 1000 * noted : at);
+
+function stateOf(event, silence) {
+  const seconds = lasted(event);
+  const length = seconds ? ` for ${duration(seconds)}` : "";
+  if (!isOpen(event)) return `closed${length && `, deviated${length}`}`;
+  if (!isStale(event, silence)) return `open${length && `, deviates${length}`}`;
+  return "open and stale: no records lately";
+}
+
+/** For how long records have deviated, by their own timestamps. */
+function lasted({ start_timestamp: from, latest_timestamp: to }) {
+  return from === null || to === null ? null : (to - from) / 1000;
+}
 
 function card(event) {
-  const title = `${partitionName(event)} offset ${event.opened_offset}`;
-  const state = isOpen(event) ? "open" : "closed";
-  const since = event.start_timestamp === null ? `offset ${event.start_offset}` : time(event.start_timestamp / 1000);
-  const size = `${count(event.length)} records, ${count(event.anomalies)} anomalies`;
-  return element("article", { class: "anomaly incident", "data-state": state, "data-severity": event.severity_name },
-    element("h3", {}, `${event.severity_name} (${number(event.severity)}), ${state} · ${title}`),
-    element("p", { class: "quiet" }, `since ${since} · ${size} · lowest p = ${number(event.peak_p_value, P_DIGITS)}`),
-    bars(contributions(event).slice(0, FIELDS)));
+  const since = event.start_timestamp === null ? `offset ${event.start_offset}` : moment(event.start_timestamp / 1000);
+  const size = `${several(event.length, "record")}, ${several(event.anomalies, "anomaly", "anomalies")}`;
+  const blamed = contributions(event);
+  const made = element("article", { class: "anomaly incident", "data-state": isOpen(event) ? "open" : "closed", "data-severity": event.severity_name },
+    element("h3", {}, element("span", { class: "severity" }, `${event.severity_name} ${number(event.severity)}`), " ", element("span", { class: "state" })),
+    element("p", { class: "quiet" }, `since ${since} · ${partitionName(event)} · ${size}`));
+  if (blamed.length) made.append(new Sparkline(event, blamed[0].name).element);
+  made.append(bars(blamed, FIELDS), more(event));
+  return made;
 }
+
+function more(event) {
+  const lines = [
+    ["incident", event.incident],
+    ["opened", place(event.opened_offset, event.opened_timestamp)],
+    ["most unusual", `${place(event.peak_offset, event.peak_timestamp)}, p = ${number(event.peak_p_value, P_DIGITS)}`],
+    ["last evidence", place(event.latest_offset, event.latest_timestamp)],
+    ["evidence", `${number(event.evidence)} nats`],
+  ];
+  const list = lines.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
+  return element("details", {}, element("summary", {}, "where and how sure"), element("dl", {}, ...list));
+}
+
+const place = (offset, timestamp) => `offset ${offset}${timestamp === null ? "" : `, ${moment(timestamp / 1000)}`}`;

@@ -1,13 +1,16 @@
 // The page: asks the worker once a second what is new, and shows it.
 
 import { Anomalies } from "./anomalies.js";
+import { contributions } from "./blame.js";
 import { lagChart, likelihoodChart, throughputChart } from "./charts.js";
 import { describe } from "./details.js";
 import { byId, element, setText } from "./dom.js";
-import { count, nats, partitionName, rate, time } from "./format.js";
+import { Fields } from "./fields.js";
+import { count, figure, moment, nats, partitionName, rate, several } from "./format.js";
 import { figures, History } from "./history.js";
-import { Incidents } from "./incidents.js";
+import { Incidents, isOpen } from "./incidents.js";
 import { NetworkView } from "./network.js";
+import { makeTabs } from "./tabs.js";
 import { forest, readNetwork, unread } from "./tree.js";
 import { ask } from "./worker.js";
 
@@ -21,7 +24,9 @@ const ZOOM_FACTOR = 1.4;
 
 const charts = { throughput: throughputChart(), lag: lagChart(), likelihood: likelihoodChart() };
 const anomalies = new Anomalies(byId("anomalies"));
-const incidents = new Incidents(byId("incidents"));
+const incidents = new Incidents(byId("incidents"), byId("more-incidents"));
+const fields = new Fields(byId("field-choice"));
+const filter = byId("filter");
 const details = byId("details");
 const network = new NetworkView(byId("tree"), (node) => describe(details, node));
 const chosen = byId("chosen");
@@ -29,6 +34,7 @@ const chosen = byId("chosen");
 let history;
 let held; // the worker's partitions, as it last told
 let drawn; // what is known of the structure that is shown
+let view = "overview"; // the tab that is shown
 let lost = null; // since when the worker has not answered
 
 function forget() {
@@ -37,6 +43,7 @@ function forget() {
   drawn = { learned: 0, at: 0 };
   anomalies.clear();
   incidents.clear();
+  fields.follow([]);
   network.clear();
   describe(details, null);
 }
@@ -52,12 +59,41 @@ async function look() {
   held = news.partitions;
   showState(news);
   offer(held);
-  history.add(news);
-  showFigures();
-  showNodes(partitionsChosen());
+  const partitions = partitionsChosen();
+  incidents.add(news.incidents, partitions, news.until);
   anomalies.add(news.anomalies);
-  incidents.add(news.events);
-  await lookAtStructure();
+  history.add(news, incidents.known);
+  showWarmUp(partitions);
+  if (view === "network") await lookAtStructure();
+  else showOverview(partitions);
+}
+
+function showOverview(partitions) {
+  fields.follow(partitions, incidents.known[0]);
+  fields.look(history.until);
+  history.setCourse(fields.rows(history.shown().from));
+  showFigures();
+  showIncidents();
+  showNodes(partitions);
+}
+
+/** How many records the young models still need. */
+function showWarmUp(partitions) {
+  const young = partitions.filter((partition) => partition.warm_up_left > 0);
+  const [first] = young;
+  byId("warm-up").hidden = !first;
+  if (!first) return;
+  const others = young.length - 1;
+  const also = others ? `, and so ${others === 1 ? "does" : "do"} ${several(others, "more partition")}` : "";
+  setText(byId("warm-up"), `Warming up: ${partitionName(first)} needs ${several(first.warm_up_left, "more record")}${also}. Until then scores are rough.`);
+}
+
+function showIncidents() {
+  const { open } = incidents;
+  const worst = open.toSorted((a, b) => b.severity - a.severity)[0];
+  setText(byId("open-incidents"), count(open.length));
+  setText(byId("worst"), worst ? `worst: ${worst.severity_name}` : "none");
+  byId("worst").dataset.severity = worst?.severity_name ?? "";
 }
 
 function showState(news) {
@@ -70,7 +106,7 @@ function showState(news) {
 
 function showLoss() {
   lost ??= now();
-  showStatus("disconnected", `disconnected since ${time(lost)}, trying again`);
+  showStatus("disconnected", `disconnected since ${moment(lost)}, trying again`);
 }
 
 function showStatus(state, text) {
@@ -93,17 +129,18 @@ function showFigures() {
   const { from, rows } = history.shown();
   const found = figures(rows);
   setText(byId("rate"), rate(found.rate));
-  setText(byId("lag"), count(found.lag));
-  setText(byId("anomaly-count"), count(found.anomalies));
-  setText(byId("rejected-count"), count(found.rejected));
+  setText(byId("lag"), figure(found.lag));
+  setText(byId("anomaly-count"), figure(found.anomalies));
+  setText(byId("rejected-count"), figure(found.rejected));
   setText(byId("usual"), nats(found.median));
   charts.throughput.show(rows, from, `Throughput: ${count(found.rate)} records a second`);
   charts.lag.show(rows, from, `Lag: ${count(found.lag)} records`);
   charts.likelihood.show(rows, from, `Log-likelihood: median ${nats(found.median)} nats`);
+  fields.show(rows, from);
 }
 
 function showNodes(partitions) {
-  setText(byId("nodes"), count(total(partitions)));
+  setText(byId("nodes"), figure(total(partitions)));
   setText(byId("nodes-note"), partitions.length === 1 ? "nodes" : `nodes, ${partitions.length} partitions`);
 }
 
@@ -165,6 +202,19 @@ async function repeat() {
   }
 }
 
+/** Show incidents and anomalies that the filter lets pass; anomalies have no state or severity. */
+function applyFilter() {
+  const { field, state, severity } = Object.fromEntries(new FormData(filter));
+  const part = field.trim().toLowerCase();
+  const hasField = (event) => !part || contributions(event).some(({ name }) => name.toLowerCase().includes(part));
+  const hasState = (event) => !state || isOpen(event) === (state === "open");
+  incidents.filter((event) => hasField(event) && hasState(event) && (!severity || event.severity_name === severity));
+  anomalies.filter(hasField);
+}
+
+filter.addEventListener("input", applyFilter);
+filter.addEventListener("change", applyFilter);
+filter.addEventListener("submit", (event) => event.preventDefault());
 chosen.addEventListener("change", () => {
   forget();
   look();
@@ -177,4 +227,7 @@ byId("closer").addEventListener("click", () => network.zoomBy(ZOOM_FACTOR));
 byId("farther").addEventListener("click", () => network.zoomBy(1 / ZOOM_FACTOR));
 
 forget();
+makeTabs(byId("tabs"), (name) => {
+  view = name;
+});
 repeat();

@@ -132,6 +132,16 @@ export class Plot {
     }
   }
 
+  /** The whole height behind the rows that `is` so. */
+  spans(is, colour) {
+    const { context, half } = this;
+    context.fillStyle = colour;
+    for (const stretch of this.#stretches((row) => is(row) || null)) {
+      const from = this.x(stretch[0]) - half;
+      context.fillRect(from, this.top, this.x(stretch.at(-1)) + half - from, this.bottom - this.top);
+    }
+  }
+
   /** A dashed line through the whole height at each row that `is` so. */
   marks(is, colour) {
     const { context } = this;

@@ -7,7 +7,7 @@ from memory_worker import MemoryBroker, MemoryWorker, values
 from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app.metrics import broker_contact, history
-from faust_oslrau.app.pages import health, live_state
+from faust_oslrau.app.pages import field_course, health, live_state
 from faust_oslrau.app.partitions import assignment
 from faust_oslrau.app.partitions.runtime import Runtime
 
@@ -27,7 +27,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (broker_contact, history, health, live_state, assignment):
+    for module in (broker_contact, history, field_course, health, live_state, assignment):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(live_state, "_STARTED", int(clock.now))
     return clock

@@ -234,3 +234,72 @@ async def test_partitions_that_are_opened_again_are_shown_from_their_new_history
         assert (await look(FIRST))["seconds"]["scored"] == [100]
         worker.held[FIRST].metrics.history = History()
         assert (await look(FIRST))["seconds"]["scored"] == [0]
+
+
+def _incident(offset, state="opened", **more):
+    return {
+        "incident": f"features/0/{offset}",
+        "offset": offset,
+        "state": state,
+        "opened_timestamp": None,
+        **more,
+    }
+
+
+@in_loop
+async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, clock):
+    async with worker:
+        first, second = await worker.assign(FIRST, SECOND)
+        known = first.metrics.history.incidents
+        known.add(_incident(5), clock.now)
+        known.add(_incident(2, "closed"), clock.now)
+        clock.now += 1
+        state = await look()
+        found = _parsed(state["incidents"])
+        assert [(each["offset"], each["state"]) for each in found] == [(5, "opened"), (2, "closed")]
+        assert found[0]["since"] == found[0]["noted"] == clock.now - 1
+        assert (await look(SECOND))["incidents"] == []
+        assert (await look(since=state["until"]))["incidents"] == []
+        known.add({**_incident(5, "closed"), "offset": 9}, clock.now)
+        second.metrics.history.add_past_incidents([_incident(7, incident="features/1/7")])
+        clock.now += 1
+        news = _parsed((await look(since=state["until"]))["incidents"])
+        assert [each["offset"] for each in news] == [7, 9]
+
+
+@in_loop
+async def test_past_incidents_are_told_however_old_the_worker_is(worker, look, clock):
+    async with worker:
+        (partition,) = await worker.assign(FIRST)
+        partition.metrics.history.incidents.add(_incident(5), clock.now)
+        clock.now += 10 * SECONDS
+        assert len((await look())["incidents"]) == 1
+
+
+@in_loop
+async def test_no_more_incidents_are_told_than_fit(worker, look, clock):
+    async with worker:
+        await worker.assign(FIRST, SECOND)
+        for partition in worker.held.values():
+            for offset in range(50):
+                event = _incident(offset, contributions=[{"field": "f" * 15_000}])
+                partition.metrics.history.incidents.add(event, clock.now)
+        clock.now += 1
+        told = (await look())["incidents"]
+        assert 10 < len(told) < 30
+        assert len(orjson.dumps(told)) < 300_000
+
+
+@in_loop
+async def test_a_young_partition_says_how_many_records_it_needs_and_when_the_last_came(
+    worker, look, clock
+):
+    async with worker:
+        await worker.assign(FIRST)
+        (part,) = (await look())["partitions"]
+        assert (part["warm_up_left"], part["last_active"]) == (240, None)
+        await worker.read(FIRST, 100)
+        (part,) = (await look())["partitions"]
+        assert (part["warm_up_left"], part["last_active"]) == (140, int(clock.now))
+        await worker.read(FIRST, 200)
+        assert (await look())["partitions"][0]["warm_up_left"] == 0

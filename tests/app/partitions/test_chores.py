@@ -30,9 +30,21 @@ _LOG = values(300)
 @pytest.fixture(autouse=True)
 def busy(monkeypatch):
     """The chores are done all the time, and their retries come at once."""
-    waits = ("SNAPSHOT", "LAG", "MEASURE", "TOPICS", "MEMBERS")
+    waits = ("SNAPSHOT", "LAG", "MEASURE", "PAST", "TOPICS", "MEMBERS")
     for name in (f"_{wait}_SECONDS" for wait in waits):
         monkeypatch.setattr(chores, name, 0.005)
+
+
+class _Past:
+    """Past incidents of each partition, and how often they were asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def read(self, tp):
+        self.asked.append(tp)
+        event = {"incident": f"{tp}", "offset": 3, "state": "closed", "opened_timestamp": 5}
+        return [{**event, "offset": 2, "state": "opened"}, event]
 
 
 class _Working(MemoryWorker):
@@ -49,7 +61,9 @@ class _Working(MemoryWorker):
     def __init__(self, folder, broker, **changes):
         super().__init__(folder, broker, **{"commit_interval": 0.005, **changes})
         self.contact = BrokerContact()
-        self._chores = Chores(self.assignment, self.settings, self.consumer, self.contact)
+        self.past = _Past()
+        parts = (self.assignment, self.settings, self.consumer, self.contact, self.past)
+        self._chores = Chores(*parts)
 
     @asynccontextmanager
     async def chores(self):
@@ -253,3 +267,22 @@ async def test_a_member_of_the_group_that_is_no_worker_is_named_once(tmp_path, b
         await asyncio.sleep(0.03)
         broker.foreign_members = {"id-2": "client 'other' at 10.0.0.7"}  # it is back
         await until(lambda: len(warnings()) == 2)
+
+
+@in_loop
+async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker):
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        await worker.assign(FIRST, SECOND)
+        await until(lambda: all(list(p.metrics.history.incidents) for p in worker.held.values()))
+        await asyncio.sleep(0.03)  # several looks
+        assert sorted(worker.past.asked) == [FIRST, SECOND]
+        (known,) = worker.held[FIRST].metrics.history.incidents
+        assert (known.offset, known.is_open) == (3, False)
+
+
+@in_loop
+async def test_without_incidents_none_are_read(tmp_path, broker):
+    async with _Working(tmp_path, broker, anomalies="records") as worker, worker.chores():
+        await worker.assign(FIRST)
+        await asyncio.sleep(0.03)
+        assert worker.past.asked == []

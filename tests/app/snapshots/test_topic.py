@@ -174,14 +174,14 @@ def test_deployments_share_a_topic(owner):
 def records_read(monkeypatch):
     """A list that grows by each record that a restore reads."""
     found = []
-    records = TailReader._records
+    records = TailReader.records
 
     async def counted(self, low, high):
         async for record in records(self, low, high):
             found.append(record.offset)
             yield record
 
-    monkeypatch.setattr(TailReader, "_records", counted)
+    monkeypatch.setattr(TailReader, "records", counted)
     return found
 
 

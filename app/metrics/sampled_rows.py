@@ -1,0 +1,76 @@
+"""One record of each of the last seconds of a partition, for plots of its fields."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Values of a partition: those of 300 records with up to 218 fields. Of wider ones, fewer are kept.
+_MOST_VALUES = 65_536
+
+
+class SampledRow(NamedTuple):
+    """A record of a second.
+
+    Attributes
+    ----------
+    time
+        The second, since 1970 (UTC).
+    values
+        The values of its fields (d,); NaN = missing.
+    p_value
+        Its p-value, NaN without a model.
+    is_anomaly
+        Whether there was an anomaly in this second: then this is the most unusual record.
+    """
+
+    time: int
+    values: NDArray[np.float64]
+    p_value: float
+    is_anomaly: bool
+
+
+class SampledRows:
+    """The sampled records of a partition.
+
+    Parameters
+    ----------
+    seconds
+        The most seconds that are retained.
+    """
+
+    def __init__(self, seconds: int) -> None:
+        self._rows: deque[SampledRow] = deque(maxlen=seconds)
+
+    def add(
+        self,
+        time: int,
+        rows: NDArray[np.float64],
+        p_value: NDArray[np.float64],
+        *,
+        has_anomalies: bool,
+    ) -> None:
+        """Add a block of records (m, d): the most unusual of a second's anomalies, or the first."""
+        if len(rows) == 0:
+            return
+        is_new = not self._rows or self._rows[-1].time < time
+        at = int(np.nanargmin(p_value)) if has_anomalies else 0
+        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies)
+        if is_new:
+            self._rows.append(row)
+        elif has_anomalies and _is_less_usual(row, self._rows[-1]):
+            self._rows[-1] = row
+        while len(self._rows) * rows.shape[1] > _MOST_VALUES and len(self._rows) > 1:
+            self._rows.popleft()
+
+    def between(self, since: int, until: int) -> Iterator[SampledRow]:
+        """Yield the records from `since` to before `until`, the first one first."""
+        return (row for row in self._rows if since <= row.time < until)
+
+
+def _is_less_usual(row: SampledRow, other: SampledRow) -> bool:
+    return not other.is_anomaly or row.p_value < other.p_value

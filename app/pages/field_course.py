@@ -1,0 +1,43 @@
+"""The course of one field of a partition: its values and what the model expects of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from faust_oslrau.app.metrics.history import SECONDS
+from faust_oslrau.app.partitions.held_partition import HeldPartition
+
+# Names of fields to choose from; a record may have a thousand.
+_MOST_FIELDS = 1000
+# Half the width of the band, in standard deviations: it holds 95 % of a Gaussian's values.
+_HALF_WIDTH = 2.0
+
+
+async def field_course(partition: HeldPartition, field: str | None, since: int) -> dict[str, Any]:
+    """Return the course of a field since a moment in seconds since 1970, as far as it is known.
+
+    One record of each second counts. `expected_low` and `expected_high` are two standard deviations
+    below and above what the present model expects, given the fields of the record that are not to
+    blame. NaN stands for what is not known. Without a `field`, only the names are returned.
+    """
+    fields = partition.pipeline.fields or ()
+    until = int(time.time())
+    since = min(max(since, until - SECONDS), until)
+    answer: dict[str, Any] = {"since": since, "until": until, "fields": fields[:_MOST_FIELDS]}
+    if field not in fields:
+        return answer
+    column = fields.index(field)
+    sampled = list(partition.metrics.history.rows.between(since, until))
+    rows = np.array([row.values for row in sampled]).reshape(len(sampled), len(fields))
+    low, high = await partition.expected_range(rows, _HALF_WIDTH)
+    return {
+        **answer,
+        "times": [row.time for row in sampled],
+        "values": rows[:, column].tolist(),
+        "expected_low": low[:, column].tolist(),
+        "expected_high": high[:, column].tolist(),
+        "is_anomaly": [row.is_anomaly for row in sampled],
+    }

@@ -1,0 +1,74 @@
+// The field whose course is plotted: the reader's choice, at first that of the latest incident.
+
+import { contributions } from "./blame.js";
+import { fieldChart } from "./charts.js";
+import { askCourse } from "./course.js";
+import { byId, element, setText } from "./dom.js";
+import { moment, number, partitionName } from "./format.js";
+
+// The band of a second costs the worker a query of its model.
+const AGAIN_SECONDS = 2;
+
+export class Fields {
+  #rows = new Map(); // by second
+  #until = 0;
+  #partition = null;
+  #asking = false;
+  #first = null; // the field to begin with
+
+  constructor(choice) {
+    this.choice = choice;
+    this.chart = fieldChart();
+    choice.addEventListener("change", () => this.#forget());
+  }
+
+  /** Plot a field of one of these partitions: at first that of an incident, if there is one. */
+  follow(partitions, incident) {
+    const names = partitions.map(partitionName);
+    if (this.#partition && names.includes(partitionName(this.#partition))) return;
+    this.#partition = partitions[Math.max(0, incident ? names.indexOf(partitionName(incident)) : 0)] ?? null;
+    this.#first = incident ? contributions(incident)[0]?.name : null;
+    this.choice.replaceChildren();
+    setText(byId("field-place"), this.#partition ? `of ${partitionName(this.#partition)}` : "");
+    this.#forget();
+  }
+
+  /** Ask for news of the field, if it is time. */
+  look(now) {
+    if (this.#partition && !this.#asking && now - this.#until > AGAIN_SECONDS) this.#ask();
+  }
+
+  /** The rows that are known of the field, from a second on. */
+  rows(from) {
+    for (const second of this.#rows.keys()) if (second < from) this.#rows.delete(second);
+    return [...this.#rows.values()];
+  }
+
+  show(rows, from) {
+    const last = [...this.#rows.values()].at(-1);
+    this.chart.show(rows, from, last ? `${this.choice.value}: ${number(last.value)} at ${moment(last.time)}` : "no values yet");
+  }
+
+  #forget() {
+    this.#rows.clear();
+    this.#until = 0;
+  }
+
+  async #ask() {
+    this.#asking = true;
+    const [partition, asked] = [this.#partition, this.choice.value];
+    const answer = await askCourse(partition, asked, this.#until).catch(() => null);
+    this.#asking = false;
+    if (!answer || partition !== this.#partition || asked !== this.choice.value) return;
+    this.#offer(answer.fields);
+    if (!asked) return;
+    for (const row of answer.rows) this.#rows.set(row.time, row);
+    this.#until = answer.until;
+  }
+
+  #offer(names) {
+    if (names.length === this.choice.options.length) return;
+    this.choice.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+    if (names.includes(this.#first)) this.choice.value = this.#first;
+  }
+}

@@ -1,0 +1,102 @@
+"""Reads the last incidents of a partition from the anomalies topic, for the page."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from aiokafka.errors import KafkaError
+from faust.types import TP
+
+from faust_oslrau.app.kafka.partition_reader import PartitionReader
+from faust_oslrau.app.logs import at
+from faust_oslrau.app.metrics.last_incidents import INCIDENTS
+
+logger = logging.getLogger(__name__)
+
+# Messages are read backwards in stretches of so many, until enough incidents or bytes are read.
+_STRETCH = 500
+_MAX_BYTES = 8 * 1024 * 1024
+# A page without past incidents is no reason to wait longer.
+_SECONDS = 20.0
+
+
+class PastIncidents:
+    """The incidents that the anomalies topic tells of.
+
+    Parameters
+    ----------
+    topic
+        The anomalies topic.
+    client_arguments
+        Connection arguments of aiokafka's clients.
+    """
+
+    def __init__(self, topic: str, client_arguments: Mapping[str, Any]) -> None:
+        self._topic = topic
+        self._arguments = client_arguments
+
+    async def read(self, tp: TP) -> list[dict[str, Any]]:
+        """Return the last events of a source partition, in no particular order.
+
+        Nothing depends on them but the page: they are few or none if the topic cannot be read.
+        """
+        events: list[dict[str, Any]] = []
+        began = time.perf_counter()
+        try:
+            async with (
+                asyncio.timeout(_SECONDS),
+                PartitionReader(self._topic, tp.partition, self._arguments) as reader,
+            ):
+                await self._collect(reader, tp, events)
+        except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+            logger.warning(
+                "%s/%d: the page begins without earlier incidents, %s cannot be read: %r",
+                *(*tp, self._topic, error),
+                extra=at(tp),
+            )
+        seconds = time.perf_counter() - began
+        logger.debug("%s/%d: %d events of incidents in %.2f s", *tp, len(events), seconds)
+        return events
+
+    async def _collect(self, reader: PartitionReader, tp: TP, events: list[dict[str, Any]]) -> None:
+        """Add the last events of a source partition to `events`."""
+        first, high = await reader.range()
+        room, seen = _MAX_BYTES, set[str]()
+        while high > first and room > 0 and len(seen) < INCIDENTS:
+            low = max(first, high - _STRETCH)
+            async for record in reader.records(low, high):
+                room -= len(record.value or b"")
+                event = _event(record.value, tp)
+                if event is not None:
+                    events.append(event)
+                    seen.add(event["incident"])
+            high = low
+
+
+def _event(value: bytes | None, tp: TP) -> dict[str, Any] | None:
+    """Return the event of an incident of a source partition; None for any other message."""
+    if value is None or b'"incident"' not in value:
+        return None
+    try:
+        event = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    return event if _is_event(event, tp) else None
+
+
+def _is_event(event: Any, tp: TP) -> bool:
+    """Return whether this is what a worker writes: other programs may write to the topic, too."""
+    return (
+        isinstance(event, dict)
+        and event.get("event") == "incident"
+        and (event.get("topic"), event.get("partition")) == tp
+        and isinstance(event.get("incident"), str)
+        and isinstance(event.get("offset"), int)
+        and isinstance(event.get("opened_timestamp", ""), int | None)
+        and isinstance(event.get("contributions", []), list)
+    )

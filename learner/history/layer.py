@@ -1,0 +1,204 @@
+"""History: rows beside the running means of their fields, so that a network learns both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.scoring.ranking import share_of_batch
+from faust_oslrau.learner.state import record_count
+
+from .running_means import WEIGHT, take_means
+from .spans import read_spans
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+TYPICAL = 0.6745
+"""Median distance of a standard Gaussian from its mean."""
+
+
+class History:
+    """Widens rows by running means, and takes the means out of what is said of the rows.
+
+    A widened row (d + s d columns) is the row x, then for each of s spans the means h of its fields
+    before it. The network learns p(x, h); as h is known before x, the density of a record given the
+    past is p(x, h) / p(h). The means are context: they change with each record, after it was
+    widened, whether it is learned or not. How far values may move them changes in ``update`` alone,
+    which the scorer calls at learning boundaries.
+
+    Parameters
+    ----------
+    spans
+        How long the means remember, as `read_spans` takes them.
+    centred
+        Whether values lie around 0, as those in units of entities do.
+    """
+
+    def __init__(self, spans: Sequence[str], *, centred: bool = False) -> None:
+        self.names = tuple(spans)
+        self._spans = read_spans(self.names)
+        self._centred = centred
+        self._means = np.empty((0, len(spans), 0, 2))
+        self._last = np.empty(0, np.int64)
+        self._spread = np.empty((len(spans), 0))
+        self._n = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the means depend on the records' time stamps."""
+        return any(span.timed for span in self._spans)
+
+    def n_columns(self, d: int) -> int:
+        """Return the number of columns of widened rows of ``d`` fields."""
+        return d * (1 + len(self._spans))
+
+    def n_fields(self, n_columns: int) -> int:
+        """Return the number of fields of widened rows with so many columns.
+
+        Raises
+        ------
+        StateError
+            No rows have that many columns.
+        """
+        d, left = divmod(n_columns, 1 + len(self._spans))
+        if left:
+            raise StateError("state: expected running means of each field in each record")
+        return d
+
+    def take(
+        self, rows: FloatArray, slots: IntArray, fresh: NDArray[np.bool_], times: IntArray
+    ) -> FloatArray:
+        """Return the next rows (m, d) widened, and add them to the means of their ``slots`` (m,).
+
+        ``fresh`` (m,) says which rows begin anew in their slot, ``times`` (m,) are time stamps in
+        milliseconds, negative for none.
+        """
+        m, d = rows.shape
+        self._reserve(d, int(slots.max(initial=-1)) + 1)
+        result = np.empty((m, self.n_columns(d)))
+        result[:, :d] = rows
+        take_means(
+            rows, slots, fresh, times,
+            np.array([span.length for span in self._spans]),
+            np.array([span.timed for span in self._spans]),
+            self._spread, self._centred, self._means, self._last, result[:, d:],
+        )  # fmt: skip
+        return result
+
+    def _reserve(self, d: int, slots: int) -> None:
+        """Make room for fields and slots, in steps that double it."""
+        if self._spread.shape[1] == 0:
+            self._spread = np.full((len(self._spans), d), np.inf)
+        held = len(self._last)
+        if held < slots:
+            more = max(slots, 2 * held) - held
+            empty = np.zeros((more, len(self._spans), d, 2))
+            self._means = np.concatenate([self._means.reshape(-1, *empty.shape[1:]), empty])
+            self._last = np.append(self._last, np.full(more, -1))
+
+    def past(self, widened: FloatArray) -> FloatArray:
+        """Return widened rows without their own values: what is known before each record."""
+        result = widened.copy()
+        result[:, : self.n_fields(widened.shape[1])] = np.nan
+        return result
+
+    def own_fields(self, widened: FloatArray) -> FloatArray:
+        """Return the rows (m, d) of widened ones."""
+        return widened[:, : self.n_fields(widened.shape[1])]
+
+    def update(self, widened: FloatArray) -> None:
+        """Learn from the widened rows of a learning batch how far values lie from their means."""
+        d = self.n_fields(widened.shape[1])
+        self._n += len(widened)
+        share = share_of_batch(len(widened), self._n)
+        for s in range(len(self._spans)):
+            distance = np.abs(widened[:, :d] - widened[:, (s + 1) * d : (s + 2) * d])
+            for v in range(d):
+                found = typical_distance(distance[:, v])
+                before = self._spread[s, v]
+                if found > 0.0:
+                    moved = before + share * (found - before) if before < np.inf else found
+                    self._spread[s, v] = moved
+
+    def without_means(self, columns: FloatArray) -> FloatArray:
+        """Return numbers of each column of widened rows, NaN for the means."""
+        result = columns.copy()
+        result[:, self.n_fields(columns.shape[1]) :] = np.nan
+        return result
+
+    def undo_blame(self, blame: Blame) -> Blame:
+        """Return the blame of widened rows as that of their own fields."""
+        k, width = blame.order.shape
+        d = self.n_fields(width)
+        order = blame.order[blame.order < d].reshape(k, d)
+        return Blame(
+            order,
+            blame.n_blamed,
+            blame.value[:, :d],
+            blame.nats[:, :d],
+            blame.usual[:, :d],
+            blame.expected[:, :d],
+            blame.deviation[:, :d],
+            blame.extrapolated[:, :d],
+        )
+
+    def state(self, slots: int) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, of so many slots in use."""
+        return {
+            "history_means": self._means[:slots],
+            "history_last": self._last[:slots],
+            "history_spread": self._spread,
+            "history_records": np.array([self._n]),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], d: int | None) -> None:
+        """Restore a state of ``d`` fields; StateError if it cannot be one."""
+        means, last = arrays["history_means"], arrays["history_last"]
+        spread, spans = arrays["history_spread"], len(self._spans)
+        if means.shape != (len(last), spans, d or 0, 2) or spread.shape not in (
+            (spans, 0),
+            (spans, d or 0),
+        ):
+            raise StateError("state: expected running means of each field")
+        if not np.isfinite(means).all() or (means[..., WEIGHT] < 0.0).any():
+            raise StateError("state: expected finite running means")
+        if not (spread > 0.0).all():
+            raise StateError("state: expected positive distances from running means")
+        self._means, self._last, self._spread = means, last, spread
+        self._n = record_count(arrays["history_records"].item())
+
+
+class GivenMeans:
+    """The density of the fields of widened rows given their means, for finding fields to blame."""
+
+    def __init__(self, model: Comparable, history: History) -> None:
+        self._model = model
+        self._history = history
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density (m,) of each widened row in nats."""
+        return self._model.score_samples(X)
+
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compare each field with all other columns; the means have no nats."""
+        nats, expected, deviation = self._model.given_others(X)
+        return self._history.without_means(nats), expected, deviation
+
+
+def typical_distance(distance: FloatArray) -> float:
+    """Return the deviation of a Gaussian with the median of these distances (m,).
+
+    Where most values equal their means, the root of the mean square; 0 if nothing differs.
+    """
+    known = distance[~np.isnan(distance)]
+    if len(known) == 0:
+        return 0.0
+    middle = float(np.median(known)) / TYPICAL
+    return middle if middle > 0.0 else float(np.sqrt(np.mean(known**2)))

@@ -1,0 +1,78 @@
+"""Kernel of running means: of each field, in each slot, over each span.
+
+A slot is an entity's, or the partition's. A mean weighs the values before a record by
+exp(-age / span); age counts the slot's records, or the seconds between their time stamps. While
+there are few values it is nearly their plain mean. A value far from the mean moves it no more than
+one at ``FARTHEST`` spreads would: otherwise the records after an outlier would look unusual.
+"""
+
+from __future__ import annotations
+
+import math
+
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
+MEAN, WEIGHT = range(2)
+"""Statistics of a field over a span: the mean, and the sum of the weights of its values."""
+
+FARTHEST = 4.0
+"""Spreads around the mean by which one value may move it."""
+
+LARGEST = 1e300
+"""Means stay within it, so that huge values do not make them infinite."""
+
+SMALLEST_WEIGHT = 1e-300
+"""Weight of values that were forgotten long ago, so that they do not count as never seen."""
+
+
+@kernel
+def take_means(
+    X: Array,
+    slots: Array,
+    fresh: Array,
+    times: Array,
+    length: Array,
+    timed: Array,
+    spread: Array,
+    centred: bool,
+    means: Array,
+    last: Array,
+    result: Array,
+) -> None:
+    """Fill ``result`` (m, s * d) with the means before each row of ``X`` (m, d), then add the row.
+
+    ``slots`` (m,) are the rows' slots, ``fresh`` (m,) says which begin anew there, ``times`` (m,)
+    are time stamps in milliseconds, negative for none. ``length`` and ``timed`` (s,) are the spans,
+    ``spread`` (s, d) is how far values usually lie from their means. Changes ``means``
+    (slots, s, d, 2) and ``last`` (slots,), the latest time stamp of each slot. Before its first
+    value, the mean of a field is 0 if values are ``centred``, else that value.
+    """
+    for r in range(X.shape[0]):
+        slot = slots[r]
+        if fresh[r]:
+            means[slot] = 0.0
+            last[slot] = -1
+        seconds = elapsed(last[slot], times[r])
+        last[slot] = max(last[slot], times[r])
+        for s in range(len(length)):
+            keep = math.exp(-(seconds if timed[s] else 1.0) / length[s])
+            for v in range(X.shape[1]):
+                own, x = means[slot, s, v], X[r, v]
+                known = own[WEIGHT] > 0.0
+                mean = own[MEAN] if known or centred else x
+                result[r, s * X.shape[1] + v] = mean
+                if known:
+                    own[WEIGHT] = max(keep * own[WEIGHT], SMALLEST_WEIGHT)
+                if x == x:
+                    farthest = FARTHEST * spread[s, v]
+                    own[WEIGHT] += 1.0
+                    moved = mean + min(max(x - mean, -farthest), farthest) / own[WEIGHT]
+                    own[MEAN] = min(max(moved, -LARGEST), LARGEST)
+
+
+@kernel
+def elapsed(before: int, now: int) -> float:
+    """Return the seconds between two time stamps, 0 if one is unknown or time goes backwards."""
+    if before < 0 or now <= before:
+        return 0.0
+    return (now - before) / 1000.0

@@ -1,0 +1,28 @@
+"""What is expected of the fields of records, whether they are unusual or not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faust_oslrau.learner.protocol import Learner
+
+from .blame import blame
+from .comparison import FloatArray, compare
+from .wrong_fields import IsUsual
+
+
+def expectation(
+    learner: Learner, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation (k, d) of each field given others of its row.
+
+    The others are those that are not to blame, if a row (k, d) with this log-density ``score`` (k,)
+    is not usual. ``alone`` (k, d) are the nats by which each value exceeds the usual if nothing
+    else is known.
+    """
+    rest, unusual = rows.copy(), ~is_usual(score)
+    if unusual.any():
+        found = blame(learner, rows[unusual], score[unusual], alone[unusual], is_usual)
+        rest[unusual] = np.where(np.isnan(found.nats), rows[unusual], np.nan)
+    compared = compare(learner, rest)
+    return compared.expected, compared.deviation

@@ -1,0 +1,79 @@
+"""Calibration of the evidence for incidents: recent scores without those of incidents.
+
+A p-value is a record's rank among recent records. Faults are among these, so after some of them the
+next one is not unusual any more. For incidents, records are held against those of no incident.
+Incidents that open by chance are so rare that this hardly changes the p-values of a stream without
+faults.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+
+from .calibration import RECENT, Calibration
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LONGEST = 512
+"""Records of an incident that are left out. What lasts longer may be the new normal: the guard
+learns far records that come so often, too."""
+
+
+class UsualScores:
+    """Recent scores of records that are part of no incident.
+
+    Changes at learning boundaries, as all calibration does.
+
+    Attributes
+    ----------
+    stretches
+        First and last record (k, 2) of the incidents since the last boundary, by their numbers.
+    calibration
+        The scores; None while they are all recent ones.
+    """
+
+    def __init__(self) -> None:
+        self.stretches = np.empty((0, 2), np.int64)
+        self.calibration: Calibration | None = None
+
+    def restore(self, stretches: IntArray, scores: FloatArray | None) -> None:
+        """Restore a state; StateError if it cannot be one."""
+        if stretches.ndim != 2 or stretches.shape[1] != 2:
+            raise StateError("state: expected the first and last records of incidents")
+        self.stretches = stretches.astype(np.int64)
+        if scores is not None:
+            if scores.ndim != 1 or not 0 < len(scores) <= RECENT or np.isnan(scores).any():
+                raise StateError("state: expected scores of records in no incident")
+            self.calibration = Calibration()
+            self.calibration.update(scores)
+
+    def p_value(self, score: FloatArray, p_value: FloatArray) -> FloatArray:
+        """Return the p-values (m,) of scores; ``p_value`` are those among all recent records."""
+        return p_value if self.calibration is None else self.calibration.p_value(score)
+
+    def leave_out(self, first: int, last: int) -> None:
+        """Leave out an incident that has lasted so far from record ``first`` to ``last``."""
+        stretch = np.array([[first, min(last, first + LONGEST - 1)]])
+        others = self.stretches[self.stretches[:, 0] != first]
+        self.stretches = np.concatenate([others, stretch])
+
+    def update(self, every: Calibration, score: FloatArray, number: IntArray) -> None:
+        """Add the scores of a learning batch, of the records with these numbers (m,).
+
+        ``every`` are all recent scores before this batch.
+        """
+        within = np.zeros(len(score), np.bool_)
+        for first, last in self.stretches:
+            within |= (number >= first) & (number <= last)
+        self.stretches = self.stretches[:0]
+        if self.calibration is not None and np.array_equal(self.calibration.recent, every.recent):
+            self.calibration = None
+        if self.calibration is None and within.any():
+            self.calibration = Calibration()
+            self.calibration.update(every.recent)
+        if self.calibration is not None:
+            self.calibration.update(score[~within])

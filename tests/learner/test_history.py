@@ -1,0 +1,205 @@
+"""History: the density of a record given the running means of its fields."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+from naive_history import NaiveMeans
+
+from faust_oslrau.learner import (
+    OSLRAU,
+    InvalidParameterError,
+    StackedSPN,
+    StateError,
+    StreamScorer,
+)
+from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.state import pack, unpack
+
+RNG = np.random.default_rng(3)
+N = 1500
+NOISE = RNG.normal(size=(N, 2))
+ROWS = np.empty((N, 2))
+ROWS[0] = 0.0
+for t in range(1, N):
+    ROWS[t] = 0.9 * ROWS[t - 1] + NOISE[t]
+ROWS[RNG.random(ROWS.shape) < 0.03] = np.nan
+ROWS[:3] = NOISE[:3]
+ROWS[700] = [60.0, 0.0]
+TIMES = 1_000 * np.cumsum(RNG.integers(0, 20, size=N))
+PLACES = np.column_stack([np.arange(N), TIMES])
+KEYS = [b"machine-%d" % number for number in RNG.integers(12, size=N)]
+ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "contributions"]
+
+
+def run(cuts, restart=False, history=("10", "60s"), entities=False, learner=OSLRAU):
+    scorer = StreamScorer(
+        learner(),
+        alarm_rate=0.02,
+        history=history,
+        max_entities=10 if entities else None,
+    )
+    blocks = []
+    ends = [0, *(cut for cut in np.cumsum(cuts) if cut < N), N]
+    for start, stop in pairwise(ends):
+        if restart:
+            scorer = StreamScorer.from_bytes(scorer.to_bytes(), learner)
+        part = slice(start, stop)
+        blocks.append(scorer.process(ROWS[part], KEYS[part] if entities else None, PLACES[part]))
+    return scorer, blocks
+
+
+def joined(blocks, name):
+    return np.concatenate([getattr(block, name) for block in blocks])
+
+
+@pytest.mark.parametrize("entities", [False, True])
+@settings(max_examples=examples(15))
+@given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
+def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(entities, cuts, restart):
+    scorer, whole = run([], entities=entities)
+    other, pieces = run(cuts, restart, entities=entities)
+    for name in ARRAYS:
+        assert joined(pieces, name).tobytes() == joined(whole, name).tobytes()
+    assert other.to_bytes() == scorer.to_bytes()
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_running_means_are_those_of_the_oracle(centred):
+    history, spans = History(("10", "90s"), centred=centred), [(10.0, False), (90.0, True)]
+    oracle = NaiveMeans(spans, centred)
+    slots = RNG.integers(3, size=300)
+    times = np.where(np.arange(300) % 9 == 4, -1, TIMES[:300])
+    times[100:105] = times[100:105][::-1]
+    for start in range(0, 300, 50):
+        part = slice(start, start + 50)
+        rows, spread = ROWS[part], history.state(3)["history_spread"].copy()
+        if spread.shape[1] == 0:
+            spread = np.full((2, 2), np.inf)
+        found = history.take(rows, slots[part], np.zeros(50, np.bool_), times[part])
+        expected = [
+            oracle.process(slot, row, time, spread)
+            for slot, row, time in zip(slots[part], rows, times[part], strict=True)
+        ]
+        np.testing.assert_array_equal(found[:, :2], rows)
+        np.testing.assert_allclose(found[:, 2:], np.reshape(expected, (50, 4)), rtol=1e-9)
+        history.update(found)
+
+
+def test_a_new_entity_in_a_slot_knows_nothing_of_the_one_before():
+    history = History(("5",), centred=True)
+    rows, fresh = np.full((4, 1), 8.0), np.array([True, False, True, False])
+    found = history.take(rows, np.zeros(4, np.int64), fresh, np.full(4, -1))
+    assert found[:, 1].tolist() == [0.0, 8.0, 0.0, 8.0]
+
+
+def test_after_a_pause_the_last_values_count_alone():
+    history = History(("10s",))
+    rows, times = np.array([[1.0], [1.0], [5.0], [0.0]]), np.array([0, 1_000, 600_000, 601_000])
+    found = history.take(rows, np.zeros(4, np.int64), np.zeros(4, np.bool_), times)
+    assert found[2:, 1] == pytest.approx([1.0, 5.0])
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
+def test_the_density_of_a_record_given_the_past_integrates_to_one(learner):
+    scorer = StreamScorer(learner(), history=("10", "100"))
+    scorer.process(ROWS[:1400, :1])
+    grid = np.linspace(-40.0, 80.0, 8001)
+    state = scorer.to_bytes()
+    density = [
+        math.exp(StreamScorer.from_bytes(state, learner).process([[x]]).log_likelihood[0])
+        for x in grid[::20]
+    ]
+    assert np.trapezoid(density, grid[::20]) == pytest.approx(1.0, abs=0.01)
+
+
+@needs_compiler("long streams")
+def test_an_autoregression_is_nearly_as_likely_as_it_can_be():
+    """x[t] = 0.95 x[t-1] + e has the entropy of e given the past, and a far larger one without."""
+    rng = np.random.default_rng(1)
+    noise, x = rng.normal(size=(12_000, 2)), np.zeros((12_000, 2))
+    for t in range(1, len(x)):
+        x[t] = 0.95 * x[t - 1] + noise[t]
+    entropy = 0.5 * math.log(2 * math.pi * math.e)
+    alone, given_past = (
+        StreamScorer(OSLRAU(), history=history).process(x).log_likelihood[2000:].mean() / 2
+        for history in (None, ("1", "3"))
+    )
+    marginal = entropy - 0.5 * math.log(1 - 0.95**2)
+    assert alone == pytest.approx(-marginal, abs=0.1)
+    assert given_past == pytest.approx(-entropy, abs=0.1)
+
+
+@needs_compiler("long streams")
+def test_a_jump_that_is_small_against_all_values_is_an_anomaly_and_its_field_is_to_blame():
+    rng = np.random.default_rng(2)
+    n = 6000
+    slow = 10.0 * np.sin(2 * np.pi * np.arange(n) / 1500)
+    rows = np.column_stack([slow, rng.normal(size=n), -slow]) + 0.3 * rng.normal(size=(n, 3))
+    rows[5500, 2] += 6.0 if rows[5500, 2] < 0 else -6.0
+    plain = StreamScorer(OSLRAU()).process(rows[:, 2:])
+    block = StreamScorer(OSLRAU(), history=("10",)).process(rows)
+    assert plain.p_value[5500] > 0.1
+    assert block.p_value[5500] < 0.001
+    assert block.is_anomaly[5500]
+    place = np.count_nonzero(block.is_anomaly[:5500])
+    assert block.blame.order.shape == (np.count_nonzero(block.is_anomaly), 3)
+    assert block.blame.order[place, : block.blame.n_blamed[place]].tolist() == [2]
+    assert block.blame.value[place, 2] == rows[5500, 2]
+    assert block.blame.expected[place, 2] == pytest.approx(-slow[5500], abs=1.5)
+
+
+@needs_compiler("long streams")
+def test_units_and_transforms_do_not_change_what_is_found():
+    rows = np.exp(0.2 * np.nan_to_num(ROWS))
+    plain = StreamScorer(OSLRAU(), history=("10",), transforms={0: "log"}).process(rows)
+    scaled = StreamScorer(OSLRAU(), history=("10",), transforms={0: "log"}).process(rows * 4.0)
+    late = slice(300, None)
+    shift = plain.log_likelihood[late] - scaled.log_likelihood[late]
+    np.testing.assert_allclose(shift, 2 * math.log(4.0), atol=0.05)
+
+
+def test_huge_values_leave_the_means_finite():
+    history = History(("2",))
+    rows = np.array([[1e308], [-1e308], [1e308], [0.0], [1.0]])
+    found = history.take(rows, np.zeros(5, np.int64), np.zeros(5, np.bool_), np.full(5, -1))
+    assert np.isfinite(found).all()
+
+
+def test_without_history_the_state_has_none_of_it():
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(ROWS)
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert not any("history" in name for name in [*values, *arrays])
+    assert not scorer.needs_times
+
+
+@pytest.mark.parametrize("spans", [(), ("0",), ("0.5",), ("0s",), ("ten",), ("5d",), ("5", "5"),
+                                   ("1", "2", "3", "4", "5"), ("-3",), ("1e3",)])  # fmt: skip
+def test_wrong_spans_are_refused(spans):
+    with pytest.raises(InvalidParameterError, match="history: expected"):
+        StreamScorer(OSLRAU(), history=spans)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("history_means", lambda array: array[:, :1]),
+        ("history_means", lambda array: np.full_like(array, np.nan)),
+        ("history_means", lambda array: -np.abs(array)),
+        ("history_last", lambda array: array[:0]),
+        ("history_spread", lambda array: 0 * array),
+        ("history_records", lambda array: array - 10**6),
+        ("pending", lambda array: array[:, 1:]),
+    ],
+)
+def test_a_damaged_history_is_refused(name, change):
+    values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
+    arrays[name] = change(arrays[name])
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
