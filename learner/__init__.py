@@ -12,7 +12,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import ScoredBlock
+from .scoring.block import ScoredBlock, StretchScores
 from .scoring.drift import Change
 from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
 from .stacked import StackedSPN
@@ -36,5 +36,6 @@ __all__ = [
     "StackedSPN",
     "StateError",
     "StreamScorer",
+    "StretchScores",
     "compile_kernels",
 ]

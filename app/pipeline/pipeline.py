@@ -263,6 +263,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
         max_entities=None if settings.entity is None else settings.max_entities,
         history=settings.history,
+        stretches=settings.stretches,
         incidents=incident_parameters(settings),
     )
 

@@ -17,7 +17,12 @@ from faust_oslrau.learner.state import pack, unpack
 _KIND = "Snapshot"
 _FIRST_KIND = "oslrau"
 # What snapshots without these settings were made with.
-_FIRST_VALUES: Mapping[str, Any] = {"learner.kind": _FIRST_KIND, "entity": None, "history": None}
+_FIRST_VALUES: Mapping[str, Any] = {
+    "learner.kind": _FIRST_KIND,
+    "entity": None,
+    "history": None,
+    "stretches": None,
+}
 _TYPES = {
     "topic": str,
     "partition": int,
@@ -137,6 +142,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values |= {"entity": settings.entity, "max_entities": settings.max_entities}
     if settings.history is not None:
         values["history"] = list(settings.history)
+    if settings.stretches is not None:
+        values["stretches"] = list(settings.stretches)
     if settings.learner.kind != _FIRST_KIND:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters

@@ -19,6 +19,7 @@ from .value_types import (
     SERVERS,
     SPANS,
     START,
+    STRETCHES,
     TEXT,
     TOPIC,
     TOPICS,
@@ -90,6 +91,7 @@ class Settings(Section):
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
+    stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)

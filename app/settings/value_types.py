@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class ValueType:
     read: Callable[[Any], Any]
 
 
+_T = TypeVar("_T")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
@@ -126,7 +127,17 @@ def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _read_spans(value: Any) -> tuple[str, ...]:
-    return _distinct(_read_span(str(span)) for span in _listed(value))
+    return _at_most_four(_read_span(str(span)) for span in _listed(value))
+
+
+def _read_lengths(value: Any) -> tuple[int, ...]:
+    return _at_most_four(_within(int(str(length)), 2, 4096) for length in _listed(value))
+
+
+def _at_most_four(values: Iterable[_T]) -> tuple[_T, ...]:
+    found = _distinct(values)
+    _require(len(found) <= 4)
+    return found
 
 
 def _read_span(text: str) -> str:
@@ -163,7 +174,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value)
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+def _distinct(names: Iterable[_T]) -> tuple[_T, ...]:
     found = tuple(names)
     _require(0 < len(found) == len(set(found)))
     return found
@@ -188,7 +199,10 @@ ENTITY = ValueType('"key" or the name of a field', _read_entity)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )
-SPANS = ValueType("different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
+SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
+STRETCHES = ValueType(
+    "up to 4 different numbers of records from 2 to 4096, such as 8,32", _read_lengths
+)
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
 )

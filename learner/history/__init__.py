@@ -1,1 +1,1 @@
-"""What came before a record: running means of its fields, as columns beside the record's own."""
+"""What came before a record: running means of its fields, and the scores of the last records."""

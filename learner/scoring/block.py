@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,21 @@ from .drift import Change
 from .incidents import IncidentEvent
 
 FloatArray = NDArray[np.float64]
+
+
+class StretchScores(NamedTuple):
+    """How unusual the stretches are that end with each of m records.
+
+    Attributes
+    ----------
+    p_value
+        Share of recent stretches that were at least as unusual (m,), NaN where unknown.
+    length
+        Records of the stretch that is most unusual (m,).
+    """
+
+    p_value: FloatArray
+    length: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +42,8 @@ class ScoredBlock:
         Share of the recent stream that was at least as unlikely (m,), NaN where unknown.
     is_anomaly
         Whether the p-value is at most the alarm rate (m,); in a young stream, only so many close
-        together.
+        together. With stretches, whether its p-value or that of its stretch is at most half of the
+        alarm rate.
     n_learned
         Records that the model had learned when it scored the row (m,).
     warming_up
@@ -47,6 +64,8 @@ class ScoredBlock:
         ones. They are learned later if they turn out to be a new regime.
     score_seconds, learn_seconds
         Time that scoring and learning took.
+    stretch
+        How unusual the stretches are that end with each row; None without stretches.
     """
 
     log_likelihood: FloatArray
@@ -62,6 +81,7 @@ class ScoredBlock:
     held_back: int
     score_seconds: float
     learn_seconds: float
+    stretch: StretchScores | None = None
 
     @property
     def contributions(self) -> FloatArray:
@@ -98,6 +118,7 @@ class BlockMaker:
         self.incidents: list[IncidentEvent] = []
         self.learned = 0
         self.held_back = 0
+        self.stretch: list[StretchScores] = []
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
@@ -117,4 +138,7 @@ class BlockMaker:
             held_back=self.held_back,
             score_seconds=self.score_seconds,
             learn_seconds=self.learn_seconds,
+            stretch=StretchScores(*map(np.concatenate, zip(*self.stretch, strict=True)))
+            if self.stretch
+            else None,
         )

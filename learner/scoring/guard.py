@@ -90,15 +90,21 @@ class Guard:
         self.held, self.positions, self.far, self.accepted = held, positions, far, accepted
 
     def part(
-        self, rows: FloatArray, score: FloatArray, ascending: FloatArray, end: int, room: int
+        self,
+        rows: FloatArray,
+        score: FloatArray,
+        ascending: FloatArray,
+        end: int,
+        room: int,
+        lasting: NDArray[np.bool_] | None = None,
     ) -> Parted:
         """Decide about the stream's records up to number ``end`` by their scores.
 
         ``ascending`` are the recent scores to compare with; ``room`` is the most far scores that
-        may be among them.
+        may be among them. ``lasting`` rows (m,) count as far, whatever their scores.
         """
         limit = fence(ascending)
-        is_far = score < limit
+        is_far = score < limit if lasting is None else (score < limit) | lasting
         if not (is_far.any() or self.accepted or len(self.far)):  # nearly always
             return Parted(~is_far, ~is_far, rows[:0])
         self._note(rows[is_far], np.arange(end - len(rows), end)[is_far], end)
@@ -110,6 +116,8 @@ class Guard:
         elif is_far.any():
             room -= int(np.searchsorted(ascending, limit))
             counted[np.flatnonzero(is_far)[: max(room, 0)]] = True
+            if lasting is not None:
+                counted &= ~lasting
         return Parted(~is_far, counted, self._release(end))
 
     def _note(self, rows: FloatArray, positions: NDArray[np.int64], end: int) -> None:

@@ -60,6 +60,8 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         _update_ranking(state, measures, factor, known)
     if state.history is not None:
         state.history.update(rows)
+    if state.stretches is not None:
+        state.stretches.update(known & (state.n_records >= WARM_UP))
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()
@@ -76,11 +78,14 @@ def _learn_usual(
     ascending = _guarded(state).ascending
     # Only so many far scores may count as usual that the next far one is still an anomaly.
     room = int(state.alarm_rate * (len(ascending) + 1)) - 1
-    parted = state.guard.part(rows, proximity, ascending, state.n_records, room)
+    lasting = None if state.stretches is None else state.stretches.are_lasting()
+    parted = state.guard.part(rows, proximity, ascending, state.n_records, room, lasting)
     before = state.learner.n_records_
     _take(state, rows.compress(parted.usual, axis=0), latest)
     for start in range(0, len(parted.regime), state.batch_size):
         _take(state, parted.regime[start : start + state.batch_size], None)
+    if len(parted.regime) > 0 and state.stretches is not None:
+        state.stretches.forget()
     block.learned += state.learner.n_records_ - before
     block.held_back += int(np.count_nonzero(~parted.usual))
     return parted.counted

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
@@ -81,6 +82,9 @@ def to_bytes(state: ScorerState) -> bytes:
         values["history"] = state.history.names
         slots = 1 if state.entities is None else len(state.entities.roster)
         arrays |= state.history.state(slots)
+    if state.stretches is not None:
+        values["stretches"] = state.stretches.lengths
+        arrays |= state.stretches.state(1 if state.entities is None else len(state.entities.roster))
     if state.first_alarms.numbers:
         values["first_alarms"] = state.first_alarms.numbers
     if state.incidents is not None:
@@ -115,7 +119,7 @@ def from_bytes(data: bytes, learner: type[Learner]) -> ScorerState:
 
 
 def _begun(values: Values, learner: Learner) -> ScorerState:
-    limit, spans = values.get("max_entities"), values.get("history")
+    limit, spans, lengths = map(values.get, ("max_entities", "history", "stretches"))
     return ScorerState(
         learner,
         values["batch_size"],
@@ -124,6 +128,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         Transforms(dict(values["transforms"])),
         None if limit is None else Entities(limit),
         history=None if spans is None else History(spans, centred=limit is not None),
+        stretches=None if lengths is None else Stretches(lengths),
     )
 
 
@@ -192,6 +197,8 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.entities.restore(arrays, state.n_fields, n_pending, scored)
     if state.history is not None:
         state.history.restore(arrays, state.n_fields)
+    if state.stretches is not None:
+        state.stretches.restore(arrays, sum(map(len, state.pending)))
     state.first_alarms.restore(values.get("first_alarms", []))
     if "incidents" in values:
         state.incidents = Incidents.restored(values["incidents"], arrays, state.n_fields or 0)

@@ -50,10 +50,17 @@ def score(
             scores = state.entities.relate(scores)
         p_value = state.calibration.p_value(scores)
         block.p_value[at] = p_value
-        block.is_anomaly[at] = state.first_alarms.choose(
-            p_value <= state.alarm_rate, state.n_records, state.alarm_rate
-        )
+        unusual = p_value <= state.alarm_rate
+        if state.stretches is not None:
+            stretch_scores = state.stretches.take(scores, *state.slots(len(rows)))
+            block.stretch.append(stretch_scores)
+            # half of the alarms are for records, half for stretches
+            lowest = np.fmin(p_value, stretch_scores.p_value)
+            unusual = lowest <= state.alarm_rate / 2.0
+        block.is_anomaly[at] = state.first_alarms.choose(unusual, state.n_records, state.alarm_rate)
         if state.incidents is not None:
             p_value = state.incidents.usual.p_value(scores, p_value)
         explain(state, learned, own, comparable[:, 0], p_value, block, at)
+    elif state.stretches is not None:
+        block.stretch.append(state.stretches.skip(len(rows)))
     return measures, evaluation

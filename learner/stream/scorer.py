@@ -13,6 +13,7 @@ from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
@@ -59,6 +60,9 @@ class StreamScorer:
         learner is given each row beside the means of its fields before it: of the partition's rows,
         or of those of its entity. Log-likelihoods are then those of a row given these means. None
         is no history.
+    stretches
+        Lengths of stretches of records, such as ``(8, 32)``, that are judged together beside each
+        record: they show small deviations that last. None is no stretches.
     incidents
         When incidents open and close. None follows no incidents.
 
@@ -95,6 +99,7 @@ class StreamScorer:
         transforms: Mapping[int, str] | None = None,
         max_entities: int | None = None,
         history: Sequence[str] | None = None,
+        stretches: Sequence[int] | None = None,
         incidents: IncidentParameters | None = None,
     ) -> None:
         self._state = ScorerState(
@@ -106,6 +111,7 @@ class StreamScorer:
             None if max_entities is None else Entities(max_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
+            None if stretches is None else Stretches(stretches),
         )
 
     @property
@@ -153,6 +159,7 @@ class StreamScorer:
             if self._state.entities is None
             else self._state.entities.roster.limit,
             "history": None if self._state.history is None else self._state.history.names,
+            "stretches": None if self._state.stretches is None else self._state.stretches.lengths,
         }
 
     @property
@@ -215,6 +222,8 @@ class StreamScorer:
         rows = self._state.transforms.apply(given)
         self._state.n_fields = given.shape[1]
         block = BlockMaker(given, self._numbered(places, len(rows)))
+        if self._state.stretches is not None:
+            block.stretch.append(self._state.stretches.skip(0))
         start = 0
         while start < len(rows):
             stop = min(start + self._state.until_boundary, len(rows))

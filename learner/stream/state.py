@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
@@ -47,6 +48,8 @@ class ScorerState:
         The open incident and the evidence for the next one, None if none are followed.
     history
         Running means of the fields, None without history.
+    stretches
+        How unusual the last records are together, None without stretches.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     missing
@@ -77,6 +80,7 @@ class ScorerState:
     entities: Entities | None
     incidents: Incidents | None = None
     history: History | None = None
+    stretches: Stretches | None = None
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
@@ -129,10 +133,13 @@ class ScorerState:
         """
         if self.history is None or not self.has_units:
             return rows
-        if self.entities is None:
-            slots = np.zeros(len(rows), np.int64)
-            return self.history.take(rows, slots, slots > 0, times)
-        return self.history.take(rows, *self.entities.latest, times)
+        return self.history.take(rows, *self.slots(len(rows)), times)
+
+    def slots(self, m: int) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Return the slots of the next ``m`` rows, which have units, and which are new there."""
+        if self.entities is not None:
+            return self.entities.latest
+        return np.zeros(m, np.int64), np.zeros(m, np.bool_)
 
     def collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""

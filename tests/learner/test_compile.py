@@ -39,7 +39,7 @@ for transforms in ({}, {1: "asinh"}):
         scorer.process(block, places=np.array([np.arange(len(block)), np.zeros(len(block))]).T)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
     scorer.process(rows[:300])
-scorer = StreamScorer(kind(), history=("10", "5m"))
+scorer = StreamScorer(kind(), history=("10", "5m"), stretches=(8, 32))
 for some in np.split(rows, [1, 3, 100, 2000]):
     scorer.process(some)
 scorer = StreamScorer(kind(), max_entities=30)

@@ -1,0 +1,213 @@
+"""Stretches: small deviations that persist, which no single record shows.
+
+A running mean of scores over the last records is unusual if it is low, as after a slow shift or a
+lost correlation; or high, as with a stuck value or a variance that fell: records that are too usual
+for too long. Several lengths count, as a short stretch shows a fault sooner and a long one shows a
+smaller fault.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.scoring.block import StretchScores
+from faust_oslrau.learner.scoring.calibration import Calibration
+from faust_oslrau.learner.scoring.ranking import share_of_batch
+from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+MOST_LENGTHS = 4
+"""Most lengths of stretches."""
+
+LONGEST = 4096
+"""Records of the longest stretch: the p-value compares it with the last 8,192 ones."""
+
+DEEPEST = -8.0
+"""Scores below it count as this one: a single record must not make a stretch unusual."""
+
+FULL = 0.85
+"""Share of a stretch's weight from which on its mean is known: after about as many records."""
+
+YOUNG = 4096
+"""Records up to which high means do not count: scores rise while a model learns."""
+
+LASTING = 1e-4
+"""P-value of a stretch up to which its last record is not learned. With a larger one, so many usual
+stretches would be missing in those that others are compared with that alarms become more."""
+
+
+class Stretches:
+    """How unusual the scores of the last records are together, for each slot.
+
+    The means change with each record. What is usual changes in ``update`` alone, which the scorer
+    calls at learning boundaries.
+
+    Parameters
+    ----------
+    lengths
+        Records of the stretches. A mean weighs scores by exp(-2 age / length), which varies as much
+        as a plain mean over that length.
+
+    Attributes
+    ----------
+    pending
+        Means (m, k) of the rows since the last boundary, NaN where unknown.
+    """
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        valid = 0 < len(lengths) <= MOST_LENGTHS and all(2 <= n <= LONGEST for n in lengths)
+        if not valid or len(set(lengths)) < len(lengths):
+            raise InvalidParameterError(
+                f"stretches: expected 1 to {MOST_LENGTHS} different lengths from 2 to {LONGEST}"
+            )
+        self.lengths = tuple(lengths)
+        self.pending = np.empty((0, len(lengths)))
+        self._keep = np.exp(-2.0 / np.array(lengths))
+        self._means = np.zeros((0, len(lengths), 2))
+        self._usual = Usual.unknown(len(lengths))
+        self._calibration = Calibration()
+
+    def take(self, scores: FloatArray, slots: IntArray, fresh: Mask) -> StretchScores:
+        """Add the scores (m,) of the next rows to their slots (m,), and judge the stretches.
+
+        ``fresh`` (m,) says which rows begin anew in their slot.
+        """
+        held, needed = len(self._means), int(slots.max(initial=-1)) + 1
+        if held < needed:
+            more = np.zeros((max(needed, 2 * held) - held, len(self.lengths), 2))
+            self._means = np.concatenate([self._means, more])
+        means = np.empty((len(scores), len(self.lengths)))
+        add_scores(scores, slots, fresh, self._keep, self._means, means)
+        self.pending = np.concatenate([self.pending, means])
+        score, column = self._usual.score(means)
+        return StretchScores(self._calibration.p_value(score), np.array(self.lengths)[column])
+
+    def skip(self, m: int) -> StretchScores:
+        """Take ``m`` rows without scores."""
+        unknown = np.full((m, len(self.lengths)), np.nan)
+        self.pending = np.concatenate([self.pending, unknown])
+        return StretchScores(unknown[:, 0], np.full(m, self.lengths[0]))
+
+    def are_lasting(self) -> Mask:
+        """Tell which of the rows since the last boundary end a stretch that is not learned (m,)."""
+        return self._calibration.p_value(self._usual.score(self.pending)[0]) <= LASTING
+
+    def update(self, counted: Mask) -> None:
+        """Learn what is usual from the pending rows that are ``counted`` (m,)."""
+        means = self.pending[counted]
+        means = means[~np.isnan(means).any(axis=1)]
+        self.pending = self.pending[:0]
+        if len(means) == 0:
+            return
+        if self._usual.n == 0:
+            self._usual = self._usual.updated(means)
+            self._calibration.update(self._usual.score(means)[0])
+        else:
+            self._calibration.update(self._usual.score(means)[0])
+            self._usual = self._usual.updated(means)
+
+    def forget(self) -> None:
+        """Learn anew what is usual, in a new regime."""
+        self._usual, self._calibration = Usual.unknown(len(self.lengths)), Calibration()
+
+    def state(self, slots: int) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, of so many slots in use."""
+        return {
+            "stretch_means": self._means[:slots],
+            "stretch_level": self._usual.level,
+            "stretch_spread": self._usual.spread,
+            "stretch_records": np.array([self._usual.n]),
+            "stretch_recent": self._calibration.recent,
+            "stretch_pending": self.pending,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], pending: int) -> None:
+        """Restore a state with so many ``pending`` rows; StateError if it cannot be one."""
+        k, means = len(self.lengths), arrays["stretch_means"]
+        level, spread = arrays["stretch_level"], arrays["stretch_spread"]
+        if means.shape[1:] != (k, 2) or not np.isfinite(means).all() or (means[..., 1] < 0).any():
+            raise StateError("state: expected finite means of stretches")
+        if level.shape != (k,) or spread.shape != (2, k) or not np.isfinite(level).all():
+            raise StateError("state: expected a level and spreads of stretches")
+        if not ((spread > 0) & (spread < np.inf)).all():
+            raise StateError("state: expected positive spreads of stretches")
+        if arrays["stretch_pending"].shape != (pending, k) or arrays["stretch_recent"].ndim != 1:
+            raise StateError("state: expected the stretches of each pending record")
+        if np.isnan(arrays["stretch_recent"]).any():
+            raise StateError("state: expected recent stretches")
+        self._means, self.pending = means, arrays["stretch_pending"]
+        self._usual = Usual(level, spread, record_count(arrays["stretch_records"].item()))
+        self._calibration.update(arrays["stretch_recent"])
+
+
+class Usual(NamedTuple):
+    """Which means of stretches are usual: ``level`` (k,), ``spread`` (2, k) below and above it.
+
+    Median and mean absolute deviations, averaged over recent batches; of ``n`` records so far.
+    """
+
+    level: FloatArray
+    spread: FloatArray
+    n: int
+
+    @classmethod
+    def unknown(cls, k: int) -> Usual:
+        """Return what is known of ``k`` lengths before any record."""
+        return cls(np.zeros(k), np.ones((2, k)), 0)
+
+    def score(self, means: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return minus the largest distance (m,) of the means (m, k) from their levels in spreads.
+
+        And the column (m,) that has it. NaN where nothing is known.
+        """
+        gap = means - self.level
+        above = gap / self.spread[1] if self.n >= YOUNG else np.zeros(gap.shape)
+        far = np.where(gap < 0.0, -gap / self.spread[0], above)
+        far[np.isnan(gap)] = -np.inf
+        column = far.argmax(axis=1)
+        score = -far[np.arange(len(far)), column]
+        score[np.isposinf(score) | (self.n == 0)] = np.nan
+        return score, column
+
+    def updated(self, means: FloatArray) -> Usual:
+        """Return what is usual after a learning batch with these means (m, k)."""
+        n = self.n + len(means)
+        share = 1.0 if self.n == 0 else share_of_batch(len(means), n)
+        level = self.level + share * (np.median(means, axis=0) - self.level)
+        gap = means - level
+        below, above = (np.maximum(side, 0.0).mean(axis=0) for side in (-gap, gap))
+        spread = 2.0 * np.array([below, above])
+        spread = np.where(spread > 0.0, spread, self.spread)
+        return Usual(level, self.spread + share * (spread - self.spread), n)
+
+
+@kernel
+def add_scores(
+    scores: Array, slots: Array, fresh: Array, keep: Array, means: Array, result: Array
+) -> None:
+    """Fill ``result`` (m, k) with running means that include each of the ``scores`` (m,).
+
+    Changes ``means`` (slots, k, 2), mean and weight. NaN while a slot has few scores.
+    """
+    for r in range(len(scores)):
+        own = means[slots[r]]
+        if fresh[r]:
+            own[:] = 0.0
+        x = scores[r]
+        for k in range(len(keep)):
+            result[r, k] = math.nan
+            if x == x:
+                own[k, 1] = keep[k] * own[k, 1] + 1.0
+                own[k, 0] += (max(x, DEEPEST) - own[k, 0]) / own[k, 1]
+                if own[k, 1] * (1.0 - keep[k]) >= FULL:
+                    result[r, k] = own[k, 0]

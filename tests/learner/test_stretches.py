@@ -1,0 +1,147 @@
+"""Stretches: faults that last, which no single record shows."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, StreamScorer
+from faust_oslrau.learner.history.stretches import Stretches
+from faust_oslrau.learner.state import pack, unpack
+
+RNG = np.random.default_rng(8)
+N = 1500
+ROWS = RNG.normal(size=(N, 2)) @ np.array([[1.0, 0.5], [0.0, 1.0]])
+ROWS[1200:1300] += 2.0
+ROWS[700] = 50.0
+KEYS = [b"machine-%d" % number for number in RNG.integers(12, size=N)]
+
+
+def run(cuts, restart=False, entities=False):
+    scorer = StreamScorer(
+        OSLRAU(), alarm_rate=0.02, stretches=(4, 16), max_entities=10 if entities else None
+    )
+    blocks = []
+    ends = [0, *(cut for cut in np.cumsum(cuts) if cut < N), N]
+    for start, stop in pairwise(ends):
+        if restart:
+            scorer = StreamScorer.from_bytes(scorer.to_bytes())
+        keys = KEYS[start:stop] if entities else None
+        blocks.append(scorer.process(ROWS[start:stop], keys))
+    return scorer, blocks
+
+
+@pytest.mark.parametrize("entities", [False, True])
+@settings(max_examples=examples(15))
+@given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
+def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(entities, cuts, restart):
+    scorer, whole = run([], entities=entities)
+    other, pieces = run(cuts, restart, entities)
+    for name in ("log_likelihood", "p_value", "is_anomaly"):
+        found = np.concatenate([getattr(block, name) for block in pieces])
+        assert found.tobytes() == getattr(whole[0], name).tobytes()
+    for name in ("p_value", "length"):
+        found = np.concatenate([getattr(block.stretch, name) for block in pieces])
+        assert found.tobytes() == getattr(whole[0].stretch, name).tobytes()
+    assert other.to_bytes() == scorer.to_bytes()
+
+
+def test_means_are_weighted_averages_of_each_slots_last_scores():
+    stretches, scores = Stretches((4, 10)), RNG.normal(size=200)
+    scores[[3, 50]] = np.nan, -100.0
+    slots, fresh = RNG.integers(3, size=200), np.zeros(200, np.bool_)
+    fresh[120] = True
+    for part in np.array_split(np.arange(200), 7):
+        stretches.take(scores[part], slots[part], fresh[part])
+    assert stretches.pending.shape == (200, 2)
+    for row in range(200):
+        begin = 120 if slots[row] == slots[120] and row >= 120 else 0
+        own = [s for s, slot in zip(scores[begin : row + 1], slots[begin : row + 1], strict=True)
+               if slot == slots[row] and not math.isnan(s)]  # fmt: skip
+        for column, length in enumerate((4, 10)):
+            found = stretches.pending[row, column]
+            if math.isnan(scores[row]) or len(own) < length:
+                assert math.isnan(found)
+                continue
+            weights = [math.exp(-2.0 * age / length) for age in range(len(own))]
+            clipped = [max(score, -8.0) for score in reversed(own)]
+            total = sum(w * s for w, s in zip(weights, clipped, strict=True))
+            assert found == pytest.approx(total / sum(weights))
+
+
+@needs_compiler("long streams")
+def test_a_small_shift_that_lasts_and_a_stuck_value_are_found_and_the_shift_is_not_learned():
+    rng = np.random.default_rng(4)
+    for fault in ("shift", "stuck"):
+        x = rng.normal(size=(9000, 4))
+        if fault == "shift":
+            x[8500:8620] += 1.6
+        else:
+            x[8500:8620] = 0.1 * x[8500:8620]
+        scorer = StreamScorer(OSLRAU(), stretches=(8, 32))
+        block = scorer.process(x)
+        during = slice(8500, 8620)
+        alone = StreamScorer(OSLRAU()).process(x)
+        assert np.count_nonzero(block.stretch.p_value[during] <= 0.0005) > 30, fault
+        assert np.count_nonzero(block.is_anomaly[during]) > 30
+        assert np.count_nonzero(alone.is_anomaly[during]) < 40
+        assert set(block.stretch.length[during][60:]) <= {8, 32}
+        assert np.count_nonzero(block.stretch.length[during][60:] == 32) > 30
+        assert alone.held_back == 0
+        if fault == "shift":
+            assert block.held_back > 100
+
+
+@needs_compiler("long streams")
+def test_a_shift_that_stays_becomes_usual():
+    x = np.random.default_rng(5).normal(size=(14_000, 3))
+    x[8000:] += 2.5
+    scorer = StreamScorer(OSLRAU(), stretches=(8, 32))
+    block = scorer.process(x)
+    assert block.is_anomaly[8000:8500].mean() > 0.5
+    assert block.is_anomaly[-2000:].mean() < 0.01
+    assert scorer.learner.n_records_ > 13_000
+
+
+@needs_compiler("long streams")
+def test_the_rate_of_alarms_stays_near_the_nominal_one():
+    x = np.random.default_rng(6).normal(size=(40_000, 3))
+    block = StreamScorer(OSLRAU(max_nodes=200), alarm_rate=0.01, stretches=(8, 32)).process(x)
+    assert 0.004 < block.is_anomaly[10_000:].mean() < 0.015
+    assert 0.005 < (block.stretch.p_value[10_000:] <= 0.01).mean() < 0.02
+
+
+@pytest.mark.parametrize("lengths", [(), (1,), (8, 8), (5000,), (2, 3, 4, 5, 6)])
+def test_wrong_lengths_are_refused(lengths):
+    with pytest.raises(InvalidParameterError, match="stretches: expected"):
+        StreamScorer(OSLRAU(), stretches=lengths)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("stretch_means", lambda array: array[:, :1]),
+        ("stretch_means", lambda array: -np.abs(array) - 1),
+        ("stretch_level", lambda array: np.full_like(array, np.nan)),
+        ("stretch_spread", lambda array: 0 * array),
+        ("stretch_recent", lambda array: np.full_like(array, np.nan)),
+        ("stretch_pending", lambda array: array[1:]),
+        ("stretch_records", lambda array: array - 10**6),
+    ],
+)
+def test_a_damaged_state_is_refused(name, change):
+    values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
+    arrays[name] = change(arrays[name])
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
+
+
+def test_without_stretches_nothing_of_them_is_there():
+    scorer = StreamScorer(OSLRAU())
+    assert scorer.process(ROWS).stretch is None
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert not any("stretch" in name for name in [*values, *arrays])
