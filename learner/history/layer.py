@@ -82,15 +82,14 @@ class History:
         """
         m, d = rows.shape
         self._reserve(d, int(slots.max(initial=-1)) + 1)
-        result = np.empty((m, self.n_columns(d)))
-        result[:, :d] = rows
+        means = np.empty((m, self.n_columns(d) - d))
         take_means(
-            rows, slots, fresh, times,
+            rows, slots, fresh, np.ascontiguousarray(times),
             np.array([span.length for span in self._spans]),
             np.array([span.timed for span in self._spans]),
-            self._spread, self._centred, self._means, self._last, result[:, d:],
+            self._spread, self._centred, self._means, self._last, means,
         )  # fmt: skip
-        return result
+        return np.concatenate([rows, means], axis=1)
 
     def _reserve(self, d: int, slots: int) -> None:
         """Make room for fields and slots, in steps that double it."""
