@@ -158,7 +158,7 @@ class TailMass:
         before, self.n = self.n, n
         if len(rows) == 0 or rows.shape[1] > WIDEST or n == before:
             return
-        if n <= YOUNG or len(self.weight) == 0:
+        if before < YOUNG or len(self.weight) == 0:
             self._start(rows)
         elif n // REFIT > before // REFIT:
             if self._varies_anew(rows):
