@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import logging
 import os
@@ -15,7 +14,7 @@ import faust
 from faust.app.base import BootStrategy
 from prometheus_client import CollectorRegistry, disable_created_metrics
 
-from .errors import OslrauError, SettingsError
+from .errors import OslrauError
 from .kafka.batches import BatchSchema
 from .kafka.rebalances import RebalanceSensor
 from .kafka.security import faust_credentials
@@ -162,7 +161,7 @@ async def _run(settings: Settings, stop_timeout: threading.Timer) -> int:
     try:
         await asyncio.wait([starting, *ends], return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
-            _check_start(starting, settings)
+            starting.result()  # raises the error of a failed start
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         logger.info("stopping")
@@ -172,18 +171,6 @@ async def _run(settings: Settings, stop_timeout: threading.Timer) -> int:
     if app.crash_reason is not None:
         raise app.crash_reason
     return 0 if runtime.acknowledged else _EXIT_NO_BROKER
-
-
-def _check_start(starting: asyncio.Task[None], settings: Settings) -> None:
-    """Raise the error of a failed start."""
-    try:
-        starting.result()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            address = f"{settings.web_host}:{settings.web_port}"
-            message = f"setting web_port: expected a free port, {address} is taken"
-            raise SettingsError(message) from None
-        raise
 
 
 def _exit_now() -> None:

@@ -49,9 +49,10 @@ Gaussian (running, full) and the forest (scikit-learn's IsolationForest, fitted 
 records) have the same budget as the incidents: their threshold is the lowest with which, alarms
 less than {QUIET} records apart taken as one alert, they have no more false alerts on the stream
 than there are false incidents, but at least one. That takes knowledge of the faults which nobody
-has, and favours them. The held-out streams were looked at twice: the first time, one family of
-autocorrelated fields had nearly all false incidents, and evidence did not yet take dependence
-into account. How it does was chosen on other streams."""
+has, and favours them. The held-out streams were looked at three times. The first time, one family
+of autocorrelated fields had nearly all false incidents, and evidence did not yet take dependence
+into account. The second time, records were still held against those of earlier incidents. What to
+do about either was chosen on other streams."""
 
 START_TEXT = """\
 ## The first records

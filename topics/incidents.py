@@ -65,6 +65,10 @@ class Incident(Protocol):
     def severity_name(self) -> str:
         """The name of the severity: minor, major or critical."""
 
+    @property
+    def entity(self) -> str | None:
+        """The entity of the record that opened it; None without entities."""
+
 
 def encode_incident(
     source: Mapping[str, Any], state: str, incident: Incident, blame: Blame, fields: Sequence[str]
@@ -88,6 +92,7 @@ def encode_incident(
         **_place("peak", incident.peak),
         "peak_p_value": incident.p_value,
         **_place("latest", incident.latest),
+        **({} if incident.entity is None else {"entity": incident.entity}),
         "contributions": contributions(blame, 0, fields),
     }
     return orjson.dumps(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections import deque
 from collections.abc import Mapping
@@ -52,6 +53,11 @@ class Node:
         """Send SIGTERM."""
         if self._process is not None:
             self._process.terminate()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def kill(self) -> None:
         """Kill the process, like a crash."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import signal
 import tempfile
 import time
 import uuid
@@ -113,6 +114,14 @@ class KafkaBroker:
     def kill(self, node: int = 1) -> None:
         """Kill a node, like a crash."""
         self._nodes[node - 1].kill()
+
+    def pause(self, node: int = 1) -> None:
+        """Stop a node's process without ending it, like a long pause of its machine."""
+        self._nodes[node - 1].signal(signal.SIGSTOP)
+
+    def go_on(self, node: int = 1) -> None:
+        """Let a paused node go on."""
+        self._nodes[node - 1].signal(signal.SIGCONT)
 
     def stop_node(self, node: int = 1) -> None:
         """Stop a node gracefully."""

@@ -7,11 +7,15 @@ need as well, even if its client never sends a request.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 
 from aiohttp.web import AppRunner, BaseSite
+from faust.types import AppT
 from faust.web.drivers.aiohttp import Web
+
+from faust_oslrau.app.errors import SettingsError
 
 from .limits import Turns
 
@@ -26,7 +30,12 @@ _RETRY_SECONDS = 1.0
 class BoundedWeb(Web):
     """Faust's web server on a `BoundedSite`."""
 
-    logger = Web.logger  # Faust would take one of this module's name
+    logger = logging.getLogger("faust.web")  # otherwise one of this module's name
+
+    def __init__(self, app: AppT) -> None:
+        super().__init__(app)
+        # No page reads what a request brings, so the rest of it is not waited for.
+        self._runner = AppRunner(self.web_app, access_log=None, lingering_time=0)
 
     def _new_transport_tcp(self) -> BaseSite:
         return BoundedSite(self._runner, self.app.conf.web_bind, self.app.conf.web_port)
@@ -52,12 +61,12 @@ class BoundedSite(BaseSite):
         return f"http://{self._host}:{self._port}"
 
     async def start(self) -> None:
-        """Listen; raises OSError if the address cannot be used."""
+        """Listen; raises SettingsError if the address cannot be used."""
         await super().start()
-        for family, address in await _addresses(self._host, self._port):
-            listening = socket.create_server(address, family=family, backlog=self._backlog)
-            listening.setblocking(False)
-            self._sockets.append(listening)
+        try:
+            await self._listen()
+        except OSError as error:
+            raise SettingsError(self._refusal(error)) from None
         self._accepting = [asyncio.create_task(self._accept(each)) for each in self._sockets]
 
     async def stop(self) -> None:
@@ -68,6 +77,18 @@ class BoundedSite(BaseSite):
         for listening in self._sockets:
             listening.close()
         await super().stop()
+
+    async def _listen(self) -> None:
+        for family, address in await _addresses(self._host, self._port):
+            listening = socket.create_server(address, family=family, backlog=self._backlog)
+            listening.setblocking(False)
+            self._sockets.append(listening)
+
+    def _refusal(self, error: OSError) -> str:
+        address = f"{self._host}:{self._port}"
+        if error.errno == errno.EADDRINUSE:
+            return f"setting web_port: expected a free port, {address} is taken"
+        return f"setting web_host: expected an address to listen on, {address}: {error.strerror}"
 
     async def _accept(self, listening: socket.socket) -> None:
         loop, server = asyncio.get_running_loop(), self._runner.server

@@ -8,7 +8,7 @@ from typing import ClassVar
 from faust_oslrau.app.errors import SettingsError
 
 from .section import Section, setting
-from .value_types import integer, number
+from .value_types import integer, number, optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class IncidentSettings(Section):
 
     false_alarm_rate: float = setting(1e-5, number(0, 0.01, closed="high"))
     quiet_records: int = setting(256, integer(1))
+    quiet_seconds: float | None = setting(None, optional(number(0, 1e9, closed="high")))
     major: float = setting(50.0, number(0, 100, closed="low high"))
     critical: float = setting(75.0, number(0, 100, closed="low high"))
 

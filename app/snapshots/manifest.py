@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Self
 
 from faust_oslrau.learner.errors import StateError
@@ -43,10 +44,25 @@ class Manifest:
             found = json.loads(value)
             if found.pop("format") != _FORMAT:
                 raise StateError(f"manifest: expected format {_FORMAT}")
-            found["chunks"] = tuple(map(int, found["chunks"]))
-            return cls(**found, offset=offset, timestamp=timestamp)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            found["chunks"] = tuple(found["chunks"])
+            manifest = cls(**found, offset=offset, timestamp=timestamp)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StateError(f"manifest: expected its values, {error!r}") from error
+        if not manifest._is_valid():
+            raise StateError("manifest: expected sizes, and offsets before its own in order")
+        return manifest
+
+    def _is_valid(self) -> bool:
+        """Tell whether the values have their types, and what is named was written before."""
+        written = [*self.chunks, self.offset]
+        earlier = [] if self.previous is None else [self.previous]
+        numbers = [self.next_offset, self.size, *earlier, *written]
+        return (
+            all(type(number) is int and number >= 0 for number in numbers)
+            and isinstance(self.checksum, str)
+            and all(first < second for first, second in pairwise(written))
+            and all(number < self.offset for number in earlier)
+        )
 
     def matches(self, data: bytes) -> bool:
         """Tell whether these bytes have the snapshot's size and checksum."""

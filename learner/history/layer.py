@@ -161,7 +161,8 @@ class History:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
         means, last = arrays["history_means"], arrays["history_last"]
         spread, spans = arrays["history_spread"], len(self._spans)
-        if means.shape != (len(last), spans, d or 0, 2) or spread.shape not in (
+        n_fields = 0 if len(last) == 0 else d or 0  # nothing was widened before units are known
+        if means.shape != (len(last), spans, n_fields, 2) or spread.shape not in (
             (spans, 0),
             (spans, d or 0),
         ):

@@ -45,7 +45,7 @@ def take_means(
     are time stamps in milliseconds, negative for none. ``length`` and ``timed`` (s,) are the spans,
     ``spread`` (s, d) is how far values usually lie from their means. Changes ``means``
     (slots, s, d, 2) and ``last`` (slots,), the latest time stamp of each slot. Before its first
-    value, the mean of a field is 0 if values are ``centred``, else that value.
+    value, the mean of a field is 0 if values are ``centred``, else missing.
     """
     for r in range(X.shape[0]):
         slot = slots[r]
@@ -59,14 +59,16 @@ def take_means(
             for v in range(X.shape[1]):
                 own, x = means[slot, s, v], X[r, v]
                 known = own[WEIGHT] > 0.0
-                mean = own[MEAN] if known or centred else x
+                mean = own[MEAN] if known or centred else math.nan
                 result[r, s * X.shape[1] + v] = mean
                 if known:
                     own[WEIGHT] = max(keep * own[WEIGHT], SMALLEST_WEIGHT)
                 if x == x:
                     farthest = FARTHEST * spread[s, v]
                     own[WEIGHT] += 1.0
-                    moved = mean + min(max(x - mean, -farthest), farthest) / own[WEIGHT]
+                    moved = x
+                    if mean == mean:
+                        moved = mean + min(max(x - mean, -farthest), farthest) / own[WEIGHT]
                     own[MEAN] = min(max(moved, -LARGEST), LARGEST)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -102,12 +103,17 @@ class BlockMaker:
         The rows (m, d) as given to the call.
     places
         Their numbers in the stream, offsets and timestamps (m, 3).
+    keys
+        Their entities, empty without any.
     """
 
-    def __init__(self, given: FloatArray, places: NDArray[np.int64]) -> None:
+    def __init__(
+        self, given: FloatArray, places: NDArray[np.int64], keys: Sequence[bytes | None] = ()
+    ) -> None:
         m, d = given.shape
         self.given = given
         self.places = places
+        self.keys = keys
         self.log_likelihood = np.full(m, np.nan)
         self.p_value = np.full(m, np.nan)
         self.is_anomaly = np.zeros(m, np.bool_)

@@ -2,8 +2,8 @@
 
 An incident opens when the evidence that records are unusual (`evidence`) suffices: by one grossly
 unusual record, or by several mildly unusual ones close together. It goes on while there is new
-evidence, and closes after so many records without any. The numbers of records count, never the
-time, so incidents are a function of the log.
+evidence, and closes after so many records without any, or so long by the records' timestamps.
+The clock does not count, so incidents are a function of the log.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .usual_scores import UsualScores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Key = bytes | None
 
 EXTENSION = 0.1
 """Expected number of times that usual records extend an incident by chance before it closes."""
@@ -35,6 +36,9 @@ SEVERITY_PER_DECADE = 25.0
 
 YOUNG = 768
 """The first records of a stream are no evidence: the p-values of a young model are too low."""
+
+LONGEST_NAME = 256
+"""Bytes of an entity's name that an incident holds."""
 
 OPENED, UPDATED, CLOSED = "opened", "updated", "closed"
 """States of an incident in its events."""
@@ -53,12 +57,16 @@ class IncidentParameters:
         Most incidents that usual, independent records open by chance, per record, in (0, 0.01].
     quiet_records
         Records without new evidence after which an incident closes, at least 1.
+    quiet_seconds
+        If it is given, an incident closes with the first record whose timestamp is so much later
+        than that of the latest evidence instead; above 0. Records without a timestamp are counted.
     major, critical
         Least severity of a major and of a critical incident, 0 <= major <= critical.
     """
 
     false_alarm_rate: float = 1e-5
     quiet_records: int = 256
+    quiet_seconds: float | None = None
     major: float = 50.0
     critical: float = 75.0
 
@@ -77,6 +85,10 @@ class IncidentParameters:
         if self.quiet_records < 1:
             raise InvalidParameterError(
                 f"quiet_records = {self.quiet_records}: expected at least 1"
+            )
+        if self.quiet_seconds is not None and not 0 < self.quiet_seconds < math.inf:
+            raise InvalidParameterError(
+                f"quiet_seconds = {self.quiet_seconds}: expected above 0, or None"
             )
         if not 0 <= self.major <= self.critical:
             raise InvalidParameterError(
@@ -108,6 +120,8 @@ class Incident:
         The sum of all evidence in nats.
     level
         The place of the severity's name in ``LEVELS``.
+    entity
+        The entity of the record that opened it; None without entities.
     """
 
     opened: Place
@@ -118,6 +132,7 @@ class Incident:
     anomalies: int
     evidence: float
     level: int
+    entity: str | None = None
 
     @property
     def length(self) -> int:
@@ -202,32 +217,51 @@ class Incidents:
         self.usual = UsualScores()
 
     def trace(
-        self, p_value: FloatArray, is_anomaly: NDArray[np.bool_], places: IntArray
+        self,
+        p_value: FloatArray,
+        is_anomaly: NDArray[np.bool_],
+        places: IntArray,
+        keys: Sequence[Key] = (),
     ) -> list[Step]:
         """Follow the next records (m,), and return the rows at which something happened.
 
-        ``places`` (m, 3) are their numbers in the stream, offsets and timestamps.
+        ``places`` (m, 3) are their numbers in the stream, offsets and timestamps, ``keys`` (m,)
+        their entities if there are any.
         """
         steps: list[Step] = []
         opening, going_on = self._limits()
-        first, m = int(places[0, 0]), len(p_value)
-        at = min(max(YOUNG - first, 0), m)
+        m = len(p_value)
+        at = min(max(YOUNG - int(places[0, 0]), 0), m)
         while at < m:
-            stop = m if self.open is None else min(max(self._due() - first, at) + 1, m)
+            stop, closing = self._end(places, at)
             some, enough = slice(at, stop), opening if self.open is None else going_on
             rows, found = self._evidence.add(p_value[some], is_anomaly[some], places[some], enough)
             row, at = at + rows, min(at + rows + 1, stop)
             self._uncounted += int(np.count_nonzero(is_anomaly[some.start : at]))
             if found is not None:
-                steps.append(self._weigh(row, found, Place(*places[row].tolist())))
-            elif self.open is not None and first + stop > self._due():
-                steps.append(Step(stop - 1, CLOSED, self.open))
+                key = keys[row] if keys else None
+                steps.append(self._weigh(row, found, Place(*places[row].tolist()), key))
+            elif self.open is not None and closing is not None:
+                steps.append(Step(closing, CLOSED, self.open))
                 self.open = None
         return steps
 
-    def _due(self) -> int:
-        """Return the number of the record at which the open incident closes without evidence."""
-        return (self.open.latest.number if self.open else 0) + self.parameters.quiet_records
+    def _end(self, places: IntArray, at: int) -> tuple[int, int | None]:
+        """Return up to which row evidence extends the open incident, and at which it closes else.
+
+        The latter is None if that lies beyond these rows, or if none is open. A record that comes
+        too late by its timestamp may open the next incident.
+        """
+        m, seconds = len(places), self.parameters.quiet_seconds
+        if self.open is None:
+            return m, None
+        latest = self.open.latest
+        if seconds is not None and latest.timestamp >= 0:
+            late = places[at:, 2] >= latest.timestamp + 1000.0 * seconds
+            return (at + int(late.argmax()),) * 2 if late.any() else (m, None)
+        due = latest.number + self.parameters.quiet_records - int(places[0, 0])
+        row = max(due, at)
+        return (row + 1, row) if row < m else (m, None)
 
     def events(self, steps: Sequence[Step], blame: Blame) -> list[IncidentEvent]:
         """Return the events of these steps; ``blame`` (k, d) has the rows with evidence."""
@@ -251,13 +285,14 @@ class Incidents:
         extension = EXTENSION / self.parameters.quiet_records
         return limits(rate), limits(max(rate, extension))
 
-    def _weigh(self, row: int, found: Found, place: Place) -> Step:
+    def _weigh(self, row: int, found: Found, place: Place, key: Key) -> Step:
         """Open an incident, or add the evidence to the one that is open."""
         before = self.open
         if before is None:
             after = Incident(
                 opened=place, start=found.start, peak=found.peak, latest=place,
                 p_value=found.p_value, anomalies=found.anomalies, evidence=found.nats, level=0,
+                entity=None if key is None else key[:LONGEST_NAME].decode(errors="replace"),
             )  # fmt: skip
         else:
             after = replace(
@@ -279,8 +314,8 @@ class Incidents:
         """Return all that ``restored`` needs, as values that JSON can hold, and arrays."""
         evidence, incident = self._evidence, self.open
         values = {
-            "parameters": asdict(self.parameters),
-            "open": None if incident is None else asdict(incident),
+            "parameters": _given(self.parameters),
+            "open": None if incident is None else _given(incident),
             "uncounted": self._uncounted,
         }
         arrays = {
@@ -313,6 +348,11 @@ class Incidents:
         return incidents
 
 
+def _given(values: IncidentParameters | Incident) -> dict[str, Any]:
+    """Return the fields that are not None."""
+    return {name: value for name, value in asdict(values).items() if value is not None}
+
+
 def _incident(values: dict[str, Any]) -> Incident:
     """Return the incident of a state; StateError if it cannot be one."""
     places = {name: _place(values[name]) for name in ("opened", "start", "peak", "latest")}
@@ -323,6 +363,8 @@ def _incident(values: dict[str, Any]) -> Incident:
         raise StateError("state: expected the evidence of an incident")
     if incident.level not in range(len(LEVELS)):
         raise StateError(f"state: expected a level of severity, got {incident.level!r}")
+    if not isinstance(incident.entity, str | None):
+        raise StateError("state: expected the name of an entity")
     record_count(incident.anomalies)
     return incident
 

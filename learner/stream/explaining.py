@@ -36,7 +36,8 @@ def explain(
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
-        steps = state.incidents.trace(p_value, is_anomaly, block.places[at])
+        keys = block.keys[at]
+        steps = state.incidents.trace(p_value, is_anomaly, block.places[at], keys)
     evident = has_evidence(steps, len(rows))
     either = is_anomaly | evident
     if not (either.any() or steps):

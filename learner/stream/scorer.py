@@ -221,7 +221,7 @@ class StreamScorer:
         keys = self._keys(entity, len(given))
         rows = self._state.transforms.apply(given)
         self._state.n_fields = given.shape[1]
-        block = BlockMaker(given, self._numbered(places, len(rows)))
+        block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         if self._state.stretches is not None:
             block.stretch.append(self._state.stretches.skip(0))
         start = 0

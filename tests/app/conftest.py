@@ -77,6 +77,7 @@ class KafkaClient:
                 bootstrap_servers=self.servers,
                 max_batch_size=2**18,
                 max_request_size=2**22,
+                enable_idempotence=True,  # a change of leaders neither loses nor repeats records
                 **options,
             ) as producer:
                 if abort is not None:

@@ -44,9 +44,8 @@ def processed():
         Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, b"k", value)
         for offset, value in enumerate(values)
     ]
-    return PartitionPipeline(
-        "features", 1, Settings(max_message_bytes=1024, stretches=(8, 32))
-    ).process(records)
+    settings = Settings(max_message_bytes=1024, stretches=(8, 32), entity="key")
+    return PartitionPipeline("features", 1, settings).process(records)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ class NaiveMeans:
     def _take(self, slot, s, v, x, seconds, spread):
         length, timed = self.spans[s]
         known = self.values.setdefault((slot, s, v), [])
-        mean = 0.0 if self.centred else x
+        mean = 0.0 if self.centred else math.nan
         if known:
             total = sum(weight for _, weight in known)
             mean = sum(value * weight for value, weight in known) / total
@@ -34,5 +34,6 @@ class NaiveMeans:
         if not math.isnan(x):
             # a value far from the mean moves it as one at 4 spreads would
             total = sum(weight for _, weight in known)
-            known.append([mean + max(-4 * spread, min(x - mean, 4 * spread)), 1.0])
+            counted = mean + max(-4 * spread, min(x - mean, 4 * spread))
+            known.append([x if math.isnan(mean) else counted, 1.0])
         return mean

@@ -127,6 +127,68 @@ def test_the_first_records_of_a_stream_are_no_evidence():
     assert incidents.trace(np.full(300, 1e-9), np.ones(300, bool), places) == []
 
 
+def timed(p_values, milliseconds, **parameters):
+    """Return the steps of a stream of p-values with these timestamps, -1 for none."""
+    incidents, p_values = Incidents(IncidentParameters(**parameters)), np.array(p_values)
+    places = places_of(len(p_values))
+    places[:, 2] = milliseconds
+    return states(incidents.trace(p_values, p_values <= ALARM_RATE, places))
+
+
+def test_an_incident_closes_by_the_timestamps_of_records_if_a_time_is_given():
+    p_values = [1e-9, *quiet(9)]
+    every_second = 1000 * np.arange(10)
+    assert timed(p_values, every_second, quiet_seconds=4) == [(0, "opened"), (4, "closed")]
+    # However many records there are: their number does not count.
+    assert timed([1e-9, *quiet(599)], np.arange(600), quiet_seconds=4) == [(0, "opened")]
+
+
+def test_a_fault_after_the_time_of_quiet_is_the_next_incident():
+    gap = [0, 1000, 1500, 9000, 9001]
+    p_values = [1e-9, USUAL, 1e-9, 1e-9, USUAL]
+    assert timed(p_values, gap, quiet_seconds=5) == [(0, "opened"), (3, "closed"), (3, "opened")]
+
+
+def test_late_records_and_those_without_a_timestamp_close_nothing_before_their_number_is_due():
+    backwards = [9000, 8000, 1000, -1, 9500]
+    assert timed([1e-9, *quiet(4)], backwards, quiet_seconds=1) == [(0, "opened")]
+    without = timed([1e-9, *quiet(9)], [-1] * 10, quiet_seconds=1, quiet_records=5)
+    assert without == [(0, "opened"), (5, "closed")]
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 300), max_size=6).map(sorted))
+def test_with_a_time_of_quiet_too_any_cutting_gives_the_same(seed, cuts):
+    rng = np.random.default_rng(seed)
+    p_values = np.where(rng.random(300) < 0.1, 1e-8, rng.random(300))
+    places = places_of(300)
+    places[:, 2] = np.cumsum(rng.integers(0, 900, 300)) + rng.integers(-2000, 2000, 300)
+    found = []
+    for bounds in ([0, 300], [0, *cuts, 300]):
+        incidents, steps = Incidents(IncidentParameters(quiet_seconds=3)), []
+        for first, last in pairwise(bounds):
+            if last > first:
+                some = slice(first, last)
+                traced = incidents.trace(p_values[some], p_values[some] < 0.001, places[some])
+                steps += [step._replace(row=first + step.row) for step in traced]
+        found.append((steps, incidents.open))
+    assert found[0] == found[1]
+
+
+def test_an_incident_names_the_entity_of_the_record_that_opened_it():
+    rng = np.random.default_rng(0)
+    X, keys = rng.normal(size=(3000, 3)), [b"a", b"b", None, b"x" * 1000] * 750
+    X[2001] += 50.0
+    X[2503] -= 50.0
+    one = StreamScorer(OSLRAU(), max_entities=4, incidents=IncidentParameters())
+    first = one.process(X[:2010], keys[:2010])
+    copy = StreamScorer.from_bytes(one.to_bytes())  # while it is open
+    events = [*first.incidents, *copy.process(X[2010:], keys[2010:]).incidents]
+    named = [(event.state, event.incident.entity) for event in events]
+    assert ("opened", "b") in named and ("closed", "b") in named
+    assert ("opened", "x" * 256) in named
+
+
 def test_several_mildly_unusual_records_open_one_that_began_with_the_first():
     alone = trace([*quiet(100), 1e-4, *quiet(400)])
     assert alone == []
@@ -355,6 +417,8 @@ def test_new_parameters_apply_from_the_next_row_on():
         {"false_alarm_rate": 0.0},
         {"false_alarm_rate": 0.02},
         {"quiet_records": 0},
+        {"quiet_seconds": 0},
+        {"quiet_seconds": math.inf},
         {"major": 80.0},
         {"major": -1.0},
     ],

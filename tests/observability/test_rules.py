@@ -215,6 +215,81 @@ def test_amtool_finds_no_fault_in_the_configuration(tool):
     subprocess.run([tool("amtool"), "check-config", config], check=True)
 
 
+def _rendered(tool, template, data, tmp_path):
+    """Return what Alertmanager makes of a template."""
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps(data))
+    command = [
+        *(tool("amtool"), "template", "render"),
+        f"--template.glob={ROOT / 'docker' / 'oslrau.tmpl'}",
+        f'--template.text={{{{ template "{template}" . }}}}',
+        f"--template.data={path}",
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_chat_message_says_what_since_when_and_in_which_fields(tool, tmp_path):
+    labels = {"alertname": "OslrauIncident", "topic": "machines", "partition": "2"}
+    annotations = {"summary": "machines/2 has an incident.", "runbook": "docs/runbooks.md#a"}
+    begun = {"startsAt": "2026-01-02T03:04:05Z", "labels": labels, "status": "firing"}
+    data = {
+        "status": "firing",
+        "commonLabels": labels,
+        "alerts": [
+            {**begun, "annotations": {**annotations, "fields": "speed torque"}},
+            {**begun, "annotations": annotations},
+        ],
+    }
+    title = _rendered(tool, "oslrau.title", data, tmp_path)
+    assert title == "[FIRING] OslrauIncident on machines"
+    with_fields, without = _rendered(tool, "oslrau.text", data, tmp_path).splitlines()
+    assert with_fields == (
+        "machines/2 has an incident. Most blamed in this topic: speed torque. "
+        "Since 2026-01-02 03:04:05 UTC. docs/runbooks.md#a"
+    )
+    assert "blamed" not in without
+
+
+def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(tool, tmp_path):
+    blamed = 'oslrau_blamed_fields_total{job="oslrau", topic="features", field="%s"}'
+    labels = {"job": "oslrau", "topic": "features", "partition": "0"}
+    opened = (
+        'oslrau_incidents_open{job="oslrau", topic="features", partition="0", severity="major"}'
+    )
+    test = {
+        "interval": "1m",
+        "input_series": [
+            {"series": opened, "values": "1x30"},
+            {"series": blamed % "torque", "values": "0+2x30"},
+            {"series": blamed % "speed", "values": "0+5x30"},
+            {"series": blamed % "before", "values": "9x30"},
+        ],
+        "alert_rule_test": [
+            {
+                "eval_time": "20m",
+                "alertname": "OslrauIncident",
+                "exp_alerts": [
+                    {
+                        "exp_labels": {**labels, "severity": "warning"},
+                        "exp_annotations": {
+                            "summary": "features/0 has a major or critical incident.",
+                            "fields": "speed torque ",
+                            "runbook": "docs/runbooks.md#oslrauincident",
+                        },
+                    }
+                ],
+            }
+        ],
+    }
+    content = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}
+    path = tmp_path / "test.yml"
+    path.write_text(json.dumps(content))
+    done = subprocess.run(
+        [tool("promtool"), "test", "rules", path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("expression", rule_expressions().values(), ids=rule_expressions())
 def test_an_expression_parses(expression):
     promql_parser.parse(expression)

@@ -115,10 +115,11 @@ function lasted({ start_timestamp: from, latest_timestamp: to }) {
 function card(event) {
   const since = event.start_timestamp === null ? `offset ${event.start_offset}` : moment(event.start_timestamp / 1000);
   const size = `${several(event.length, "record")}, ${several(event.anomalies, "anomaly", "anomalies")}`;
+  const entity = event.entity ? `${event.entity} · ` : "";
   const blamed = contributions(event);
   const made = element("article", { class: "anomaly incident", "data-state": isOpen(event) ? "open" : "closed", "data-severity": event.severity_name },
     element("h3", {}, element("span", { class: "severity" }, `${event.severity_name} ${number(event.severity)}`), " ", element("span", { class: "state" })),
-    element("p", { class: "quiet" }, `since ${since} · ${partitionName(event)} · ${size}`));
+    element("p", { class: "quiet" }, `since ${since} · ${entity}${partitionName(event)} · ${size}`));
   if (blamed.length) made.append(new Sparkline(event, blamed[0].name).element);
   made.append(bars(blamed, FIELDS), more(event));
   return made;

@@ -202,14 +202,17 @@ async function repeat() {
   }
 }
 
+/** The names by which an incident or an anomaly is found: its fields, and its entity or key. */
+const namesOf = (event) => [...contributions(event).map(({ name }) => name), String(event.entity ?? event.key ?? "")];
+
 /** Show incidents and anomalies that the filter lets pass; anomalies have no state or severity. */
 function applyFilter() {
-  const { field, state, severity } = Object.fromEntries(new FormData(filter));
-  const part = field.trim().toLowerCase();
-  const hasField = (event) => !part || contributions(event).some(({ name }) => name.toLowerCase().includes(part));
+  const { name: searched, state, severity } = Object.fromEntries(new FormData(filter));
+  const part = searched.trim().toLowerCase();
+  const hasName = (event) => !part || namesOf(event).some((name) => name.toLowerCase().includes(part));
   const hasState = (event) => !state || isOpen(event) === (state === "open");
-  incidents.filter((event) => hasField(event) && hasState(event) && (!severity || event.severity_name === severity));
-  anomalies.filter(hasField);
+  incidents.filter((event) => hasName(event) && hasState(event) && (!severity || event.severity_name === severity));
+  anomalies.filter(hasName);
 }
 
 filter.addEventListener("input", applyFilter);

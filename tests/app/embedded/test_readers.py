@@ -15,7 +15,7 @@ import pytest
 
 _SECONDS = 3.0
 # Of one CPU, for everything that a worker does that has no records to score.
-_SHARE = 0.3
+_SHARE = 0.2
 _PAGES = ("/live", "/live?since=1", "/model", "/model?partition=0", "/metrics", "/", "/nothing")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from aiohttp import ClientSession
 from memory_worker import in_loop, until
 
+from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pages import server
 from faust_oslrau.app.worker import ScoringApp
 
@@ -74,9 +74,31 @@ async def test_a_name_stands_for_all_its_addresses(free_port):
 async def test_a_port_is_free_again_at_the_end_and_a_taken_one_is_refused(free_port):
     port = free_port()
     async with _serving("127.0.0.1", port):
-        with pytest.raises(OSError) as refused:
+        with pytest.raises(SettingsError, match=f"expected a free port, 127.0.0.1:{port} is taken"):
             async with _serving("127.0.0.1", port):
                 pass
-        assert refused.value.errno == errno.EADDRINUSE
     async with _serving("127.0.0.1", port):
         assert await _hello("127.0.0.1", port) == "hello"
+
+
+@in_loop
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
+async def test_a_host_that_is_not_this_one_is_refused(host, free_port):
+    with pytest.raises(SettingsError, match=f"setting web_host: .* address to listen on, {host}"):
+        async with _serving(host, free_port()):
+            pass
+
+
+@in_loop
+async def test_what_a_client_sends_with_a_request_is_not_waited_for(free_port):
+    port = free_port()
+    async with _serving("127.0.0.1", port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n")
+        began = time.monotonic()
+        with suppress(ConnectionError):
+            while not reader.at_eof():
+                writer.write(bytes(1000))
+                await reader.read(1000)
+        assert time.monotonic() - began < 5  # aiohttp goes on reading for ten seconds
+        writer.close()

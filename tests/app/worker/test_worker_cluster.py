@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from clean_run import assert_as_clean, rows
@@ -10,6 +11,11 @@ from clean_run import assert_as_clean, rows
 from faust_oslrau.app.brokers import KafkaBroker
 
 pytestmark = pytest.mark.real_kafka
+
+# The coordinator has part of the transactions then, of others not even the offsets.
+_IN_FLIGHT_SECONDS = 0.5
+# More than the session of a broker, after which another one is elected.
+_ELECTION_SECONDS = 8.0
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +92,26 @@ def test_records_written_while_all_brokers_restart_one_by_one_are_scored_exactly
     worker.wait_offsets(len(sent) // 3)
     assert worker.terminate() == 0
     assert_as_clean(client, settings, "exactly_once", 3)
+
+
+def test_while_the_groups_coordinator_is_paused_a_worker_is_replaced_exactly_once(
+    kafka, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2, replicas=3)
+    client.send(topic_name, rows(20_000, 2))
+    worker = start_worker(delivery="exactly_once", snapshot_interval=0.5).wait_records(4000)
+    coordinator = client.leader("__consumer_offsets", 0)
+    kafka.pause(coordinator)
+    try:
+        time.sleep(_IN_FLIGHT_SECONDS)
+        worker.kill()
+        second = start_worker(delivery="exactly_once")
+        time.sleep(_ELECTION_SECONDS)
+    finally:
+        kafka.go_on(coordinator)  # it still takes itself for the coordinator
+    second.wait_ready().wait_offsets(10_000)
+    assert second.terminate() == 0
+    assert_as_clean(client, settings, "exactly_once", 2)
 
 
 def _batches(records, size):
