@@ -87,6 +87,7 @@ def test_units_do_not_matter():
 
 def test_the_fit_stays_while_the_stream_does_not_change():
     found = fitted(PAST)
+    found.update(PAST, 1100)  # the last start
     before = found.log_mass(ROWS)
     for seed in range(5):
         found.update(clusters(91, 6000, D, missing=0.1)[1000 * seed :][:1000], (seed + 2) * REFIT)
