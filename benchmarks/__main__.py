@@ -29,6 +29,7 @@ from . import (
     table1,
     toy,
     transforms,
+    upkeep,
     wide,
 )
 from .datasets import N_FOLDS, PAPER_SETS
@@ -64,6 +65,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "entities": entities.run,
     "wide": wide.run,
     "sequences": sequences.run,
+    "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 

@@ -39,8 +39,10 @@ of them are new."""
 DIFFERENCES = """\
 ## Differences
 
-The scorer's p-value minus each other detector, on the streams with odd numbers: mean of the paired
-differences ± standard error."""
+The scorer's p-value minus each other detector, on the streams with odd numbers, and on the
+sets with any number: mean of the paired differences ± standard error."""
+
+ALL_SETS = "sets, all"
 
 METHODS: dict[str, Callable[[Array], dict[str, Array]]] = {
     "forests": lambda x: {
@@ -96,8 +98,9 @@ def table(figures: list[Figure]) -> Iterator[dict[str, object]]:
 
 
 def differences(figures: list[Figure]) -> Iterator[dict[str, object]]:
-    """Hold the p-value against each other method, stream by stream, on those with odd numbers."""
+    """Hold the p-value against each other method, stream by stream."""
     families = [f for f in dict.fromkeys(figure.family for figure in figures) if "odd" in f]
+    families += [ALL_SETS] if "sets, odd" in families else []
     for method in dict.fromkeys(figure.method for figure in figures):
         if method != SCORER:
             yield {"": method} | {f: difference(figures, f, method) for f in families}
@@ -111,5 +114,5 @@ def difference(figures: list[Figure], family: str, method: str) -> str:
 
 def pairs(figures: list[Figure], family: str, method: str) -> Array:
     """Area and precision of each stream (n, 2)."""
-    own = [f for f in figures if f.family == family and f.method == method]
+    own = [f for f in figures if family in (f.family, f"{f.part}, all") and f.method == method]
     return np.array([(figure.area, figure.precision) for figure in own])

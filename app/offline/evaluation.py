@@ -19,7 +19,7 @@ from .scored_log import ScoredLog, Scores
 Labels = Sequence[NDArray[np.bool_]]
 """For each partition an array by offset."""
 
-_NO_LABELS, _NO_SCORES = np.empty(0, np.bool_), np.empty(0)
+_NONE, _NO_SCORES = np.empty(0, np.bool_), np.empty(0)
 
 
 class EvaluationError(OslrauError):
@@ -132,7 +132,8 @@ def evaluate_log(log: ScoredLog, labels: Labels) -> Evaluation:
         After the warm-up there are no labelled records or no others.
     """
     known = {p: s.take(np.flatnonzero(~np.isnan(s.p_value))) for p, s in log.scores.items()}
-    label = np.concatenate([_NO_LABELS, *(labels[p][s.offset] for p, s in known.items())])
+    label = np.concatenate([_NONE, *(labels[p][s.offset] for p, s in known.items())])
+    is_alarm = np.concatenate([_NONE, *(s.is_alarm for s in known.values())])
     p_value = np.concatenate([_NO_SCORES, *(s.p_value for s in known.values())])
     curve = alarm_curve(label, -p_value)
     if not 0 < label.sum() < len(label):
@@ -140,7 +141,7 @@ def evaluate_log(log: ScoredLog, labels: Labels) -> Evaluation:
             f"{log.name}: expected labelled records and others after the first {WARM_UP} of a "
             f"partition, got {label.sum():,} and {(~label).sum():,}"
         )
-    true_alarms = int(np.count_nonzero(label & (p_value <= log.settings.alarm_rate)))
+    true_alarms = int(np.count_nonzero(label & is_alarm))
     faults = [fault for p, s in known.items() for fault in _faults(p, s, labels[p])]
     return Evaluation(log, curve, true_alarms, faults)
 

@@ -107,7 +107,7 @@ def plot_evaluation(found: Sequence[Evaluation], path: Path) -> None:
         _draw_p_values(axes, each)
     rows[0].set_yscale("log")
     rows[0].invert_yaxis()  # of all rows
-    rows[-1].set_xlabel("record (red: faults)")
+    rows[-1].set_xlabel("record (red: faults, black: alarms)")
     _save(figure, path)
 
 
@@ -117,7 +117,9 @@ def _draw_p_values(axes: Axes, found: Evaluation) -> None:
     faults: list[tuple[float, int]] = []
     for partition, scores in found.log.scores.items():
         p_value = np.maximum(scores.p_value, _LOWEST_P_VALUE)
-        axes.plot(first + scores.offset, p_value, ",", color="tab:blue", rasterized=True)
+        place, alarm = first + scores.offset, scores.is_alarm
+        axes.plot(place, p_value, ",", color="tab:blue", rasterized=True)
+        axes.plot(place[alarm], p_value[alarm], ".", color="black", markersize=5)
         of_partition = (fault for fault in found.faults if fault.partition == partition)
         faults += [(first + fault.offset - 0.5, fault.records) for fault in of_partition]
         first += int(scores.offset.max(initial=0)) + 1

@@ -38,7 +38,7 @@ class Scores:
     p_value
         Probabilities, NaN where unknown.
     is_alarm
-        Whether the p-value is at most the alarm rate.
+        Whether the record is an anomaly in its score message.
     """
 
     offset: NDArray[np.int64]
@@ -102,9 +102,11 @@ class ScoredLog:
         self._keep_blamed(partition, scores, block.scores[warming_up:])
 
     def _scores(self, block: ProcessedBlock) -> Scores:
-        offsets = np.array([message.offset for message in block.scores], np.int64)
-        is_alarm = block.p_value <= self.settings.alarm_rate
-        return Scores(offsets, block.log_likelihood, block.p_value, is_alarm)
+        offsets, anomalies = (
+            np.array([message.offset for message in messages], np.int64)
+            for messages in (block.scores, block.anomalies)
+        )
+        return Scores(offsets, block.log_likelihood, block.p_value, np.isin(offsets, anomalies))
 
     def _keep_blamed(self, partition: int, scores: Scores, messages: list[OutMessage]) -> None:
         for position in np.flatnonzero(scores.is_alarm).tolist():

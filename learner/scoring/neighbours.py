@@ -10,8 +10,6 @@ that it lacks would be flagged all the time.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,7 +45,8 @@ every third or every hundredth number: so no record that comes by turns is alway
 
 BLOCK = 32
 """Rows of a sample, whose fourth nearest counts: a group of anomalies is near its own only from an
-eighth of the records on."""
+eighth of the records on. The fourth nearest of more rows would be nearer, so all samples have as
+many: else the p-values of a whole batch would be too low when samples get smaller."""
 
 
 class Neighbours:
@@ -142,9 +141,12 @@ def is_kept(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
 
 
 def in_turn(rows: FloatArray, n: int) -> FloatArray:
-    """Choose every eighth of the rows (k, d) or so, ROWS at the most, other ones after each batch.
+    """Choose whole samples of the rows (k, d), ROWS at the most, other ones after each batch.
 
-    ``n`` is the number of records so far.
+    They are spread evenly over ``rows``; fewer than a sample are all chosen. ``n`` is the number of
+    records so far.
     """
-    turns = max(1, math.ceil(len(rows) / ROWS))
-    return rows[((n * GOLDEN) % 2**64 * turns >> 64) :: turns]
+    k = len(rows)
+    chosen = k if k < BLOCK else min(ROWS, k // BLOCK * BLOCK)
+    start = (n * GOLDEN) % 2**64 * k >> 64
+    return rows[(start + np.arange(chosen) * k) // max(1, chosen)]

@@ -70,9 +70,9 @@ YOUNG = 1024
 
 
 REFIT = 4096
-"""Later, one more round is done whenever so many records have come: half of those that the kept
+"""Later, one more round is tried whenever so many records have come: half of those that the kept
 rows stand for. Each round moves the masses of small clusters, whose records may then be flagged
-until p-values have followed, so rounds are rare."""
+until p-values have followed. So a round counts only if the stream has changed."""
 
 
 MOST_DEVIATIONS = 50.0
@@ -164,7 +164,7 @@ class TailMass:
             if self._varies_anew(rows):
                 self._start(rows)
             else:
-                self._improve(rows)
+                self._follow(rows)
 
     def _varies_anew(self, rows: FloatArray) -> bool:
         """Whether a field varies now that did not at the last start."""
@@ -190,15 +190,34 @@ class TailMass:
         for _ in range(SWEEPS):
             self._improve(rows)
 
+    def _follow(self, rows: FloatArray) -> None:
+        """Do one more round, and undo it unless it tells more than chance.
+
+        By the information criterion of Akaike (1974): of rows from the same distribution, a fit to
+        them raises the log-likelihood by less than the number of its parameters.
+        """
+        weight, mean, covariance = self.weight, self.mean.copy(), self.covariance
+        before, d = self._log_likelihood(rows), rows.shape[1]
+        self._improve(rows)
+        n_parameters = len(weight) * (1 + d + d * (d + 1) // 2)
+        if self._log_likelihood(rows) < before + n_parameters:
+            self.weight, self.mean, self.covariance = weight, mean, covariance
+            self._prepare()
+
+    def _log_likelihood(self, rows: FloatArray) -> float:
+        """Return the sum of the rows' log-densities in nats, but for a constant."""
+        n, k = len(rows), len(self.weight)
+        diagonals = np.diagonal(self._whitenings[:k], axis1=1, axis2=2)
+        scales = np.log(self.weight) + np.log(diagonals).sum(axis=1)
+        nats = scales[:, None] - 0.5 * self._measured(rows)[1][:, :n]
+        return float(np.logaddexp.reduce(nats, axis=0).sum())
+
     def _improve(self, rows: FloatArray) -> None:
         """Do one round of expectation-maximisation (Dempster, Laird and Rubin 1977)."""
         (n, d), k = rows.shape, len(self.weight)
-        Z, distances = np.zeros((d, padded(max(n, 2)))), np.empty((k, padded(max(n, 2))))
-        self._standardise(rows, MOST_DEVIATIONS, Z[:, :n])
-        whitening = self._whitenings[:k]
-        fill_distances(Z, self.mean, whitening, np.isnan(rows).sum(axis=1), distances)
+        Z, distances = self._measured(rows)
         shares, scatters = np.empty((k, n)), np.empty((k, d, d))
-        fill_shares(distances, self.weight, whitening, shares)
+        fill_shares(distances, self.weight, self._whitenings[:k], shares)
         fill_moments(np.ascontiguousarray(Z[:, :n].T), shares, self.mean, scatters)
         pooled = scatters.sum(axis=0) / n
         pooled = (1.0 - DIAGONAL) * pooled + DIAGONAL * np.diag(np.diagonal(pooled))
@@ -206,6 +225,18 @@ class TailMass:
         self.covariance = (scatters + prior * pooled) / (counts + prior)[:, None, None]
         self.weight = (counts + 0.5) / (n + 0.5 * k)
         self._prepare()
+
+    def _measured(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the rows (d, >= n) in the fit's units, and squared distances (k, >= n) from each.
+
+        Both are padded to whole lanes.
+        """
+        (n, d), k = rows.shape, len(self.weight)
+        Z, distances = np.zeros((d, padded(max(n, 2)))), np.empty((k, padded(max(n, 2))))
+        self._standardise(rows, MOST_DEVIATIONS, Z[:, :n])
+        n_missing = np.isnan(rows).sum(axis=1)
+        fill_distances(Z, self.mean, self._whitenings[:k], n_missing, distances)
+        return Z, distances
 
     def _prepare(self) -> bool:
         """Compute what the mass needs; False if a covariance is not positive definite."""

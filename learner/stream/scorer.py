@@ -298,7 +298,7 @@ class StreamScorer:
         numbers = self._state.n_records + np.arange(m)
         if places is None:
             return np.column_stack([numbers, numbers, np.full(m, -1)])
-        found = np.asarray(places, np.int64)
+        found = np.ascontiguousarray(places, np.int64)  # kernels are compiled for no other layout
         if found.shape != (m, 2):
             raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
         return np.column_stack([numbers, found])

@@ -83,6 +83,13 @@ def test_below_all_scores_p_values_fall_on_towards_zero_but_never_reach_it():
     assert p_values[0] < 5 / 5001 and p_values[200] < 1e-6
 
 
+def test_few_scores_do_not_tell_how_thin_their_tail_is():
+    scores = np.random.default_rng(5).normal(size=8000)
+    far = np.array([-12.0])
+    few, many = (calibrated(scores[:n]).p_value(far)[0] for n in (240, 8000))
+    assert few > 1e-6 > many > 0
+
+
 def test_the_tail_finds_the_shape_it_was_drawn_from():
     excess = genpareto(0.25, scale=2.0).rvs(20_000, random_state=5)
     scores = np.sort(np.concatenate([-10.0 - excess, np.full(180_000, -10.0)]))

@@ -36,7 +36,7 @@ for transforms in ({}, {1: "asinh"}):
     incidents = IncidentParameters()
     scorer = StreamScorer(kind(memory=2000.0), transforms=transforms, incidents=incidents)
     for block in np.split(rows, [1, 3, 100, 2000, 2001]):
-        scorer.process(block)
+        scorer.process(block, places=np.array([np.arange(len(block)), np.zeros(len(block))]).T)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
     scorer.process(rows[:300])
 scorer = StreamScorer(kind(), history=("10", "5m"), stretches=(8, 32))

@@ -357,7 +357,7 @@ def test_a_fault_of_one_record_is_found_after_many_longer_ones():
     X = rng.normal(size=(9000, 4))
     for start in range(2000, 8000, 1000):  # a fiftieth of the records from here on
         X[start : start + 20, start // 1000 % 4] += 6.0
-    X[8500, 1] -= 6.0
+    X[8500, 1] -= 7.0
     block = StreamScorer(OSLRAU(), incidents=IncidentParameters()).process(X)
     opened = [event.incident.opened.number for event in block.incidents if event.state == "opened"]
     assert block.p_value[8500] > 1e-3  # among all recent records it is nothing special

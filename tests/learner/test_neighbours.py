@@ -10,7 +10,14 @@ from streams import clusters
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.nearest import FARTHEST, RANK
-from faust_oslrau.learner.scoring.neighbours import BLOCK, POOL, STRIDE, Neighbours, in_turn
+from faust_oslrau.learner.scoring.neighbours import (
+    BLOCK,
+    POOL,
+    ROWS,
+    STRIDE,
+    Neighbours,
+    in_turn,
+)
 
 D = 5
 PAST = clusters(81, 2000, D, missing=0.1)
@@ -35,6 +42,15 @@ def test_the_distance_is_the_mean_of_those_to_the_fourth_nearest_of_each_sample(
         gaps = np.where(np.isnan(gaps), 1.0, gaps).sum(axis=1)
         nearest = [np.sort(gaps[first::samples])[:RANK][-1] for first in range(samples)]
         assert distance == pytest.approx(np.mean(nearest))
+
+
+@pytest.mark.parametrize("k", [0, 1, 31, 32, 48, 100, 127, 128, 600, 893, POOL])
+def test_rows_are_chosen_evenly_in_whole_samples(k):
+    for n in range(k, k + 40):
+        chosen = in_turn(np.arange(k)[:, None], n)[:, 0]
+        assert len(chosen) == (k if k < BLOCK else min(k // BLOCK * BLOCK, ROWS))
+        if k >= BLOCK:
+            assert set(np.diff(chosen)) <= {k // len(chosen), -(-k // len(chosen))}
 
 
 def test_a_group_of_less_than_an_eighth_of_the_records_is_far_from_its_own():
@@ -165,16 +181,16 @@ def test_records_in_a_gap_between_usual_ones_are_found():
     assert np.median(p_value[late & odd]) < 0.03
 
 
-@needs_compiler("180,000 records")
+@needs_compiler("600,000 records")
 def test_a_rare_group_is_flagged_no_more_often_than_asked_for():
     # In a gap, so that only the distance sees it, whose level depends on how many of the group
     # are among the others.
     flagged = []
-    for seed in range(3):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         angle, rare = rng.uniform(0, 2 * np.pi, 60_000), rng.random(60_000) < 0.007
         ring = 3.0 * np.column_stack([np.cos(angle), np.sin(angle)])
         rows = np.where(rare[:, None], 0.0, ring) + 0.2 * rng.normal(size=ring.shape)
         p_value = StreamScorer(OSLRAU(max_nodes=200)).process(rows).p_value[20_000:]
         flagged.append(np.mean(p_value <= 0.001))
-    assert np.mean(flagged) == pytest.approx(0.001, rel=0.25)
+    assert np.mean(flagged) == pytest.approx(0.001, rel=0.3)

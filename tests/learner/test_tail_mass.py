@@ -85,6 +85,15 @@ def test_units_do_not_matter():
     np.testing.assert_allclose(fitted(PAST * units).log_mass(ROWS * units), expected, atol=1e-6)
 
 
+def test_the_fit_stays_while_the_stream_does_not_change():
+    found = fitted(PAST)
+    found.update(PAST, 1100)  # the last start
+    before = found.log_mass(ROWS)
+    for seed in range(5):
+        found.update(clusters(91, 6000, D, missing=0.1)[1000 * seed :][:1000], (seed + 2) * REFIT)
+    assert found.log_mass(ROWS).tobytes() == before.tobytes()
+
+
 def test_later_rounds_follow_a_stream_that_moves():
     found = fitted(PAST)
     moved = PAST + 2.0 * np.nanstd(PAST, axis=0)

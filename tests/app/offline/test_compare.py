@@ -109,7 +109,8 @@ def test_figures_are_those_of_the_records_that_both_score(folder, partitions):
                 if i >= WARM_UP
             }
         )
-        alarms.append({place for place, (_, p) in scores[-1].items() if p <= 0.0005})
+        anomalies = {(p, m.offset) for p, block in enumerate(blocks) for m in block.anomalies}
+        alarms.append(anomalies & scores[-1].keys())
     places = scores[0].keys() & scores[1].keys()
     assert found["compared"] == len(places) == sum(s["records"] for s in found["stretches"])
     means = [np.mean([own[place][0] for place in places]) for own in scores]
