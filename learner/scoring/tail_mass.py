@@ -193,14 +193,14 @@ class TailMass:
     def _follow(self, rows: FloatArray) -> None:
         """Do one more round, and undo it unless it tells more than chance.
 
-        By the information criterion of Akaike (1974): of rows from the same distribution, a fit to
-        them raises the log-likelihood by less than the number of its parameters.
+        Of rows from the same distribution, a fit to them raises the log-likelihood by about the
+        number of its parameters (Akaike 1974); twice as much is more than chance.
         """
         weight, mean, covariance = self.weight, self.mean.copy(), self.covariance
         before, d = self._log_likelihood(rows), rows.shape[1]
         self._improve(rows)
         n_parameters = len(weight) * (1 + d + d * (d + 1) // 2)
-        if self._log_likelihood(rows) < before + n_parameters:
+        if self._log_likelihood(rows) < before + 2 * n_parameters:
             self.weight, self.mean, self.covariance = weight, mean, covariance
             self._prepare()
 

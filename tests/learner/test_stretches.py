@@ -75,8 +75,8 @@ def test_means_are_weighted_averages_of_each_slots_last_scores():
 
 @needs_compiler("long streams")
 def test_a_small_shift_that_lasts_and_a_stuck_value_are_found_and_the_shift_is_not_learned():
-    rng = np.random.default_rng(4)
     for fault in ("shift", "stuck"):
+        rng = np.random.default_rng(4)
         x = rng.normal(size=(9000, 4))
         if fault == "shift":
             x[8500:8620] += 1.6
