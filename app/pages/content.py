@@ -23,10 +23,8 @@ from .static_files import page_file
 # The share of the time in which metrics, summaries or networks are made, each at the most. Small
 # deployments need much less; networks are read in the compute thread, which then does not score.
 _SHARE = 0.1
-# Whatever the number of readers, a page is made once in so many seconds; metrics and summaries are
-# made sooner, for programs that wait for a number.
+# Whatever the number of readers, they see the state of at most a second ago.
 _SECONDS = 1.0
-_SOON_SECONDS = 0.1
 
 _BAD_SINCE = refusal(400, "since: expected whole seconds since 1970")
 _NO_PARTITION = refusal(404, "no such partition here, or nothing learned yet")
@@ -47,8 +45,8 @@ class PageContent:
         self._app = app
         self._runtime = runtime
         self._live = LiveState(runtime)
-        self._metrics = SharedPages(_SHARE, _SOON_SECONDS)
-        self._summaries = SharedPages(_SHARE, _SOON_SECONDS)
+        self._metrics = SharedPages(_SHARE, _SECONDS)
+        self._summaries = SharedPages(_SHARE, _SECONDS)
         self._networks = SharedPages(_SHARE, _SECONDS)
         self._states = SharedPages(_SHARE, _SECONDS)
         self._courses = SharedPages(_SHARE, _SECONDS)
