@@ -22,6 +22,7 @@ from . import (
     parts,
     quality,
     ranking,
+    seasons,
     sequences,
     soon,
     speed,
@@ -65,6 +66,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "entities": entities.run,
     "wide": wide.run,
     "sequences": sequences.run,
+    "seasons": seasons.run,
     "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""

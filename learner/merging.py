@@ -55,15 +55,15 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     Raises
     ------
     InvalidInputError
-        A model is not an `OSLRAU`, or learns rows in units of entities or given a history.
+        A model is not an `OSLRAU`, or learns rows of entities, with a history or with seasons.
     """
     models = [scorer.learner for scorer in scorers]
     for scorer in scorers:
         if not isinstance(scorer.learner, OSLRAU):
             raise InvalidInputError("models: expected those of the kind oslrau")
         parameters = scorer.parameters
-        if parameters["max_entities"] is not None or parameters.get("history") is not None:
-            raise InvalidInputError("models: expected those without entities and history")
+        if any(parameters[name] is not None for name in ("max_entities", "history", "seasons")):
+            raise InvalidInputError("models: expected those without entities, history and seasons")
     largest = max(scorers, key=lambda scorer: scorer.n_records)
     values, arrays = unpack(largest.to_bytes(), "StreamScorer")
     merged = merge_models([model for model in models if isinstance(model, OSLRAU)])

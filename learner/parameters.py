@@ -31,6 +31,10 @@ class Parameters:
             setattr(self, name, value)
         return self
 
+    def untrained(self) -> Self:
+        """Return an estimator with the same hyper-parameters that has learned nothing."""
+        return type(self)(**self.get_params())
+
     def plain_params(self) -> dict[str, Any]:
         """Hyper-parameters as plain values, numpy's numbers turned into Python's own."""
         return {

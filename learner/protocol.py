@@ -69,6 +69,9 @@ class Learner(Comparable, Protocol):
         lack fields compare with complete ones. None says that the log-density serves as well.
         """
 
+    def untrained(self) -> Self:
+        """Return a learner with the same hyper-parameters that has learned nothing."""
+
     def to_bytes(self) -> bytes:
         """Write the whole state, so that learning can go on from it to the same bits."""
 

@@ -24,6 +24,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "entity": None,
     "history": None,
     "initial_model": None,
+    "seasons": None,
     "stretches": None,
 }
 _TYPES = {
@@ -151,6 +152,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["history"] = list(settings.history)
     if settings.initial_model is not None:
         values["initial_model"] = digest(settings.initial_model)
+    if settings.seasons is not None:
+        values["seasons"] = settings.seasons
     if settings.stretches is not None:
         values["stretches"] = list(settings.stretches)
     if settings.learner.kind != _FIRST_KIND:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,13 @@ def _read_span(text: str) -> str:
     return text
 
 
+def _read_zone(value: Any) -> str:
+    try:
+        return ZoneInfo(_read_text(value)).key
+    except (LookupError, OSError) as error:
+        raise ValueError from error
+
+
 def _read_start(value: Any) -> str:
     if value in ("earliest", "latest"):
         return str(value)
@@ -203,6 +211,7 @@ SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h",
 STRETCHES = ValueType(
     "up to 4 different numbers of records from 2 to 4096, such as 8,32", _read_lengths
 )
+ZONE = ValueType("a time zone such as Europe/Berlin or UTC", _read_zone)
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start
 )

@@ -186,6 +186,16 @@ class Entities:
         self._given = np.concatenate([self._given, result])
         return result
 
+    def begin_anew(self) -> None:
+        """Forget what rests on the network's units, which have changed."""
+        self._habits, self._usual = Habits(), own_scores.first_population()
+        self._scores[:] = 0.0
+        self._given = self._given[:0]
+
+    def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
+        """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
+        self._slots, self._fresh = slots, fresh
+
     @property
     def given(self) -> FloatArray:
         """The scores that ``relate`` has returned since the last boundary."""

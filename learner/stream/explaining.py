@@ -14,6 +14,7 @@ from faust_oslrau.learner.scoring.comparison import excess_alone
 from faust_oslrau.learner.scoring.expectation import expectation
 from faust_oslrau.learner.scoring.incidents import has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual
+from faust_oslrau.learner.seasons.layer import SeasonalRows
 
 from .measures import log_jacobian
 from .state import ScorerState
@@ -25,6 +26,7 @@ def explain(
     state: ScorerState,
     rows: FloatArray,
     own: OwnRows | None,
+    seasonal: SeasonalRows | None,
     log_density: FloatArray,
     p_value: FloatArray,
     block: BlockMaker,
@@ -48,6 +50,8 @@ def explain(
     found = _blame(state, model, rows[either], log_density[either])
     if state.history is not None:
         found = state.history.undo_blame(found)
+    if state.seasons is not None and seasonal is not None:
+        found = state.seasons.undo_blame(found, seasonal.units[either])
     if state.entities is not None and own is not None:
         found = state.entities.undo_blame(found, own.units[either])
     found = state.transforms.undo_blame(found)._replace(value=block.given[at][either])
@@ -63,12 +67,12 @@ def expected_range(
     """Return the range (m, d) of transformed rows in which the model expects each field.
 
     That is so many standard deviations below and above its mean, given the fields of the row that
-    are not to blame, in the fields' own units. NaN without a model. NaN with entities or history,
-    too: what was expected depends on earlier records, which are not kept.
+    are not to blame, in the fields' own units. NaN without a model. NaN with entities, seasons or
+    history, too: what was expected depends on earlier records and on the time, which are not kept.
     """
-    if not state.has_model or state.entities is not None or state.history is not None:
+    if not state.has_model or state.has_own_units or state.history is not None:
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
-    log_density = state.learner.evaluate(rows).log_density + log_jacobian(state, rows, None)
+    log_density = state.learner.evaluate(rows).log_density + log_jacobian(state, rows, None, None)
     mean, deviation = expectation(
         state.learner.established, rows, log_density, _alone(state, rows), _usual(state)
     )

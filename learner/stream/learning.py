@@ -25,8 +25,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     """
     rows, measures = np.concatenate(state.pending), np.concatenate(state.pending_measures)
     if state.entities is not None and not state.entities.has_begun:
-        rows = state.entities.begin(rows)
-        rows = state.widened(rows, np.full(len(rows), -1))  # they count as simultaneous
+        rows, simultaneous = state.entities.begin(rows), np.full(len(rows), -1)
+        state.less_season(rows, simultaneous)  # changes nothing before a season is known
+        rows = state.widened(rows, simultaneous)
     factor = stretch(rows)
     comparable = state.ranking.stretched(measures, factor)
     densities, proximities = comparable[:, 0], _proximity(state, rows)

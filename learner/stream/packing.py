@@ -14,6 +14,7 @@ from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.state import pack, record_count, unpack
 
 from .measures import measure
@@ -86,6 +87,9 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.stretches is not None:
         values["stretches"] = state.stretches.lengths
         arrays |= state.stretches.state(1 if state.entities is None else len(state.entities.roster))
+    if state.seasons is not None:
+        values["seasons"] = state.seasons.zone
+        arrays |= state.seasons.state()
     if state.first_alarms.numbers:
         values["first_alarms"] = state.first_alarms.numbers
     if state.incidents is not None:
@@ -130,6 +134,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         stretches=None if lengths is None else Stretches(lengths),
+        seasons=None if values.get("seasons") is None else Seasons(values["seasons"]),
     )
 
 
@@ -198,6 +203,9 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.entities.restore(arrays, state.n_fields, n_pending, scored)
     if state.history is not None:
         state.history.restore(arrays, state.n_fields)
+    if state.seasons is not None:
+        n_pending = sum(map(len, state.pending)) if state.has_units else 0
+        state.seasons.restore(arrays, state.n_fields, n_pending)
     if state.stretches is not None:
         state.stretches.restore(arrays, sum(map(len, state.pending)))
     state.first_alarms.restore(values.get("first_alarms", []))

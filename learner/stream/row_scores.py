@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.protocol import Measured
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.missing import stretch
+from faust_oslrau.learner.seasons.layer import SeasonalRows
 
 from .explaining import explain
 from .measures import all_measures, log_jacobian, measure
@@ -20,10 +23,50 @@ WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
 
 
+class Ranked(NamedTuple):
+    """How unusual rows are: scores, and what they come from.
+
+    Attributes
+    ----------
+    evaluation
+        The learner's evaluation, which learning can reuse.
+    log_density
+        Log-densities (m,) of the rows as the learner is given them.
+    measures
+        All measures (m, k), as those of complete rows.
+    comparable
+        Log-densities (m,) that compare whatever fields are missing.
+    scores
+        One score of each row (m,), high = usual.
+    """
+
+    evaluation: Measured
+    log_density: FloatArray
+    measures: FloatArray
+    comparable: FloatArray
+    scores: FloatArray
+
+
+def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
+    """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units."""
+    evaluation = state.learner.evaluate(learned)
+    measured: Measured = evaluation
+    if state.habits is not None:
+        measured = state.habits.mix(learned, evaluation)
+    measures = all_measures(state, learned, measured, slopes)
+    measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
+    comparable = state.ranking.stretched(measures, stretch(learned))
+    scores = state.ranking.score(comparable)
+    if state.entities is not None:
+        scores = state.entities.relate(scores)
+    return Ranked(evaluation, measured.log_density, measures, comparable[:, 0], scores)
+
+
 def score(
     state: ScorerState,
     rows: FloatArray,
     own: OwnRows | None,
+    seasonal: SeasonalRows | None,
     learned: FloatArray,
     block: BlockMaker,
     at: slice,
@@ -36,21 +79,13 @@ def score(
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
     if state.has_model:
-        slopes = log_jacobian(state, rows, own)
-        evaluation = state.learner.evaluate(learned)
-        measured: Measured = evaluation
-        if state.habits is not None:
-            measured = state.habits.mix(learned, evaluation)
-        block.log_likelihood[at] = measured.log_density + slopes
+        slopes = log_jacobian(state, rows, own, seasonal)
+        ranked = rank(state, learned, slopes)
+        measures, evaluation, scores = ranked.measures, ranked.evaluation, ranked.scores
+        block.log_likelihood[at] = ranked.log_density + slopes
         if state.history is not None:
             past = state.history.past(learned)
             block.log_likelihood[at] -= state.learner.score_samples(past)
-        measures = all_measures(state, learned, measured, slopes)
-        measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
-        comparable = state.ranking.stretched(measures, stretch(learned))
-        scores = state.ranking.score(comparable)
-        if state.entities is not None:
-            scores = state.entities.relate(scores)
         p_value = state.calibration.p_value(scores)
         block.p_value[at] = p_value
         unusual = p_value <= state.alarm_rate
@@ -63,7 +98,7 @@ def score(
         block.is_anomaly[at] = state.first_alarms.choose(unusual, state.n_records, state.alarm_rate)
         if state.incidents is not None:
             p_value = state.incidents.usual.p_value(scores, p_value)
-        explain(state, learned, own, comparable[:, 0], p_value, block, at)
+        explain(state, learned, own, seasonal, ranked.comparable, p_value, block, at)
     elif state.stretches is not None:
         block.stretch.append(state.stretches.skip(len(rows)))
     return measures, evaluation

@@ -19,10 +19,12 @@ from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.seasons.layer import Seasons
 
 from . import packing
 from .explaining import expected_range
 from .learning import learn
+from .relearning import relearn
 from .row_scores import score
 from .state import ScorerState
 
@@ -65,6 +67,11 @@ class StreamScorer:
     stretches
         Lengths of stretches of records, such as ``(8, 32)``, that are judged together beside each
         record: they show small deviations that last. None is no stretches.
+    seasons
+        Time zone such as ``Europe/Berlin``. The learner is given rows less what is usual at their
+        hour of the day and of the week there, as far as that is sure; log-likelihoods stay in the
+        fields' own units. When another season begins to count, the last 4,096 rows are learned
+        anew. None is no seasons.
     incidents
         When incidents open and close. None follows no incidents.
 
@@ -103,6 +110,7 @@ class StreamScorer:
         max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
         stretches: Sequence[int] | None = None,
+        seasons: str | None = None,
         incidents: IncidentParameters | None = None,
     ) -> None:
         self._state = ScorerState(
@@ -115,6 +123,7 @@ class StreamScorer:
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
+            None if seasons is None else Seasons(seasons),
         )
 
     @property
@@ -166,12 +175,14 @@ class StreamScorer:
             else self._state.entities.former.limit,
             "history": None if self._state.history is None else self._state.history.names,
             "stretches": None if self._state.stretches is None else self._state.stretches.lengths,
+            "seasons": None if self._state.seasons is None else self._state.seasons.zone,
         }
 
     @property
     def needs_times(self) -> bool:
         """Whether scores depend on the rows' time stamps."""
-        return self._state.history is not None and self._state.history.is_timed
+        state = self._state
+        return state.seasons is not None or (state.history is not None and state.history.is_timed)
 
     @property
     def n_entities(self) -> int:
@@ -218,7 +229,8 @@ class StreamScorer:
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
         for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
         timestamps, by which incidents name them; by default their numbers in the stream, and -1.
-        A history over seconds needs the timestamps, in milliseconds; negative ones are unknown.
+        Seasons and a history over seconds need the timestamps, in milliseconds; negative ones are
+        unknown.
 
         Raises
         ------
@@ -246,7 +258,8 @@ class StreamScorer:
         """Return the range (m, d) in which the model expects each field of some rows (m, d).
 
         That is so many standard deviations below and above its mean, given the fields of the row
-        that are not to blame. NaN without a model, and with ``max_entities`` or ``history``.
+        that are not to blame. NaN without a model, and with ``max_entities``, ``seasons`` or
+        ``history``.
         Nothing is scored or learned, and no later score depends on it.
 
         Raises
@@ -307,11 +320,15 @@ class StreamScorer:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
         own = None if state.entities is None else state.entities.take(rows, keys)
-        learned = state.widened(rows if own is None else own.rows, block.places[at, 2])
-        measures, evaluation = score(state, rows, own, learned, block, at)
+        learned, times = rows if own is None else own.rows, block.places[at, 2]
+        seasonal = state.less_season(learned, times)
+        learned = state.widened(learned if seasonal is None else seasonal.rows, times)
+        measures, evaluation = score(state, rows, own, seasonal, learned, block, at)
         state.collect(learned, measures)
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:
             learn(state, block, at.stop - 1, evaluation)
+            if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
+                relearn(state)
             block.learn_seconds += perf_counter() - scored

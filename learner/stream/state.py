@@ -24,6 +24,7 @@ from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,6 +51,8 @@ class ScorerState:
         Running means of the fields, None without history.
     stretches
         How unusual the last records are together, None without stretches.
+    seasons
+        What is usual at each hour of the week, None without seasons.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     missing
@@ -81,6 +84,7 @@ class ScorerState:
     incidents: Incidents | None = None
     history: History | None = None
     stretches: Stretches | None = None
+    seasons: Seasons | None = None
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
@@ -125,6 +129,20 @@ class ScorerState:
         if self.n_fields is None or self.history is None or not self.has_units:
             return self.n_fields
         return self.history.n_columns(self.n_fields)
+
+    @property
+    def has_own_units(self) -> bool:
+        """Whether rows are scored in units of their entity or of their hour."""
+        return self.entities is not None or self.seasons is not None
+
+    def less_season(self, rows: FloatArray, times: IntArray) -> SeasonalRows | None:
+        """Return the next rows (m, d) less what is usual at their hour, None without seasons.
+
+        ``times`` (m,) are their time stamps in milliseconds, negative for none.
+        """
+        if self.seasons is None or not self.has_units:
+            return None
+        return self.seasons.take(rows, times, *self.slots(len(rows)))
 
     def widened(self, rows: FloatArray, times: IntArray) -> FloatArray:
         """Return the next rows (m, d) beside the running means of their fields, if any are kept.

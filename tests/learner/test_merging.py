@@ -87,7 +87,9 @@ def test_a_merged_scorer_goes_on_with_the_mixture():
 
 def test_scorers_with_entities_or_another_kind_of_model_are_refused():
     rows = rows_of(1, 100)
-    with pytest.raises(InvalidInputError, match="expected those without entities and history"):
+    with pytest.raises(
+        InvalidInputError, match="expected those without entities, history and seasons"
+    ):
         merge_scorers([scorer_of(rows, keys=[b"a"] * 100, max_entities=1)])
     with pytest.raises(InvalidInputError, match="expected those of the kind oslrau"):
         merge_scorers([scorer_of(rows, StackedSPN)])

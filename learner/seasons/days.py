@@ -1,0 +1,163 @@
+"""The hours of the last days: mean and deviation of each field in each hour of each date."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
+from .calendar import DAY, UNKNOWN
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+HOURS = 24
+
+MOST_DAYS = 56
+"""Dates that are kept: eight weeks, so that a season can change."""
+
+FEWEST_HOURS = 6
+"""Hours with records of a date that counts: fewer do not tell how they differ."""
+
+FEWEST_RECORDS = 8.0
+"""Records of an hour from which on their deviation is known well enough."""
+
+LARGEST_VALUE = 1e15
+"""Values are clipped here, so that sums of squares stay finite."""
+
+COUNT, SUM, REST, SQUARES = range(4)
+"""Sums of an hour: number of values, values, values less what the season expects, its squares."""
+
+
+class Days:
+    """Each hour of the last dates in numbers.
+
+    The records of two dates are summed up at a time, as those around midnight may be out of order.
+    A date is closed when a third one comes. So no order of dates is needed: a date far ahead is
+    closed like any other. A record more than a day away from the one before it is not counted.
+
+    Attributes
+    ----------
+    dates
+        The closed dates (j,), oldest first.
+    level, spread
+        Mean of each hour's values, and logarithm of the deviation of those less what the season
+        expected (j, 24, d). NaN where records are missing, or too few.
+    """
+
+    def __init__(self, d: int) -> None:
+        self.dates = np.empty(0, np.int64)
+        self.level = np.empty((0, HOURS, d), np.float32)
+        self.spread = np.empty((0, HOURS, d), np.float32)
+        self._open = np.full(2, UNKNOWN)
+        self._sums = np.zeros((2, HOURS, d, 4))
+        self._last = -1
+
+    def add(
+        self,
+        values: FloatArray,
+        rest: FloatArray,
+        times: IntArray,
+        date: IntArray,
+        hour: FloatArray,
+    ) -> bool:
+        """Count records (m, d) in log order; return whether a date was closed.
+
+        ``rest`` (m, d) are the values less what the season expects. ``times`` (m,) are time stamps
+        in milliseconds, negative for none; ``date`` and ``hour`` (m,) follow from them.
+        """
+        before = np.concatenate([[self._last], times[:-1]])
+        near = (date != UNKNOWN) & (before >= 0) & (np.abs(times - before) < DAY)
+        self._last = int(times[-1])
+        closed, start = False, 0
+        hours = hour.astype(np.int64)
+        changes = np.flatnonzero(np.diff(date)) + 1
+        for stop in [*changes.tolist(), len(date)]:
+            part = slice(start, stop)
+            if near[part].any():
+                at, closes = self._place(int(date[start]))
+                closed |= closes
+                count(values[part], rest[part], hours[part], near[part], self._sums[at])
+            start = stop
+        return closed
+
+    def _place(self, date: int) -> tuple[int, bool]:
+        """Return where a date is summed up, and whether another one was closed for it."""
+        if date in self._open:
+            return int(np.argmax(self._open == date)), False
+        if UNKNOWN in self._open:
+            at, closes = int(np.argmax(self._open == UNKNOWN)), False
+        else:
+            at, closes = 1, self._close(0)
+            self._open[0], self._sums[0] = self._open[1], self._sums[1]
+        self._open[at], self._sums[at] = date, 0.0
+        return at, closes
+
+    def _close(self, at: int) -> bool:
+        """Keep an open date if enough hours were seen; return whether it was kept."""
+        sums = self._sums[at]
+        count = sums[..., COUNT]
+        if np.count_nonzero(count.any(axis=1)) < FEWEST_HOURS:
+            return False
+        n = np.where(count > 0.0, count, np.nan)
+        level = sums[..., SUM] / n
+        square = sums[..., SQUARES] - sums[..., REST] ** 2 / n
+        known = (count >= FEWEST_RECORDS) & (square > 0.0)
+        spread = 0.5 * np.log(np.where(known, square, 1.0) / np.maximum(count - 1.0, 1.0))
+        spread = np.where(known, spread, np.nan)
+        self.dates = np.append(self.dates, self._open[at])[-MOST_DAYS:]
+        self.level = np.concatenate([self.level, level[None].astype(np.float32)])[-MOST_DAYS:]
+        self.spread = np.concatenate([self.spread, spread[None].astype(np.float32)])[-MOST_DAYS:]
+        return True
+
+    def forget_spread(self, fields: NDArray[np.bool_]) -> None:
+        """Forget the deviations of some fields (d,): what is expected of them has changed."""
+        self.spread[:, :, fields] = np.nan
+        self._sums[:, :, fields, REST:] = np.nan
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs."""
+        return {
+            "season_dates": self.dates,
+            "season_level": self.level,
+            "season_spread": self.spread,
+            "season_open": self._open,
+            "season_sums": self._sums,
+            "season_last": np.array([self._last]),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore a state of as many fields; StateError if it cannot be one."""
+        dates, level, spread = (arrays[f"season_{name}"] for name in ("dates", "level", "spread"))
+        opened, sums = arrays["season_open"], arrays["season_sums"]
+        shape = (len(dates), *self.level.shape[1:])
+        if level.shape != shape or spread.shape != shape or len(dates) > MOST_DAYS:
+            raise StateError("state: expected the hours of each date")
+        if opened.shape != (2,) or sums.shape != self._sums.shape:
+            raise StateError("state: expected the sums of two dates")
+        if np.isinf(level).any() or np.isinf(spread).any() or np.isinf(sums).any():
+            raise StateError("state: expected finite sums of dates")
+        if not (sums[..., COUNT] >= 0.0).all() or np.isnan(sums[..., SUM]).any():
+            raise StateError("state: expected counts of records")
+        self.dates, self.level, self.spread = dates, level, spread
+        self._open, self._sums = opened, sums
+        self._last = int(arrays["season_last"].item())
+
+
+@kernel
+def count(values: Array, rest: Array, hours: Array, which: Array, sums: Array) -> None:
+    """Add rows (m, d), those with ``which`` (m,), to the ``sums`` (24, d, 4) of their hours."""
+    for r in range(values.shape[0]):
+        if which[r]:
+            for v in range(values.shape[1]):
+                if values[r, v] == values[r, v]:
+                    own = sums[hours[r], v]
+                    left = min(max(rest[r, v], -LARGEST_VALUE), LARGEST_VALUE)
+                    own[COUNT] += 1.0
+                    own[SUM] += min(max(values[r, v], -LARGEST_VALUE), LARGEST_VALUE)
+                    own[REST] += left
+                    own[SQUARES] += left * left

@@ -1,0 +1,101 @@
+"""The last rows of a stream, to learn them anew when the season changes their units."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST = 4096
+"""Rows that are kept: enough for a network, and to calibrate its scores."""
+
+
+class Rows(NamedTuple):
+    """Rows in log order.
+
+    Attributes
+    ----------
+    values
+        The rows (m, d) as they were given to the season.
+    times
+        Their time stamps in milliseconds (m,), or those of the last row before that has one;
+        negative before the first.
+    slots, fresh
+        Their entities' slots (m,), and which began anew there (m,).
+    """
+
+    values: FloatArray
+    times: IntArray
+    slots: IntArray
+    fresh: NDArray[np.bool_]
+
+    def part(self, at: slice) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.values[at], self.times[at], self.slots[at], self.fresh[at])
+
+
+class RecentRows:
+    """The last rows up to the last learning boundary, and those since then."""
+
+    def __init__(self) -> None:
+        self._settled: list[Rows] = []
+        self._pending: list[Rows] = []
+
+    def add(self, rows: Rows) -> None:
+        """Add the next rows."""
+        self._pending.append(rows)
+
+    def settle(self) -> Rows:
+        """Return the rows since the last boundary, and make this one the last."""
+        latest = joined(self._pending)
+        everything = joined([*self._settled, latest])
+        self._settled, self._pending = [everything.part(slice(-MOST, None))], []
+        return latest
+
+    @property
+    def settled(self) -> Rows:
+        """The last rows up to the last boundary, the first of which there is one."""
+        return self._settled[0]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs."""
+        parts = [*self._settled, *self._pending]
+        rows = joined(parts) if parts else _no_rows()
+        return {
+            "season_rows": rows.values,
+            "season_times": rows.times,
+            "season_slots": rows.slots,
+            "season_fresh": rows.fresh.astype(np.uint8),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], pending: int) -> None:
+        """Restore a state whose last ``pending`` rows came after the last boundary."""
+        rows = Rows(
+            arrays["season_rows"], arrays["season_times"], arrays["season_slots"],
+            arrays["season_fresh"].astype(np.bool_),
+        )  # fmt: skip
+        m = len(rows.values)
+        if rows.values.ndim != 2 or any(column.shape != (m,) for column in rows[1:]):
+            raise StateError("state: expected time and slot of each recent record")
+        if not 0 <= m - pending <= MOST or np.isinf(rows.values).any() or (rows.slots < 0).any():
+            raise StateError("state: expected recent records")
+        if m > pending:
+            self._settled = [rows.part(slice(m - pending))]
+        if pending > 0:
+            self._pending = [rows.part(slice(m - pending, m))]
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """Return rows one after the other."""
+    return Rows(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _no_rows() -> Rows:
+    none = np.empty(0, np.int64)
+    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_))

@@ -1,0 +1,377 @@
+"""Seasons: records by what is usual at their hour of the day and of the week."""
+
+import math
+from datetime import datetime
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+from naive_seasons import NaiveHours, less_days, local, shape
+
+from faust_oslrau.learner import (
+    OSLRAU,
+    InvalidParameterError,
+    StackedSPN,
+    StateError,
+    StreamScorer,
+)
+from faust_oslrau.learner.seasons.calendar import Calendar
+from faust_oslrau.learner.seasons.days import Days
+from faust_oslrau.learner.seasons.layer import Seasons
+from faust_oslrau.learner.seasons.shapes import find_shape, without_days
+from faust_oslrau.learner.state import pack, unpack
+
+DAY = 86_400_000
+START = int(datetime(2026, 3, 2, tzinfo=ZoneInfo("Europe/Berlin")).timestamp() * 1000)
+ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "contributions"]
+
+
+def times_of(days, per_day, start=START):
+    return start + np.arange(days * per_day) * (DAY // per_day)
+
+
+def daily(rng, times, d=3, zone="Europe/Berlin", amplitude=5.0):
+    """Draw correlated fields that follow the hours of a time zone, each in a wave of its own."""
+    _, hour = Calendar(zone).local(times)
+    noise = rng.normal(size=(len(times), d)) @ (np.eye(d) + 0.5 * rng.normal(size=(d, d)))
+    angle = 2 * np.pi * hour[:, None] / 24 + rng.uniform(0, 2 * np.pi, d)
+    return amplitude * np.sin(angle) + noise
+
+
+def places_of(times):
+    return np.column_stack([np.arange(len(times)), times])
+
+
+def run(rows, times, *, seasons="Europe/Berlin", learner=OSLRAU, **parameters):
+    scorer = StreamScorer(learner(), seasons=seasons, **parameters)
+    return scorer, scorer.process(rows, None, places_of(times))
+
+
+def counting(scorer):
+    """Return which shapes count (4, d)."""
+    return unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"]
+
+
+SHORT_TIMES = times_of(8, 96)
+SHORT_TIMES[::50] = -1
+SHORT = daily(np.random.default_rng(0), times_of(8, 96), 2)
+SHORT[np.random.default_rng(1).random(SHORT.shape) < 0.03] = np.nan
+SHORT[np.isnan(SHORT).all(axis=1)] = 0.0
+KEYS = [b"machine-%d" % key for key in np.random.default_rng(2).integers(12, size=len(SHORT))]
+
+
+@needs_compiler("a stream of a week")
+@pytest.mark.parametrize("layers", [False, True])
+@settings(max_examples=examples(6), deadline=None)
+@given(cuts=st.lists(st.integers(0, 300), max_size=20), restart=st.booleans())
+@example(cuts=[1, 15, 1, 47, 400], restart=True)
+def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(layers, cuts, restart):
+    parameters = {"max_entities": 10, "history": ("10", "30m"), "stretches": (8,)} if layers else {}
+
+    def process(cuts, restart):
+        scorer = StreamScorer(OSLRAU(), 64, 0.02, seasons="Europe/Berlin", **parameters)
+        blocks, ends = [], [0, *(cut for cut in np.cumsum(cuts) if cut < len(SHORT)), len(SHORT)]
+        for part in (slice(*pair) for pair in pairwise(ends)):
+            if restart:
+                scorer = StreamScorer.from_bytes(scorer.to_bytes())
+            keys = KEYS[part] if layers else None
+            blocks.append(scorer.process(SHORT[part], keys, places_of(SHORT_TIMES)[part]))
+        return scorer, {name: np.concatenate([getattr(b, name) for b in blocks]) for name in ARRAYS}
+
+    scorer, whole = process([], False)
+    other, pieces = process(cuts, restart)
+    assert counting(scorer)[0].all()  # the model has been learned anew
+    for name in ARRAYS:
+        assert pieces[name].tobytes() == whole[name].tobytes()
+    assert other.to_bytes() == scorer.to_bytes()
+
+
+@needs_compiler("two weeks of minutes")
+def test_values_of_the_day_at_night_are_found_and_usual_ones_raise_no_more_alarms():
+    times, per_day = times_of(20, 1440), 1440
+    rows, bursts = daily(np.random.default_rng(4), times, zone="UTC"), []
+    for day in range(15, 19):
+        start, noon = day * per_day + 150, day * per_day + 690
+        bursts.append(slice(start, start + 10))
+        rows[bursts[-1]] = rows[noon : noon + 10]
+    found = {}
+    for seasons in (None, "UTC"):
+        block = run(rows, times, seasons=seasons)[1]
+        found[seasons] = [bool(block.is_anomaly[burst].any()) for burst in bursts]
+    assert found[None] == [False] * 4
+    assert found["UTC"] == [True] * 4
+    usual = np.arange(len(rows)) >= 14 * per_day
+    for burst in bursts:
+        usual[burst] = False
+    assert block.is_anomaly[usual].mean() <= 0.002
+
+
+def autoregression(rng, n):
+    x, noise = np.zeros((n, 3)), rng.normal(size=(n, 3))
+    for t in range(1, n):
+        x[t] = 0.99 * x[t - 1] + noise[t]
+    return x
+
+
+def regimes(rng, n):
+    change = rng.random(n) < 1 / 300
+    regime = rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
+    return 4 * rng.normal(size=(3, 3))[regime] + rng.normal(size=(n, 3))
+
+
+@needs_compiler("weeks of minutes")
+@pytest.mark.parametrize("kind", [lambda rng, n: rng.normal(size=(n, 3)), autoregression, regimes])
+def test_without_a_season_no_score_changes(kind):
+    times = times_of(14, 1440)
+    rows = kind(np.random.default_rng(5), len(times))
+    (_, plain), (scorer, block) = run(rows, times, seasons=None), run(rows, times)
+    assert not counting(scorer).any()
+    for name in ARRAYS:
+        assert getattr(block, name).tobytes() == getattr(plain, name).tobytes()
+
+
+@needs_compiler("weeks of minutes")
+def test_few_streams_of_weeks_without_a_season_are_taken_for_seasonal():
+    rng, times, flipped = np.random.default_rng(6), times_of(35, 144), 0
+    for kind in (autoregression, regimes, lambda rng, n: rng.normal(size=(n, 3)).cumsum(axis=0)):
+        for _ in range(4):
+            rows, seasons = kind(rng, len(times)), Seasons("UTC")
+            for start in range(0, len(rows), 256):
+                part = slice(start, start + 256)
+                none = np.zeros(len(rows[part]), np.int64)
+                seasons.take(rows[part], times[part], none, none.astype(bool))
+                flipped += seasons.end_batch(learning=True)
+    assert flipped <= 2
+
+
+@needs_compiler("weeks of records")
+def test_a_pattern_in_local_time_keeps_its_phase_when_clocks_change():
+    times = times_of(34, 288)  # clocks change on day 27
+    rows = daily(np.random.default_rng(7), times)
+    before, after = (slice(288 * day, 288 * (day + 6)) for day in (20, 28))
+    change = {}
+    for zone in ("Europe/Berlin", "UTC"):
+        likelihood = run(rows, times, seasons=zone)[1].log_likelihood
+        change[zone] = likelihood[after].mean() - likelihood[before].mean()
+    assert change["Europe/Berlin"] > -0.1
+    assert change["UTC"] < change["Europe/Berlin"] - 0.2
+
+
+@needs_compiler("weeks of records")
+def test_weekends_count_after_some_weeks():
+    times = times_of(42, 144, START)
+    date, hour = Calendar("Europe/Berlin").local(times)
+    works = ((date + 3) % 7 < 5) & (hour > 8) & (hour < 18)
+    rows = np.random.default_rng(8).normal(size=(len(times), 2)) + 6.0 * works[:, None]
+    scorer, block = run(rows, times)
+    assert counting(scorer)[1].all()
+    late = slice(35 * 144, None)
+    assert block.log_likelihood[late].mean() == pytest.approx(
+        -math.log(2 * math.pi * math.e), abs=0.4
+    )
+
+
+@needs_compiler("weeks of records")
+def test_noise_that_grows_at_day_is_usual_at_day_and_an_anomaly_at_night():
+    times = times_of(24, 1440)
+    _, hour = Calendar("UTC").local(times)
+    wide = np.where((hour > 8) & (hour < 20), 5.0, 1.0)
+    rows = wide[:, None] * np.random.default_rng(9).normal(size=(len(times), 2))
+    night, noon = 23 * 1440 + 60, 23 * 1440 + 720
+    rows[[night, noon]] = [7.0, -7.0]
+    scorer, block = run(rows, times, seasons="UTC")
+    assert counting(scorer)[2].all()
+    assert block.p_value[night] < 0.001
+    assert block.p_value[noon] > 0.02
+
+
+@needs_compiler("weeks of records")
+def test_what_is_expected_of_a_field_is_that_of_the_hour_in_its_own_units():
+    times = times_of(18, 288)
+    rng = np.random.default_rng(10)
+    _, hour = Calendar("UTC").local(times)
+    wave = 100.0 + 20.0 * np.sin(2 * np.pi * hour / 24)
+    rows = np.column_stack([wave + rng.normal(size=len(wave)), rng.normal(size=len(wave))])
+    at = 17 * 288 + 216  # 18 h, where the wave is lowest
+    rows[at, 0] = 118.0
+    block = run(rows, times, seasons="UTC")[1]
+    place = np.count_nonzero(block.is_anomaly[:at])
+    assert block.is_anomaly[at]
+    assert block.blame.order[place, : block.blame.n_blamed[place]].tolist() == [0]
+    assert block.blame.value[place, 0] == 118.0
+    assert block.blame.expected[place, 0] == pytest.approx(80.0, abs=1.0)
+    assert block.blame.deviation[place, 0] == pytest.approx(1.0, abs=0.4)
+
+
+@needs_compiler("weeks of records")
+@pytest.mark.parametrize(("learner", "history"), [(OSLRAU, None), (StackedSPN, ("10",))])
+def test_the_density_of_a_record_at_an_hour_integrates_to_one(learner, history):
+    times = times_of(14, 288)
+    rows = daily(np.random.default_rng(11), times, 1)
+    rows *= 1.0 + (np.sin(2 * np.pi * times / DAY) > 0)[:, None]
+    scorer = run(rows, times, learner=learner, history=history)[0]
+    assert counting(scorer)[[0, 2]].any()
+    state, grid = scorer.to_bytes(), np.linspace(-60.0, 60.0, 1201)
+    place = np.array([[0, int(times[-1]) + DAY // 3]])
+    density = [
+        math.exp(
+            StreamScorer.from_bytes(state, learner).process([[x]], None, place).log_likelihood[0]
+        )
+        for x in grid
+    ]
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
+
+
+@needs_compiler("weeks of records")
+def test_transforms_and_units_do_not_change_what_is_found():
+    times = times_of(10, 288)
+    rows = np.exp(0.3 * daily(np.random.default_rng(12), times, 2))
+    plain = run(rows, times, transforms={0: "log"})[1]
+    scaled = run(rows * 4.0, times, transforms={0: "log"})[1]
+    shift = (plain.log_likelihood - scaled.log_likelihood)[8 * 288 :]
+    assert np.median(shift) == pytest.approx(2 * math.log(4.0), abs=0.05)
+
+
+@needs_compiler("weeks of records")
+def test_records_without_a_time_count_as_those_before_them():
+    times = times_of(9, 288)
+    rows, holes, filled = daily(np.random.default_rng(13), times), times.copy(), times.copy()
+    holes[5::7], filled[5::7] = -1, times[4::7][: len(times[5::7])]
+    (_, found), (_, expected) = run(rows, holes), run(rows, filled)
+    assert found.log_likelihood.tobytes() == expected.log_likelihood.tobytes()
+    never = np.full(len(times), -1)
+    (_, found), (_, expected) = run(rows, never), run(rows, never, seasons=None)
+    assert found.log_likelihood.tobytes() == expected.log_likelihood.tobytes()
+
+
+@needs_compiler("weeks of records")
+def test_times_that_jump_do_not_hide_the_season():
+    times = times_of(12, 288)
+    rows, odd, rng = daily(np.random.default_rng(14), times), times.copy(), np.random.default_rng(0)
+    strays = rng.choice(len(times), 20, replace=False)
+    odd[strays] = rng.choice([0, 2**62, 10 * times[0], times[0] - 400 * DAY], 20)
+    odd[1000:1020] = odd[1000:1020][::-1]
+    odd[1500:1600] += 365 * DAY  # a producer with a wrong clock
+    scorer, block = run(rows, odd)
+    assert counting(scorer)[0].all()
+    usual = np.ones(len(rows), bool)
+    usual[strays] = usual[: 9 * 288] = False
+    plain = run(rows, times)[1].log_likelihood[usual].mean()
+    assert block.log_likelihood[usual].mean() == pytest.approx(plain, abs=0.4)
+    assert np.isfinite(block.log_likelihood[16:]).all()
+
+
+@needs_compiler("weeks of records")
+def test_a_season_that_begins_to_count_raises_no_alarms():
+    times = times_of(9, 1440)
+    scorer, block = run(daily(np.random.default_rng(15), times), times)
+    new = np.flatnonzero(np.diff(block.n_learned) < 0)  # learned anew
+    assert counting(scorer)[0].all()
+    assert len(new) > 0 and block.n_learned[new + 1].max() <= 4096
+    assert block.is_anomaly[new[0] : new[0] + 2880].mean() <= 0.003
+
+
+@needs_compiler("weeks of records")
+def test_a_season_that_ends_counts_no_longer():
+    times = times_of(70, 48)
+    rows = daily(np.random.default_rng(16), times)
+    rows[12 * 48 :] = np.random.default_rng(17).normal(size=rows[12 * 48 :].shape)
+    assert counting(run(rows[: 12 * 48], times[: 12 * 48])[0])[0].all()
+    assert not counting(run(rows, times)[0])[0].any()
+
+
+@needs_compiler("weeks of records")
+def test_a_scorer_that_does_not_learn_keeps_its_season():
+    times = times_of(20, 96)
+    rows = daily(np.random.default_rng(18), times)
+    scorer, _ = run(rows[: 3 * 96], times[: 3 * 96])
+    scorer.learning = False
+    scorer.process(rows[3 * 96 :], None, places_of(times[3 * 96 :]))
+    assert not counting(scorer).any()
+
+
+def test_dates_and_hours_are_those_of_the_time_zone():
+    rng = np.random.default_rng(19)
+    times = np.sort(rng.integers(0, 2**41, 300))
+    for zone in ("Europe/Berlin", "Asia/Kolkata", "America/St_Johns", "UTC"):
+        date, hour = Calendar(zone).local(times)
+        for time, day, at in zip(times.tolist(), date.tolist(), hour.tolist(), strict=True):
+            expected, whole, passed = local(time, zone)
+            assert day == expected.toordinal() - 719163
+            assert at == pytest.approx(whole + passed, abs=1e-6)
+    assert Calendar("UTC").local(np.array([-1, 2**62]))[0].tolist() == [-1, -1]
+
+
+def test_means_and_deviations_of_hours_are_those_of_the_oracle():
+    rng, zone = np.random.default_rng(20), "America/New_York"
+    times = times_of(6, 400) + rng.integers(0, 100_000, 2400)  # some change places
+    rows = rng.normal(size=(2400, 2)) * [1.0, 30.0]
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    days, oracle = Days(2), NaiveHours(zone)
+    for row, time in zip(rows, times.tolist(), strict=True):
+        oracle.add(row, time)
+    for start in range(0, 2400, 300):
+        part = slice(start, start + 300)
+        date, hour = Calendar(zone).local(times[part])
+        days.add(rows[part], rows[part] - 0.5, times[part], date, hour)
+    expected = [date for date in oracle.dates() if date.toordinal() - 719163 in days.dates]
+    assert len(expected) == len(days.dates) >= 4
+    for name, find in (("level", oracle.mean), ("spread", oracle.spread)):
+        found = [[[find(date, hour, v) for v in range(2)] for hour in range(24)]
+                 for date in expected]  # fmt: skip
+        np.testing.assert_allclose(getattr(days, name), found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_shapes_are_those_of_the_oracle(groups):
+    rng = np.random.default_rng(21)
+    group = np.arange(15) % groups
+    hours = rng.uniform(-1, 1, size=(15, 24)) + rng.uniform(-1, 1, size=(groups, 24))[group]
+    hours[0, :7] = hours[4, 3] = np.nan
+    found = find_shape(
+        hours[..., None], group, np.arange(15), np.ones(1), 5, np.zeros(1, bool)
+    ).values
+    for (g, hour), value in shape(hours.tolist(), group.tolist()).items():
+        assert found[g, hour, 0] == pytest.approx(value)
+    np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))
+
+
+def test_without_seasons_the_state_has_none_of_it():
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(SHORT[:100])
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert not any("season" in name for name in [*values, *arrays])
+    assert not scorer.needs_times
+    assert StreamScorer(OSLRAU(), seasons="UTC").needs_times
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", "no\0zone"])
+def test_what_is_no_time_zone_is_refused(zone):
+    with pytest.raises(InvalidParameterError, match=r"seasons = .*: expected a time zone such as"):
+        StreamScorer(OSLRAU(), seasons=zone)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("season_reference", lambda array: -np.abs(array)),
+        ("season_counting", lambda array: array[:2]),
+        ("season_shape_level", lambda array: array * np.nan),
+        ("season_shape_ratio", lambda array: 0 * array),
+        ("season_dates", lambda array: np.append(array, 3)),
+        ("season_sums", lambda array: -np.abs(array)),
+        ("season_open", lambda array: array[:1]),
+        ("season_rows", lambda array: array[:-1]),
+        ("season_slots", lambda array: array - 1),
+    ],
+)
+def test_a_damaged_season_is_refused(name, change):
+    scorer = run(SHORT[:200], SHORT_TIMES[:200])[0]
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    arrays[name] = change(arrays[name])
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
