@@ -37,8 +37,8 @@ Base = Callable[[np.random.Generator, Array, Array], Array]
 Mask = NDArray[np.bool_]
 
 TEXT = f"""\
-Streams of {FIELDS} fields over {DAYS} days with a pattern of the day. In four nights after two weeks,
-the values of {MINUTES} minutes are those of 11:30. Means of the seeds, from day {LEARNED} on:
+Streams of {FIELDS} fields over {DAYS} days with a pattern of the day. In four nights after two
+weeks, the values of {MINUTES} minutes are those of 11:30. Means of seeds, from day {LEARNED} on:
 bursts with an alarm of four; alarms outside bursts as a multiple of the nominal {RATE}; mean
 log-likelihood outside bursts."""
 

@@ -45,7 +45,8 @@ class SeasonalRows(NamedTuple):
     log_jacobian
         Sum (m,) of the logarithms of the observed fields' slopes.
     units
-        What was subtracted from each field, and what the rest was divided by (m, d, 2).
+        Shift and ratio of each field (m, d, 2): a value is the shift plus the ratio times the one
+        here.
     """
 
     rows: FloatArray
@@ -73,7 +74,8 @@ class Seasons:
         self._reference = np.empty((2, 0))
         self._days = Days(0)
         self._counting = np.zeros((4, 0), np.bool_)
-        self._level = np.empty((DAYS_OF_WEEK * HOURS, 0))
+        self._centre = np.empty(0)
+        self._shift = np.empty((DAYS_OF_WEEK * HOURS, 0))
         self._ratio = np.empty((DAYS_OF_WEEK * HOURS, 0))
 
     @property
@@ -99,14 +101,14 @@ class Seasons:
     def less_usual(self, rows: Rows) -> SeasonalRows:
         """Return rows less what is usual at their hour."""
         m, d = rows.values.shape
-        if self._level.shape[1] == 0:  # before the first boundary
+        if self._shift.shape[1] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
             return SeasonalRows(rows.values, np.zeros(m), units)
         date, hour = self._calendar.local(rows.times)
         result = SeasonalRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 2)))
         subtract(
             np.ascontiguousarray(rows.values), np.where(date == UNKNOWN, UNKNOWN, weekday(date)),
-            hour, self._level, self._ratio, *result,
+            hour, self._shift, self._ratio, *result,
         )  # fmt: skip
         return result
 
@@ -121,9 +123,10 @@ class Seasons:
         self._begin(latest.values)
         location, scale = self._reference
         date, hour = self._calendar.local(latest.times)
-        rest = self.less_usual(latest).units[..., 0]
+        shift, ratio = np.moveaxis(self.less_usual(latest).units, 2, 0)
+        rest = latest.values - (shift + ratio * self._centre)
         values = (latest.values - location) / scale
-        closed = self._days.add(values, values - rest / scale, latest.times, date, hour)
+        closed = self._days.add(values, rest / scale, latest.times, date, hour)
         return closed and self._learn()
 
     def _begin(self, values: FloatArray) -> None:
@@ -138,7 +141,8 @@ class Seasons:
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
         self._days, self._counting = Days(d), np.zeros((4, d), np.bool_)
-        self._level = np.zeros((DAYS_OF_WEEK * HOURS, d))
+        self._centre = self._reference[0]
+        self._shift = np.zeros((DAYS_OF_WEEK * HOURS, d))
         self._ratio = np.ones((DAYS_OF_WEEK * HOURS, d))
 
     def _learn(self) -> bool:
@@ -154,8 +158,12 @@ class Seasons:
             spreads[:, :, changed] = np.nan
         half = np.full(spreads.shape[2], 0.5)  # GAIN of it is a gain in nats
         spread = self._both(spreads, half, slice(SPREAD_DAY, SPREAD_WEEK + 1))
-        self._level = level * self._reference[1]
+        location, scale = self._reference
+        rest = levels - level.reshape(DAYS_OF_WEEK, *levels.shape[1:])[weekday(days.dates)]
+        self._centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
         self._ratio = np.exp(np.clip(spread, -WIDEST, WIDEST))
+        # centre + (x - centre - level) / ratio: what is usual becomes the centre at each hour
+        self._shift = level * scale + self._centre * (1.0 - self._ratio)
         return bool((self._counting != before).any())
 
     def _both(self, hours: FloatArray, unit: FloatArray, at: slice) -> FloatArray:
@@ -179,13 +187,13 @@ class Seasons:
 
         ``units`` (k, d, 2) are those of `SeasonalRows`.
         """
-        usual, ratio = units[..., 0], units[..., 1]
+        shift, ratio = units[..., 0], units[..., 1]
         slope = -np.log(ratio)
         return blame._replace(
-            value=usual + blame.value * ratio,
+            value=shift + blame.value * ratio,
             nats=blame.nats - slope,
             usual=blame.usual - slope,
-            expected=usual + blame.expected * ratio,
+            expected=shift + blame.expected * ratio,
             deviation=blame.deviation * ratio,
         )
 
@@ -194,8 +202,9 @@ class Seasons:
         return {
             "season_reference": self._reference,
             "season_counting": self._counting.astype(np.uint8),
-            "season_shape_level": self._level,
-            "season_shape_ratio": self._ratio,
+            "season_centre": self._centre,
+            "season_shift": self._shift,
+            "season_ratio": self._ratio,
             "season_latest": np.array([self._last]),
             **self._days.state(),
             **self.recent.state(),
@@ -206,16 +215,17 @@ class Seasons:
         self._reference = arrays["season_reference"]
         width = self._reference.shape[-1]
         self._counting = arrays["season_counting"].astype(np.bool_)
-        self._level, self._ratio = arrays["season_shape_level"], arrays["season_shape_ratio"]
+        self._centre, self._shift = arrays["season_centre"], arrays["season_shift"]
+        self._ratio = arrays["season_ratio"]
         self._last = int(arrays["season_latest"].item())
         hours = (DAYS_OF_WEEK * HOURS, width)
         shapes = [
             (self._reference, (2, width)), (self._counting, (4, width)),
-            (self._level, hours), (self._ratio, hours),
+            (self._centre, (width,)), (self._shift, hours), (self._ratio, hours),
         ]  # fmt: skip
         if width not in (0, d or 0) or any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected what is usual at each hour, for each field")
-        if not (np.isfinite(self._level).all() and np.isfinite(self._reference).all()):
+        if not all(map(_is_finite, (self._centre, self._shift, self._ratio, self._reference))):
             raise StateError("state: expected finite levels of hours")
         if not ((self._ratio > 0.0).all() and (self._reference[1] > 0.0).all()):
             raise StateError("state: expected positive deviations of hours")
@@ -224,24 +234,28 @@ class Seasons:
         self.recent.restore(arrays, pending)
 
 
+def _is_finite(array: FloatArray) -> bool:
+    return bool(np.isfinite(array).all())
+
+
 @kernel
 def subtract(
     X: Array,
     weekdays: Array,
     hours: Array,
-    level: Array,
+    shift: Array,
     ratio: Array,
     rows: Array,
     jacobian: Array,
     units: Array,
 ) -> None:
-    """Fill ``rows`` (m, d) with (X - level) / ratio at the ``weekdays`` and ``hours`` (m,).
+    """Fill ``rows`` (m, d) with (X - shift) / ratio at the ``weekdays`` and ``hours`` (m,).
 
-    ``level`` and ``ratio`` (168, d) are those in the middle of each hour of the week; between two
+    ``shift`` and ``ratio`` (168, d) are those in the middle of each hour of the week; between two
     of them they change linearly. A negative day of the week is unknown: nothing is subtracted.
     Fills ``jacobian`` (m,) and ``units`` (m, d, 2) as `SeasonalRows` has them.
     """
-    n = level.shape[0]
+    n = shift.shape[0]
     for r in range(X.shape[0]):
         place = weekdays[r] * 24.0 + hours[r] - 0.5
         lower = math.floor(place)
@@ -251,7 +265,7 @@ def subtract(
         for v in range(X.shape[1]):
             usual, wide = 0.0, 1.0
             if weekdays[r] >= 0:
-                usual = (1.0 - share) * level[before, v] + share * level[after, v]
+                usual = (1.0 - share) * shift[before, v] + share * shift[after, v]
                 wide = (1.0 - share) * ratio[before, v] + share * ratio[after, v]
             units[r, v, 0], units[r, v, 1] = usual, wide
             rows[r, v] = (X[r, v] - usual) / wide

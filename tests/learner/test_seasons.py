@@ -180,13 +180,26 @@ def test_noise_that_grows_at_day_is_usual_at_day_and_an_anomaly_at_night():
     times = times_of(24, 1440)
     _, hour = Calendar("UTC").local(times)
     wide = np.where((hour > 8) & (hour < 20), 5.0, 1.0)
-    rows = wide[:, None] * np.random.default_rng(9).normal(size=(len(times), 2))
+    rows = 100.0 + wide[:, None] * np.random.default_rng(9).normal(size=(len(times), 2))
     night, noon = 23 * 1440 + 60, 23 * 1440 + 720
-    rows[[night, noon]] = [7.0, -7.0]
+    rows[[night, noon]] = [107.0, 93.0]
     scorer, block = run(rows, times, seasons="UTC")
     assert counting(scorer)[2].all()
     assert block.p_value[night] < 0.001
     assert block.p_value[noon] > 0.02
+
+
+@needs_compiler("weeks of records")
+def test_noise_in_proportion_to_a_pattern_is_nearly_as_likely_as_it_can_be():
+    times = times_of(24, 288)
+    _, hour = Calendar("UTC").local(times)
+    level = np.exp(1.5 - 1.2 * np.cos(2 * np.pi * hour / 24))
+    rows = level[:, None] * (1.0 + 0.1 * np.random.default_rng(22).normal(size=(len(times), 1)))
+    scorer, block = run(rows, times, seasons="UTC")
+    assert counting(scorer)[[0, 2]].all()
+    late = slice(17 * 288, None)
+    entropy = 0.5 * math.log(2 * math.pi * math.e) + np.log(0.1 * level[late]).mean()
+    assert block.log_likelihood[late].mean() == pytest.approx(-entropy, abs=0.15)
 
 
 @needs_compiler("weeks of records")
@@ -360,8 +373,8 @@ def test_what_is_no_time_zone_is_refused(zone):
     [
         ("season_reference", lambda array: -np.abs(array)),
         ("season_counting", lambda array: array[:2]),
-        ("season_shape_level", lambda array: array * np.nan),
-        ("season_shape_ratio", lambda array: 0 * array),
+        ("season_shift", lambda array: array * np.nan),
+        ("season_ratio", lambda array: 0 * array),
         ("season_dates", lambda array: np.append(array, 3)),
         ("season_sums", lambda array: -np.abs(array)),
         ("season_open", lambda array: array[:1]),
