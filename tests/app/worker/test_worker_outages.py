@@ -34,11 +34,11 @@ def test_the_first_worker_of_a_fresh_cluster_logs_no_error(client, start_worker,
 
 @pytest.fixture(params=["at_least_once", "exactly_once"])
 def busy_worker(client, settings, start_worker, topic_name, request):
-    """A worker in the middle of 150,000 records; by itself it commits only when it stops."""
+    """A worker in the middle of 80,000 records; by itself it commits only when it stops."""
     client.create(topic_name, 2)
     fields = ", ".join(f'"{name}": 1' for name in "bcdefghijkl")
     client.send(
-        topic_name, [(i % 2, f'{{"a": {i % 97}, {fields}}}'.encode()) for i in range(150_000)]
+        topic_name, [(i % 2, f'{{"a": {i % 97}, {fields}}}'.encode()) for i in range(80_000)]
     )
     worker = start_worker(delivery=request.param, snapshot_interval=0.5, commit_interval=3000)
     client.wait_messages(settings.scores_topic, 5000)
@@ -51,10 +51,10 @@ def test_records_are_scored_once_each_when_the_broker_comes_back(
     kafka.kill()
     assert busy_worker.get("/healthz")[0] == 200
     kafka.start_node()
-    busy_worker.wait_records(150_000)
+    busy_worker.wait_records(80_000)
     assert busy_worker.terminate() == 0
     scores = client.read(settings.scores_topic)
-    assert len(scores) == len({score.value for score in scores}) == 150_000
+    assert len(scores) == len({score.value for score in scores}) == 80_000
 
 
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
