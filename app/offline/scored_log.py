@@ -104,8 +104,8 @@ class ScoredLog:
         self._note_fields(records, block)
 
     def _note_fields(self, records: Sequence[KafkaRecord], block: ProcessedBlock) -> None:
-        has_values = (~np.isnan(block.rows)).any(axis=0).tolist()
-        for field, has_value in zip(self.fields(records) or (), has_values, strict=True):
+        for field, column in zip(self.fields(records) or (), block.rows.T, strict=True):
+            has_value = bool((~np.isnan(column)).any())
             self._has_values[field] = self._has_values.get(field, False) or has_value
 
     def _scores(self, block: ProcessedBlock) -> Scores:
