@@ -64,12 +64,16 @@ def run(out: Path, quick: bool) -> None:
     others = [row for name, base in WITHOUT.items() for row in rows(name, base, rates, seeds)]
     blocks = ["Seasons"]
     for text, found in ((TEXT, seasonal_rows), (NONE_TEXT, others)):
-        blocks += [text.replace("\n", " "), markdown([rounded(row) for row in found])]
-    blocks.append(COST_TEXT.replace("\n", " "))
+        blocks += [*paragraphs(text), markdown([rounded(row) for row in found])]
+    blocks += paragraphs(COST_TEXT)
     costs = list(cost(2 if quick else 8))
     write_report(
         out, "seasons", blocks, [rounded(row) for row in costs], [*seasonal_rows, *others, *costs]
     )
+
+
+def paragraphs(text: str) -> list[str]:
+    return [part.replace("\n", " ") for part in text.split("\n\n")]
 
 
 def correlated(rng: np.random.Generator, n: int) -> Array:
