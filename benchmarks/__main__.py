@@ -23,6 +23,7 @@ from . import (
     quality,
     ranking,
     sequences,
+    silence,
     soon,
     speed,
     studies,
@@ -65,6 +66,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "entities": entities.run,
     "wide": wide.run,
     "sequences": sequences.run,
+    "silence": silence.run,
     "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
