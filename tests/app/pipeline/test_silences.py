@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import orjson
 
-from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline, new_pipeline
 from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.topics import Record
 
@@ -67,6 +67,16 @@ def test_the_setting_may_change_at_any_restart():
     assert len(pipeline.process(RECORDS[100:]).silences) == 2
     snapshot = pipeline.snapshot(0, 9000)
     assert PartitionPipeline.restored(snapshot, without).scorer.silences is False
+
+
+def test_a_partition_with_an_initial_model_begins_with_no_silence_of_its_history(tmp_path):
+    fitted = PartitionPipeline("features", 0, SETTINGS)
+    fitted.process(RECORDS[:400])
+    (tmp_path / "model").write_bytes(fitted.snapshot(0, 4000).to_bytes())
+    settings = dataclasses.replace(SETTINGS, initial_model=str(tmp_path / "model"))
+    block = new_pipeline("features", 2, settings).process(RECORDS[600:])
+    assert block.silences == []
+    assert block.silence_counts.silent == 0
 
 
 def test_they_are_off_by_default_and_read_from_the_environment():
