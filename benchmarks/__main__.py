@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from . import (
+    alarms,
     baselines,
     blame,
     calibration,
@@ -61,6 +62,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "soon": soon.run,
     "calibration": calibration.run,
     "blame": blame.run,
+    "alarms": alarms.run,
     "incidents": incidents.run,
     "transforms": transforms.run,
     "entities": entities.run,
