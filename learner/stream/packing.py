@@ -12,6 +12,7 @@ from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.state import pack, record_count, unpack
@@ -86,6 +87,8 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.stretches is not None:
         values["stretches"] = state.stretches.lengths
         arrays |= state.stretches.state(1 if state.entities is None else len(state.entities.roster))
+    if state.guard.adapt_after != REGIME:
+        values["adapt_after"] = state.guard.adapt_after
     if state.first_alarms.numbers:
         values["first_alarms"] = state.first_alarms.numbers
     if state.incidents is not None:
@@ -130,6 +133,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         stretches=None if lengths is None else Stretches(lengths),
+        guard=Guard(values.get("adapt_after", REGIME)),
     )
 
 
