@@ -54,6 +54,15 @@ def test_a_burst_is_flagged_and_does_not_poison_the_model(kind):
     assert np.median(again.log_likelihood) < np.median(block.log_likelihood[bad]) / 2
 
 
+@pytest.mark.parametrize("history", [None, ("10",)])
+def test_the_first_record_of_each_burst_is_an_anomaly(history):
+    rows, starts = CLEAN[:8000].copy(), (5000, 6000, 7000)
+    for start in starts:
+        rows[start : start + 60] += 60.0
+    block = StreamScorer(OSLRAU(), history=history).process(rows)
+    assert block.is_anomaly[list(starts)].all()
+
+
 def test_a_permanent_change_is_learned_within_three_batches(kind):
     rows = np.concatenate([CLEAN[:6000], clusters(43, 6000, D) + 80.0])
     _, block = run(rows, kind)
