@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from . import (
+    alarms,
     baselines,
     blame,
     calibration,
@@ -23,6 +24,7 @@ from . import (
     quality,
     ranking,
     sequences,
+    silence,
     soon,
     speed,
     studies,
@@ -60,11 +62,13 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "soon": soon.run,
     "calibration": calibration.run,
     "blame": blame.run,
+    "alarms": alarms.run,
     "incidents": incidents.run,
     "transforms": transforms.run,
     "entities": entities.run,
     "wide": wide.run,
     "sequences": sequences.run,
+    "silence": silence.run,
     "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
