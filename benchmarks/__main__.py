@@ -25,6 +25,7 @@ from . import (
     ranking,
     seasons,
     sequences,
+    silence,
     soon,
     speed,
     studies,
@@ -69,6 +70,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "wide": wide.run,
     "sequences": sequences.run,
     "seasons": seasons.run,
+    "silence": silence.run,
     "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""

@@ -26,6 +26,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "initial_model": None,
     "seasons": None,
     "stretches": None,
+    "adapt_after": 512,
 }
 _TYPES = {
     "topic": str,
@@ -156,6 +157,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["seasons"] = settings.seasons
     if settings.stretches is not None:
         values["stretches"] = list(settings.stretches)
+    if settings.adapt_after != _FIRST_VALUES["adapt_after"]:
+        values["adapt_after"] = settings.adapt_after
     if settings.learner.kind != _FIRST_KIND:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters

@@ -95,6 +95,8 @@ class Settings(Section):
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
     seasons: str | None = setting(None, optional(ZONE))
+    adapt_after: int = setting(512, integer(1, 8192))
+    silences: bool = setting(False, BOOLEAN)
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)

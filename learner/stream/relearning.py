@@ -46,7 +46,11 @@ def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
     state.neighbours, state.tail_mass, state.missing = Neighbours(), TailMass(), Missing()
     state.ranking, state.calibration, state.densities = Ranking(), Calibration(), Calibration()
-    state.proximities, state.guard, state.drift = RecentScores(), Guard(), Drift()
+    state.proximities, state.guard, state.drift = (
+        RecentScores(),
+        Guard(state.guard.adapt_after),
+        Drift(),
+    )
     state.ranges, state.next_batch = Ranges(), FIRST_BATCH
     if state.entities is not None:
         state.entities.begin_anew()

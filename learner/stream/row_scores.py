@@ -14,7 +14,7 @@ from faust_oslrau.learner.scoring.missing import stretch
 from faust_oslrau.learner.seasons.layer import SeasonalRows
 
 from .explaining import explain
-from .measures import all_measures, log_jacobian, measure
+from .measures import all_measures, log_jacobian, measure, past_density
 from .state import ScorerState
 
 FloatArray = NDArray[np.float64]
@@ -32,6 +32,8 @@ class Ranked(NamedTuple):
         The learner's evaluation, which learning can reuse.
     log_density
         Log-densities (m,) of the rows as the learner is given them.
+    past
+        Log-densities (m,) of the running means in them, 0 without a history.
     measures
         All measures (m, k), as those of complete rows.
     comparable
@@ -42,6 +44,7 @@ class Ranked(NamedTuple):
 
     evaluation: Measured
     log_density: FloatArray
+    past: FloatArray | float
     measures: FloatArray
     comparable: FloatArray
     scores: FloatArray
@@ -53,13 +56,17 @@ def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) ->
     measured: Measured = evaluation
     if state.habits is not None:
         measured = state.habits.mix(learned, evaluation)
-    measures = all_measures(state, learned, measured, slopes)
+    given: FloatArray | float = 0.0
+    past = None
+    if state.history is not None:
+        given, past = past_density(state.learner, state.history, learned)
+    measures = all_measures(state, learned, measured, slopes, past)
     measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
     comparable = state.ranking.stretched(measures, stretch(learned))
     scores = state.ranking.score(comparable)
     if state.entities is not None:
         scores = state.entities.relate(scores)
-    return Ranked(evaluation, measured.log_density, measures, comparable[:, 0], scores)
+    return Ranked(evaluation, measured.log_density, given, measures, comparable[:, 0], scores)
 
 
 def score(
@@ -82,10 +89,7 @@ def score(
         slopes = log_jacobian(state, rows, own, seasonal)
         ranked = rank(state, learned, slopes)
         measures, evaluation, scores = ranked.measures, ranked.evaluation, ranked.scores
-        block.log_likelihood[at] = ranked.log_density + slopes
-        if state.history is not None:
-            past = state.history.past(learned)
-            block.log_likelihood[at] -= state.learner.score_samples(past)
+        block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
         p_value = state.calibration.p_value(scores)
         block.p_value[at] = p_value
         unusual = p_value <= state.alarm_rate

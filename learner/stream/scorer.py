@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Self
@@ -17,9 +18,11 @@ from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
+from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
+from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
 from .explaining import expected_range
@@ -72,8 +75,15 @@ class StreamScorer:
         hour of the day and of the week there, as far as that is sure; log-likelihoods stay in the
         fields' own units. When another season begins to count, the last 4,096 rows are learned
         anew. None is no seasons.
+    adapt_after
+        A fault is not learned, a new regime is: so many records that are held back, since they are
+        far from all others or belong to a stretch that stays unusual, become a new regime. They are
+        counted among the last 16 times as many records, up to 16,384.
     incidents
         When incidents open and close. None follows no incidents.
+    silences
+        Whether to find silences of entities, and of the partition, that are longer than the gaps
+        between their records so far.
 
     Examples
     --------
@@ -111,7 +121,9 @@ class StreamScorer:
         history: Sequence[str] | None = None,
         stretches: Sequence[int] | None = None,
         seasons: str | None = None,
+        adapt_after: int = REGIME,
         incidents: IncidentParameters | None = None,
+        silences: bool = False,
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -124,6 +136,8 @@ class StreamScorer:
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
             None if seasons is None else Seasons(seasons),
+            Silences() if silences else None,
+            guard=Guard(adapt_after),
         )
 
     @property
@@ -176,13 +190,15 @@ class StreamScorer:
             "history": None if self._state.history is None else self._state.history.names,
             "stretches": None if self._state.stretches is None else self._state.stretches.lengths,
             "seasons": None if self._state.seasons is None else self._state.seasons.zone,
+            "adapt_after": self._state.guard.adapt_after,
         }
 
     @property
     def needs_times(self) -> bool:
-        """Whether scores depend on the rows' time stamps."""
+        """Whether anything but incidents depends on the rows' time stamps."""
         state = self._state
-        return state.seasons is not None or (state.history is not None and state.history.is_timed)
+        is_timed = state.history is not None and state.history.is_timed
+        return is_timed or state.seasons is not None or self.silences
 
     @property
     def n_entities(self) -> int:
@@ -214,6 +230,27 @@ class StreamScorer:
             self._state.incidents.parameters = parameters
 
     @property
+    def silences(self) -> bool:
+        """Whether silences are looked for; a new value applies from the next row on."""
+        return self._state.silences is not None
+
+    @silences.setter
+    def silences(self, wanted: bool) -> None:
+        if wanted != self.silences:
+            self._state.silences = Silences() if wanted else None
+
+    @property
+    def n_silent(self) -> int:
+        """The number of entities that are silent for too long after the last row."""
+        return 0 if self._state.silences is None else self._state.silences.n_silent
+
+    @property
+    def silence_limit(self) -> float | None:
+        """The seconds after which a silence of the partition is too long; None if unknown."""
+        limit = math.inf if self._state.silences is None else self._state.silences.limit
+        return limit if limit < math.inf else None
+
+    @property
     def open_incident(self) -> Incident | None:
         """The incident that is open after the last row."""
         return None if self._state.incidents is None else self._state.incidents.open
@@ -230,6 +267,7 @@ class StreamScorer:
         for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
         timestamps, by which incidents name them; by default their numbers in the stream, and -1.
         Seasons and a history over seconds need the timestamps, in milliseconds; negative ones are
+        A history over seconds and silences need the timestamps, in milliseconds; negative ones are
         unknown.
 
         Raises
@@ -320,6 +358,7 @@ class StreamScorer:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
         own = None if state.entities is None else state.entities.take(rows, keys)
+        block.silences += state.find_silences(block, at)
         learned, times = rows if own is None else own.rows, block.places[at, 2]
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
