@@ -23,6 +23,7 @@ from . import (
     quality,
     ranking,
     sequences,
+    settled,
     soon,
     speed,
     studies,
@@ -64,6 +65,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "transforms": transforms.run,
     "entities": entities.run,
     "wide": wide.run,
+    "settled": settled.run,
     "sequences": sequences.run,
     "upkeep": upkeep.run,
 }

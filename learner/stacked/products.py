@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import product_kernels as kernels
+from . import product_statistics as statistics
 from .leaves import LEAST_VARIANCE, Leaves
 
 FloatArray = NDArray[np.float64]
@@ -43,6 +44,11 @@ class SharedProducts:
         """Forget all statistics."""
         n, K = len(self.leaves.mean), len(self.weight)
         self.count, self.leaf_count, self.moments = np.zeros(K), np.zeros((n, K)), np.zeros((3, n))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free weights of the leaves in all products."""
+        return len(self.weight) * (len(self.W) - len(self.leaves.first) + 1)
 
     def seed(self, Z: FloatArray, rng: np.random.Generator) -> None:
         """Begin each product at a record of ``Z`` (d, m): half its leaves, half the marginals."""
@@ -100,7 +106,7 @@ class SharedProducts:
             self.leaf_count *= kept
             self.moments *= kept
         self.count += shares.sum(axis=0)
-        kernels.add_statistics(
+        statistics.add_statistics(
             Z, shares, self.leaves.first, self.leaves.coefficients(0.0), self.W,
             self.leaf_count, self.moments,
         )  # fmt: skip
@@ -110,7 +116,9 @@ class SharedProducts:
         """Set the parameters that the statistics give."""
         leaves, K = self.leaves, len(self.weight)
         self.weight = (self.count + WEIGHT_PRIOR) / (self.count.sum() + WEIGHT_PRIOR * K)
-        kernels.set_weights(self.leaf_count, leaves.first, leaves.prior_weight, SHRINKAGE, self.W)
+        statistics.set_weights(
+            self.leaf_count, leaves.first, leaves.prior_weight, SHRINKAGE, self.W
+        )
         n, first, second = self.moments
         mean = (first + leaves.prior_mean) / (n + 1.0)
         squares = np.maximum(second - 2.0 * mean * first + n * mean * mean, 0.0)
