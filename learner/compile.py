@@ -30,7 +30,9 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     StreamScorer.from_bytes(scorer.to_bytes(), kind).process(rows)
     entities = StreamScorer(kind(), alarm_rate=0.1, max_entities=8)
     entities.process(rows, [b"%d" % (row % 9) for row in range(len(rows))])
-    StreamScorer(kind(), history=("10",), stretches=(8,)).process(rows[:100])
+    young = StreamScorer(kind(), history=("10",), stretches=(8,))
+    young.process(rows[:100])
+    StreamScorer.from_bytes(young.to_bytes(), kind)  # a stacked density still has its tree
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)

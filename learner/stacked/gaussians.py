@@ -115,12 +115,6 @@ class GaussianMixture:
         mixture.learn(X, shares, 0.0)
         return mixture
 
-    @property
-    def n_parameters(self) -> int:
-        """Entries of all means and covariances."""
-        K, d = self.sums.shape
-        return K * (d + d * (d + 1) // 2)
-
     def log_density(
         self, Z: FloatArray, floor: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:

@@ -45,11 +45,6 @@ class SharedProducts:
         n, K = len(self.leaves.mean), len(self.weight)
         self.count, self.leaf_count, self.moments = np.zeros(K), np.zeros((n, K)), np.zeros((3, n))
 
-    @property
-    def n_parameters(self) -> int:
-        """Free weights of the leaves in all products."""
-        return len(self.weight) * (len(self.W) - len(self.leaves.first) + 1)
-
     def seed(self, Z: FloatArray, rng: np.random.Generator) -> None:
         """Begin each product at a record of ``Z`` (d, m): half its leaves, half the marginals."""
         K = len(self.weight)

@@ -69,8 +69,7 @@ class StackedSPN(Parameters, DerivedQueries):
 
     The first records, 1,008 to 4,080 of them by the number of fields, are kept, and the network is
     built anew from all of them each time their number has grown by half; after them each record is
-    learned once. Of a long stream, products and Gaussians learn a half of the records when they
-    have seen 4 for each of their parameters, and a quarter from 16 on.
+    learned once.
 
     After a sudden change, a challenger fitted to the records since then enters beside the others,
     with parts of the same kinds. Each record is learned by the network that explains it. The old

@@ -37,16 +37,12 @@ SETTLED, LEAST_WEIGHT = 4096, 0.002
 """Records after which an expert of less than this weight learns some records only. The weight of an
 expert that no record needs is a third of this."""
 
-FEWEST_PARAMETERS, MANY, VERY_MANY = 4096, 4, 16
-"""Records for each parameter, of which there are so many at the least, after which products and
-Gaussians learn a half, and a quarter, of the records. As n records tell p parameters to p / 2 n
-nats, that loses 0.02 nats at the most."""
-
 TURN, GOLDEN = 256, 0.6180339887498949
 """Records that are learned or left out together, and the step of the sequence that chooses. Its
 fractions are evenly distributed (Weyl), whatever period the stream may have."""
 
-HALF, QUARTER = 0.5, 0.25
+RESTING = 0.25
+"""Share of the records that an expert without weight learns."""
 
 CLIP = 30.0
 """Deviations beyond which a value counts as much as there when Gaussians and the tree learn."""
@@ -217,33 +213,27 @@ class Training:
     def _learn_once(
         self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated
     ) -> None:
-        """Learn each of the new columns once; products and Gaussians of long streams learn some.
+        """Learn each of the new columns once; products and Gaussians without weight learn some.
 
         The tree learns all, as what it grows from a few records may take long to have weight.
         """
         clipped, weight = np.clip(Z, -CLIP, CLIP), network.weight
         m, before = Z.shape[1], self.n_records - Z.shape[1]
         place = before // TURN * GOLDEN % 1.0
-        known = min(before, rule.memory)
-        share = self.share_learned(known, weight[:2].max(), network.products.n_parameters)
+        share = self.share_learned(before, weight[:2].max())
         if place < share:
             network.products.learn(Z, evaluated.products, _kept(m / share, rule))
         if network.tree is not None:
             network.tree.learn(clipped)
         if network.mixture is not None:
-            share = self.share_learned(known, weight[2], network.mixture.n_parameters)
+            share = self.share_learned(before, weight[2])
             if place < share:
                 network.mixture.learn(clipped, evaluated.gaussians, _kept(m / share, rule))
         network.background.learn(clipped, _kept(m, rule))
 
-    def share_learned(self, n: float, weight: float, n_parameters: int) -> float:
-        """Return the share of records that an expert learns after ``n`` of them, by its weight."""
-        if n >= SETTLED and weight < LEAST_WEIGHT:
-            return QUARTER
-        per_parameter = n / max(n_parameters, FEWEST_PARAMETERS)
-        if per_parameter < MANY:
-            return 1.0
-        return HALF if per_parameter < VERY_MANY else QUARTER
+    def share_learned(self, before: int, weight: float) -> float:
+        """Return the share of records that an expert of this ``weight`` learns."""
+        return RESTING if before >= SETTLED and weight < LEAST_WEIGHT else 1.0
 
     def _look_ahead(self, Z: FloatArray, rule: Rule, evaluated: Evaluated, before: int) -> None:
         """Take in what new leaves and components are proposed from."""

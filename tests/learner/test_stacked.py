@@ -380,22 +380,11 @@ def test_a_tree_that_brings_nothing_gives_its_nodes_to_products():
         assert sum(network.kind_counts.values()) <= 2000
 
 
-def test_a_long_stream_learns_some_of_its_records_as_well_as_all(monkeypatch):
-    rows = clusters(3, 30_000, 2)
-    some = learned(rows[:25_000], max_nodes=100, tree_nodes=0)
-    monkeypatch.setattr(training, "MANY", np.inf)
-    everything = learned(rows[:25_000], max_nodes=100, tree_nodes=0)
-    learned_by = [model._training.network.products.count.sum() for model in (some, everything)]
-    assert learned_by[0] < 0.85 * learned_by[1]
-    scores = [model.score_samples(rows[25_000:]).mean() for model in (some, everything)]
-    assert scores[0] > scores[1] - 0.02
-
-
 @pytest.mark.parametrize("period", range(1, 12))
-def test_no_part_of_a_season_is_left_out(period):
-    learns = np.array([turn * training.GOLDEN % 1.0 < 0.5 for turn in range(1000)])
+def test_what_rests_leaves_out_no_part_of_a_season(period):
+    learns = np.array([turn * training.GOLDEN % 1.0 < training.RESTING for turn in range(1000)])
     for phase in range(period):
-        assert learns[phase::period].mean() == pytest.approx(0.5, abs=0.05)
+        assert learns[phase::period].mean() == pytest.approx(training.RESTING, abs=0.05)
 
 
 def test_it_is_nearer_to_the_truth_than_one_gaussian():
