@@ -12,7 +12,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import ScoredBlock, StretchScores
+from .scoring.block import ScoredBlock, Silence, StretchScores
 from .scoring.drift import Change
 from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
 from .stacked import StackedSPN
@@ -33,6 +33,7 @@ __all__ = [
     "NetworkLearner",
     "NotFittedError",
     "ScoredBlock",
+    "Silence",
     "StackedSPN",
     "StateError",
     "StreamScorer",

@@ -8,6 +8,7 @@ from .incidents import encode_incident
 from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
+from .silences import encode_silence
 
 __all__ = [
     "KEY",
@@ -25,6 +26,7 @@ __all__ = [
     "encode_drift",
     "encode_incident",
     "encode_scores",
+    "encode_silence",
     "message_bytes",
     "out_messages",
 ]

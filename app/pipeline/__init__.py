@@ -3,7 +3,7 @@
 No I/O, but for the file of the setting `initial_model`.
 """
 
-from .block import STAGES, EntityCounts, ProcessedBlock, Skipped
+from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .pipeline import PartitionPipeline
@@ -23,6 +23,7 @@ __all__ = [
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",
+    "SilenceCounts",
     "Skipped",
     "Snapshot",
     "changed_settings",

@@ -37,6 +37,19 @@ class EntityCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class SilenceCounts:
+    """How many silences were found in a block, and how many entities are silent after it.
+
+    `limit` is the time in seconds after which a silence of the partition is too long; None if
+    unknown.
+    """
+
+    found: int
+    silent: int
+    limit: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessedBlock:
     """The result of processing consecutive records of a partition.
 
@@ -71,6 +84,10 @@ class ProcessedBlock:
         Whether the anomalies topic gets the anomalous records.
     rows
         The values (m, d) of the scored records; NaN = missing.
+    silences
+        The events of silences for the anomalies topic.
+    silence_counts
+        Counts of silences; None without the setting `silences`.
     """
 
     scores: list[OutMessage]
@@ -92,9 +109,12 @@ class ProcessedBlock:
     open_incident: Incident | None = None
     sends_records: bool = True
     rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    silences: list[OutMessage] = field(default_factory=list)
+    silence_counts: SilenceCounts | None = None
 
     @property
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []
-        return sorted(records + self.events + self.incidents, key=attrgetter("offset"))
+        events = self.events + self.incidents + self.silences
+        return sorted(records + events, key=attrgetter("offset"))

@@ -93,6 +93,7 @@ class Settings(Section):
     max_former_entities: int = setting(100_000, integer(0))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
+    silences: bool = setting(False, BOOLEAN)
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)

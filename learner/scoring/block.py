@@ -31,6 +31,38 @@ class StretchScores(NamedTuple):
     length: NDArray[np.int64]
 
 
+BEGAN, ENDED = "began", "ended"
+"""States of a silence in its events."""
+
+
+class Silence(NamedTuple):
+    """A silence that was too long, as a row of a block shows it.
+
+    Attributes
+    ----------
+    row
+        The row whose time stamp shows it, or that ends it.
+    state
+        ``began`` or ``ended``.
+    entity
+        The name of the silent entity; None for the partition.
+    last_offset, last_timestamp
+        The last record before the silence.
+    seconds
+        How long it has lasted. That of an entity does not count silences of the partition.
+    limit
+        The seconds after which it was too long.
+    """
+
+    row: int
+    state: str
+    entity: str | None
+    last_offset: int
+    last_timestamp: int
+    seconds: float
+    limit: float
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
     """Scores of the m rows of one call, with what the call learned and how long it took.
@@ -67,6 +99,8 @@ class ScoredBlock:
         Time that scoring and learning took.
     stretch
         How unusual the stretches are that end with each row; None without stretches.
+    silences
+        Silences that began or ended, in the order of the rows.
     """
 
     log_likelihood: FloatArray
@@ -83,6 +117,7 @@ class ScoredBlock:
     score_seconds: float
     learn_seconds: float
     stretch: StretchScores | None = None
+    silences: tuple[Silence, ...] = ()
 
     @property
     def contributions(self) -> FloatArray:
@@ -125,6 +160,7 @@ class BlockMaker:
         self.learned = 0
         self.held_back = 0
         self.stretch: list[StretchScores] = []
+        self.silences: list[Silence] = []
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
@@ -147,4 +183,5 @@ class BlockMaker:
             stretch=StretchScores(*map(np.concatenate, zip(*self.stretch, strict=True)))
             if self.stretch
             else None,
+            silences=tuple(self.silences),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Self
@@ -19,6 +20,7 @@ from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
 from .explaining import expected_range
@@ -67,6 +69,9 @@ class StreamScorer:
         record: they show small deviations that last. None is no stretches.
     incidents
         When incidents open and close. None follows no incidents.
+    silences
+        Whether to find silences of entities, and of the partition, that are longer than the gaps
+        between their records so far.
 
     Examples
     --------
@@ -104,6 +109,7 @@ class StreamScorer:
         history: Sequence[str] | None = None,
         stretches: Sequence[int] | None = None,
         incidents: IncidentParameters | None = None,
+        silences: bool = False,
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -115,6 +121,7 @@ class StreamScorer:
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
+            Silences() if silences else None,
         )
 
     @property
@@ -170,8 +177,9 @@ class StreamScorer:
 
     @property
     def needs_times(self) -> bool:
-        """Whether scores depend on the rows' time stamps."""
-        return self._state.history is not None and self._state.history.is_timed
+        """Whether anything but incidents depends on the rows' time stamps."""
+        is_timed = self._state.history is not None and self._state.history.is_timed
+        return is_timed or self.silences
 
     @property
     def n_entities(self) -> int:
@@ -203,6 +211,27 @@ class StreamScorer:
             self._state.incidents.parameters = parameters
 
     @property
+    def silences(self) -> bool:
+        """Whether silences are looked for; a new value applies from the next row on."""
+        return self._state.silences is not None
+
+    @silences.setter
+    def silences(self, wanted: bool) -> None:
+        if wanted != self.silences:
+            self._state.silences = Silences() if wanted else None
+
+    @property
+    def n_silent(self) -> int:
+        """The number of entities that are silent for too long after the last row."""
+        return 0 if self._state.silences is None else self._state.silences.n_silent
+
+    @property
+    def silence_limit(self) -> float | None:
+        """The seconds after which a silence of the partition is too long; None if unknown."""
+        limit = math.inf if self._state.silences is None else self._state.silences.limit
+        return limit if limit < math.inf else None
+
+    @property
     def open_incident(self) -> Incident | None:
         """The incident that is open after the last row."""
         return None if self._state.incidents is None else self._state.incidents.open
@@ -218,7 +247,8 @@ class StreamScorer:
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
         for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
         timestamps, by which incidents name them; by default their numbers in the stream, and -1.
-        A history over seconds needs the timestamps, in milliseconds; negative ones are unknown.
+        A history over seconds and silences need the timestamps, in milliseconds; negative ones are
+        unknown.
 
         Raises
         ------
@@ -307,6 +337,7 @@ class StreamScorer:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
         own = None if state.entities is None else state.entities.take(rows, keys)
+        block.silences += state.find_silences(block, at)
         learned = state.widened(rows if own is None else own.rows, block.places[at, 2])
         measures, evaluation = score(state, rows, own, learned, block, at)
         state.collect(learned, measures)
