@@ -57,8 +57,8 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     Raises
     ------
     InvalidInputError
-        A model is not an `OSLRAU`, or a scorer has entities, history or stretches: what these layers
-        know of one partition cannot be mixed with what they know of another.
+        A model is not an `OSLRAU`, or a scorer has entities, history or stretches: what these
+        layers know of one partition cannot be mixed with what they know of another.
     """
     models = [scorer.learner for scorer in scorers]
     for scorer in scorers:

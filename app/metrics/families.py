@@ -102,6 +102,13 @@ _COUNTERS = (
         lambda of: of.without_entity,
     ),
     _Numbers(
+        "entity_events",
+        "Events of entities in the anomalies topic, by state: new; unusual as a whole among all "
+        "entities; usual again.",
+        lambda of: of.entity_events,
+        "state",
+    ),
+    _Numbers(
         "structure_changes",
         "Changes of the network's structure since the worker opened the partition: mixtures and "
         "multivariate leaves created, and mixtures denied by the node budget.",

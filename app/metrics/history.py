@@ -29,7 +29,7 @@ ANOMALIES = 50
 """The number of retained anomalies."""
 
 EVENTS = 20
-"""The number of retained drift events."""
+"""The number of retained drift events, and of events of entities."""
 
 # Enough for quantiles of 5 and 95 %, few enough that five minutes take 300 kB for each partition.
 _SAMPLE_PER_SECOND = 128
@@ -105,6 +105,7 @@ class History:
     def __init__(self) -> None:
         self.anomalies: deque[Noted] = deque(maxlen=ANOMALIES)
         self.events: deque[Noted] = deque(maxlen=EVENTS)
+        self.entity_events: deque[Noted] = deque(maxlen=EVENTS)
         self.incidents = LastIncidents()
         self.knows_past_incidents = False
         self.rows = SampledRows(SECONDS)
@@ -124,6 +125,7 @@ class History:
         has_anomalies = len(block.anomalies) > 0
         self.rows.add(int(now), block.rows, block.p_value, has_anomalies=has_anomalies)
         self.events.extend(Noted(now, message) for message in block.events)
+        self.entity_events.extend(Noted(now, message) for message in block.entity_events)
         for event in block.incidents:
             if event.value is not None:
                 self.incidents.add(orjson.loads(event.value), now)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import STAGES, ProcessedBlock, Skipped
 from faust_oslrau.learner import Incident
+from faust_oslrau.learner.scoring.entity_events import NEW, UNUSUAL, USUAL
 from faust_oslrau.learner.scoring.incidents import LEVELS
 from faust_oslrau.topics import Reason
 
@@ -79,6 +80,7 @@ class PartitionMetrics:
         self.former_entities: int | None = None
         self.entities_evicted = 0
         self.without_entity = 0
+        self.entity_events = Counter(dict.fromkeys((NEW, UNUSUAL, USUAL), 0))
         self.incidents = Counter(dict.fromkeys(LEVELS, 0))
         self.open_incident: Incident | None = None
         self.structure_changes = Counter[str]()
@@ -112,6 +114,7 @@ class PartitionMetrics:
         self.dead_letters.update(block.reasons)
         self.drift_events += len(block.events)
         self.incidents.update(block.reached)
+        self.entity_events.update(block.told)
         self.window.add(block.log_likelihood)
         self.log_likelihood.observe(block.log_likelihood)
         self.p_value.observe(block.p_value)

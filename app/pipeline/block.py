@@ -71,6 +71,10 @@ class ProcessedBlock:
         Whether the anomalies topic gets the anomalous records.
     rows
         The values (m, d) of the scored records; NaN = missing.
+    entity_events
+        The events of entities for the anomalies topic.
+    told
+        The number of these by state.
     """
 
     scores: list[OutMessage]
@@ -92,9 +96,12 @@ class ProcessedBlock:
     open_incident: Incident | None = None
     sends_records: bool = True
     rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    entity_events: list[OutMessage] = field(default_factory=list)
+    told: Counter[str] = field(default_factory=Counter)
 
     @property
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []
-        return sorted(records + self.events + self.incidents, key=attrgetter("offset"))
+        messages = records + self.events + self.entity_events + self.incidents
+        return sorted(messages, key=attrgetter("offset"))

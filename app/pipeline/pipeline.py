@@ -16,6 +16,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
     Blame,
     Change,
+    EntityEvent,
     Incident,
     IncidentEvent,
     IncidentParameters,
@@ -35,6 +36,7 @@ from faust_oslrau.topics import (
     dead_letter,
     encode_anomaly,
     encode_drift,
+    encode_entity_event,
     encode_incident,
     encode_scores,
     out_messages,
@@ -137,6 +139,7 @@ class PartitionPipeline:
             scores, anomalies = self._encode(valid, timestamps, scored)
             events = self._events(valid, scored)
             incidents = [self._incident(valid[event.row], event) for event in scored.incidents]
+            changes = [self._entity(valid[event.row], event) for event in scored.entity_events]
             dead_letters = self._dead_letters(records, decoded)
         if offsets:
             self.next_offset = offsets[-1] + 1
@@ -160,6 +163,8 @@ class PartitionPipeline:
             self.open_incident,
             self._settings.sends_anomalous_records,
             decoded.rows,
+            changes,
+            Counter(event.state for event in scored.entity_events),
         )
 
     @property
@@ -231,6 +236,12 @@ class PartitionPipeline:
         message = OutMessage(record.offset, record.key, value, record.timestamp)
         return shortened(message, self._settings.max_output_bytes)
 
+    def _entity(self, record: KafkaRecord, event: EntityEvent) -> OutMessage:
+        """Return the event of an entity that this record completed."""
+        value = encode_entity_event(self._source(record), event, self.fields or ())
+        message = OutMessage(record.offset, record.key, value, record.timestamp)
+        return shortened(message, self._settings.max_output_bytes)
+
     def _source(self, record: KafkaRecord) -> dict[str, Any]:
         return {
             "topic": self.topic,
@@ -267,7 +278,13 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         history=settings.history,
         stretches=settings.stretches,
         incidents=incident_parameters(settings),
+        entity_events=entity_events(settings),
     )
+
+
+def entity_events(settings: Settings) -> tuple[str, ...]:
+    """Return what is told of entities: nothing without them."""
+    return () if settings.entity is None else settings.entity_events or ()
 
 
 def incident_parameters(settings: Settings) -> IncidentParameters | None:
@@ -287,6 +304,7 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
     scorer.incidents = new.incidents
+    scorer.entity_events = new.entity_events
     return scorer
 
 

@@ -12,13 +12,15 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable, Learner, Measured
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state import record_count
 
-from . import memory, own_scores, population
+from . import memory, own_scores, population, profiles
 from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
 from .roster import Key, Newcomer, Roster
+from .watch import Watch
 
 FloatArray = NDArray[np.float64]
 T = TypeVar("T", bound=np.generic)
@@ -64,9 +66,15 @@ class Entities:
         Most entities at a time; the one not seen for longest gives way.
     former_limit
         Most entities that gave way of which levels and scales are kept.
+
+    Attributes
+    ----------
+    watch
+        What tells of entities that are new or unusual as a whole; None if nothing does.
     """
 
     def __init__(self, limit: int, former_limit: int = 0) -> None:
+        self.watch: Watch | None = None
         self.roster = Roster(limit)
         self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
@@ -80,6 +88,7 @@ class Entities:
         self._usual = own_scores.first_population()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._given = np.empty(0)
+        self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
     @property
@@ -93,12 +102,17 @@ class Entities:
         Until the first learning boundary rows are as they are.
         """
         slots, fresh = self.roster.take(keys)
+        self._back.clear()
         if not self.has_begun:
             self._slots = np.concatenate([self._slots, slots])
             self._fresh = np.concatenate([self._fresh, fresh])
-            return OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
-        self._slots, self._fresh = slots, fresh
-        return self._standardised(rows, self.roster.newcomers)
+            own = OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
+        else:
+            self._slots, self._fresh = slots, fresh
+            own = self._standardised(rows, self.roster.newcomers)
+        if self.watch is not None:
+            self.watch.take(slots, keys, self.roster.newcomers, self._back, self._n)
+        return own
 
     @property
     def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -153,6 +167,7 @@ class Entities:
         if back is not None:
             self._levels[slot], self._statistics[slot] = back
             blank[newcomer.row] = False
+            self._back.add(newcomer.row)
 
     def _reserve(self, d: int) -> None:
         """Make room for all entities, in steps that double it."""
@@ -203,6 +218,27 @@ class Entities:
             )
             self._population[MEMORY] = memory.best_memory(self._losses)
             self._usual = own_scores.estimate(self._scores[some], self._usual)
+            if self.watch is not None:
+                profiles.compare(self.watch, self.known, some)
+        if self.watch is not None and self.watch.is_due(before, n):
+            profiles.judge(self.watch, self.known)
+
+    @property
+    def known(self) -> profiles.Known:
+        """What is known of each entity, and of all; once ``has_begun``."""
+        return profiles.Known(
+            self._levels, self._statistics, self._population, self._reference, self._habits
+        )
+
+    def profile(self, key: Key) -> EntityProfile | None:
+        """Return what is known of an entity, in units of the rows that ``take`` is given.
+
+        None before the first learning boundary, and of an entity that is not known.
+        """
+        slot = self.roster.find(key)
+        if slot is None or slot >= len(self._levels):
+            return None
+        return profiles.profile(self.watch or Watch((), 0.0), self.known, slot)
 
     def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
         """Return the blame of rows in own units in the units that they had before.
@@ -246,6 +282,7 @@ class Entities:
             "entity_records": np.array([self._n]),
             **self._habits.state(k),
             **self.former.state(),
+            **({} if self.watch is None else self.watch.state(k)),
         }
 
     def restore(
@@ -289,6 +326,8 @@ class Entities:
         self._check()
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
+        if self.watch is not None:
+            self.watch.restore(arrays, width, len(self.roster))
 
     def _check(self) -> None:
         """Refuse a state that would give scores that are no numbers."""

@@ -11,17 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, as_keys
-from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.entities.watch import EVENTS, Watch
+from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
+from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
 
 from . import packing
-from .explaining import expected_range
+from .explaining import entity_events, entity_profile, expected_range
 from .learning import learn
 from .row_scores import score
 from .state import ScorerState
@@ -67,6 +69,9 @@ class StreamScorer:
         record: they show small deviations that last. None is no stretches.
     incidents
         When incidents open and close. None follows no incidents.
+    entity_events
+        What to tell of entities, with ``max_entities``: ``new`` tells of each new one, ``unusual``
+        of those that become unusual as a whole among all entities, and usual again.
 
     Examples
     --------
@@ -104,6 +109,7 @@ class StreamScorer:
         history: Sequence[str] | None = None,
         stretches: Sequence[int] | None = None,
         incidents: IncidentParameters | None = None,
+        entity_events: Sequence[str] = (),
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -116,6 +122,7 @@ class StreamScorer:
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
         )
+        self.entity_events = entity_events
 
     @property
     def learner(self) -> Learner:
@@ -207,6 +214,25 @@ class StreamScorer:
         """The incident that is open after the last row."""
         return None if self._state.incidents is None else self._state.incidents.open
 
+    @property
+    def entity_events(self) -> Sequence[str]:
+        """What is told of entities; a new value applies from the next row on."""
+        watch = None if self._state.entities is None else self._state.entities.watch
+        return () if watch is None else watch.events
+
+    @entity_events.setter
+    def entity_events(self, events: Sequence[str]) -> None:
+        entities = self._state.entities
+        wrong = set(events) - set(EVENTS)
+        if wrong or (events and entities is None):
+            raise InvalidParameterError(
+                f"entity_events: expected some of {', '.join(EVENTS)} with max_entities, "
+                f"got {', '.join(sorted(events))}"
+            )
+        if entities is None or set(events) == set(self.entity_events):
+            return
+        entities.watch = Watch(events, self.alarm_rate) if events else None
+
     def process(
         self,
         X: ArrayLike,
@@ -257,6 +283,14 @@ class StreamScorer:
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
         return expected_range(self._state, self._state.transforms.apply(given), deviations)
+
+    def entity_profile(self, entity: Key | str) -> EntityProfile | None:
+        """Return what is known of an entity; None if it is not known, or without ``max_entities``.
+
+        ``entity`` is one of those of ``process``.
+        """
+        (key,) = as_keys([entity], 1)
+        return entity_profile(self._state, key)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -315,3 +349,4 @@ class StreamScorer:
         if state.until_boundary == 0:
             learn(state, block, at.stop - 1, evaluation)
             block.learn_seconds += perf_counter() - scored
+        block.entity_events += entity_events(state, at.start)

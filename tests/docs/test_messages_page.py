@@ -14,7 +14,7 @@ from faust_oslrau.topics import FeatureDecoder, Reason, Record
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
-KINDS = ("score", "anomaly", "incident", "event")
+KINDS = ("score", "anomaly", "incident", "event", "entity event")
 _TYPES = {
     str: "string",
     int: "integer",
@@ -49,22 +49,43 @@ def processed():
 
 
 @pytest.fixture(scope="module")
-def messages(processed):
+def of_entities():
+    """What the pipeline tells of 40 entities, of which three differ from all others."""
+    rng = np.random.default_rng(1)
+    of = rng.integers(40, size=9000)
+    state = np.where(of == 9, 0.0, rng.choice([-3.0, 3.0], 9000))  # all but one have two
+    rows = rng.normal(size=(9000, 2)) + rng.normal(size=(40, 2))[of] + state[:, None]
+    rows[of == 7, 0] += 30.0
+    rows[of == 8, 1] *= 20.0
+    values = [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
+    records = [
+        Record("features", 1, offset, 1767225600000, b"machine-%d" % of[offset], value)
+        for offset, value in enumerate(values)
+    ]
+    records[6000] = records[6000]._replace(key=b"new")
+    settings = Settings(entity="key", entity_events=("new", "unusual"))
+    found = PartitionPipeline("features", 1, settings).process(records).entity_events
+    return [orjson.loads(message.value) for message in found]
+
+
+@pytest.fixture(scope="module")
+def messages(processed, of_entities):
     """All messages as plain data, by kind."""
     return {
         "score": [orjson.loads(message.value) for message in processed.scores],
         "anomaly": [orjson.loads(message.value) for message in processed.anomalies],
         "incident": [orjson.loads(message.value) for message in processed.incidents],
         "event": [orjson.loads(message.value) for message in processed.events],
+        "entity event": of_entities,
     }
 
 
 def flat(message):
-    """Return members and values of a message, those of contributions too, in their order."""
+    """Return members and values of a message, those of lists too, in their order."""
     for name, value in message.items():
         yield name, value
-        for inner in value if name == "contributions" else ():
-            yield from ((f"contributions[].{member}", found) for member, found in inner.items())
+        for inner in value if name in ("contributions", "aspects") else ():
+            yield from ((f"{name}[].{member}", found) for member, found in inner.items())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,7 +152,8 @@ def test_the_example_messages_have_the_documented_members(page):
     found = [orjson.loads(block.text) for block in blocks(page) if block.language == "json"]
     assert found
     for message in found:
-        kind = {"drift": "event", "incident": "incident", None: "score"}[message.get("event")]
+        kinds = {"drift": "event", "incident": "incident", "entity": "entity event", None: "score"}
+        kind = kinds[message.get("event")]
         kind = "anomaly" if "record" in message else kind
         names = {name for name, _ in flat(message)}
         optional = {name for name in documented(kind) if name.startswith("contributions")}
