@@ -80,9 +80,10 @@ def test_an_entity_that_is_new_is_told_at_its_first_record(whole):
 @needs_compiler("long streams")
 def test_an_entity_that_changes_back_is_usual_again():
     rng = np.random.default_rng(3)
-    of = rng.integers(24, size=70_000)
-    rows = rng.normal(size=(len(of), 2)) + rng.normal(size=(24, 2))[of]
-    rows[(of == 7) & (np.arange(len(of)) < 5000), 0] += 20.0
+    of = rng.integers(24, size=20_000)
+    spread = np.exp(0.7 * rng.normal(size=(24, 2)))
+    rows = spread[of] * rng.normal(size=(len(of), 2)) + rng.normal(size=(24, 2))[of]
+    rows[(of == 7) & (np.arange(len(of)) < 5000), 0] += 30.0
     scorer = StreamScorer(OSLRAU(min_count=32), max_entities=24, entity_events=["unusual"])
     events = scorer.process(rows, [b"%d" % at for at in of]).entity_events
     assert [(event.entity, event.state) for event in events] == [("7", "unusual"), ("7", "usual")]
