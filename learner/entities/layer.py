@@ -15,10 +15,11 @@ from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state import record_count
 
-from . import memory, own_scores, population, profiles
+from . import memory, population, profiles
 from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
+from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster
 from .watch import Watch
 
@@ -79,15 +80,13 @@ class Entities:
         self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
         self._statistics = np.empty((0, 0, 2), np.float32)
-        self._scores = np.empty((0, 3))
         self._followed = np.empty((0, 0, 5))
         self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
         self._population = np.empty((6, 0))
         self._habits = Habits()
-        self._usual = own_scores.first_population()
+        self._scores = OwnScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
-        self._given = np.empty(0)
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
@@ -175,7 +174,7 @@ class Entities:
             room = min(2 * len(self.roster), self.roster.limit)
             self._levels = _enlarged(self._levels.reshape(-1, d), room)
             self._statistics = _enlarged(self._statistics.reshape(-1, d, 2), room)
-            self._scores = _enlarged(self._scores, room)
+            self._scores.reserve(room)
             followed = min(room, memory.FOLLOWED)
             self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
 
@@ -196,20 +195,18 @@ class Entities:
 
     def relate(self, score: FloatArray) -> FloatArray:
         """Return the scores (m,) of the rows taken last in units of their entities."""
-        result = np.empty(len(score))
-        own_scores.relate(score, self._slots, self._fresh, self._scores, self._usual, result)
-        self._given = np.concatenate([self._given, result])
-        return result
+        return self._scores.relate(score, self._slots, self._fresh)
 
     @property
     def given(self) -> FloatArray:
         """The scores that ``relate`` has returned since the last boundary."""
-        return self._given
+        return self._scores.given
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
-        before, self._n, self._given = self._n, n, self._given[:0]
+        before, self._n = self._n, n
         self._habits.end_batch()
+        self._scores.end_batch(learning=learning)
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
             k = len(self.roster)
             some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
@@ -217,7 +214,7 @@ class Entities:
                 self._levels[some], self._statistics[some], self._population
             )
             self._population[MEMORY] = memory.best_memory(self._losses)
-            self._usual = own_scores.estimate(self._scores[some], self._usual)
+            self._scores.update(some)
             if self.watch is not None:
                 profiles.compare(self.watch, self.known, some)
         if self.watch is not None and self.watch.is_due(before, n):
@@ -270,16 +267,14 @@ class Entities:
             "entity_ages": ages,
             "entity_levels": self._levels[:k],
             "entity_statistics": self._statistics[:k],
-            "entity_scores": self._scores[:k],
             "entity_followed": self._followed[:k],
             "entity_losses": self._losses,
             "entity_reference": self._reference,
             "entity_population": self._population,
-            "entity_usual_scores": self._usual,
             "entity_first": self._slots[:first],
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
-            "entity_given": self._given,
             "entity_records": np.array([self._n]),
+            **self._scores.state(k),
             **self._habits.state(k),
             **self.former.state(),
             **({} if self.watch is None else self.watch.state(k)),
@@ -296,12 +291,10 @@ class Entities:
         self.roster.restore(
             arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
         )
-        self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
-        self._statistics = arrays["entity_statistics"]
+        self._levels, self._statistics = arrays["entity_levels"], arrays["entity_statistics"]
         self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
         self._reference = arrays["entity_reference"]
         self._population = arrays["entity_population"]
-        self._usual, self._given = arrays["entity_usual_scores"], arrays["entity_given"]
         self._slots = arrays["entity_first"]
         self._fresh = arrays["entity_first_fresh"].astype(np.bool_)
         self._n = record_count(arrays["entity_records"].item())
@@ -311,19 +304,17 @@ class Entities:
         shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
             (self._levels, (held, width)),
             (self._statistics, (held, width, 2)),
-            (self._scores, (held, 3)),
             (self._followed, (min(held, memory.FOLLOWED), width, 5)),
             (self._losses, (5, width)),
             (self._reference, (2, width)),
             (self._population, (6, width)),
-            (self._usual, (4,)),
             (self._slots, (first,)),
             (self._fresh, (first,)),
-            (self._given, (scored,)),
         ]
         if any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected statistics of each entity")
         self._check()
+        self._scores.restore(arrays, held, scored)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
         if self.watch is not None:
@@ -336,23 +327,19 @@ class Entities:
         numbers = (
             self._levels,
             self._statistics,
-            self._scores,
             self._followed,
             self._losses,
             self._reference,
             self._population,
-            self._usual,
         )
         if not all(np.isfinite(array).all() for array in numbers):
             raise StateError("state: expected finite statistics of entities")
         positive = (
             self._reference[1],
             self._population[[B0, NU, TAU2, MEMORY, FRAME]],
-            self._usual[1:],
         )
         counts = (
             self._statistics,
-            self._scores[:, ::2],
             self._followed[..., memory.COUNT],
             self._losses,
         )
