@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -28,7 +29,8 @@ _DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
     """Compile the kernels into their cache, so that processes which tests wait for find them."""
-    compile_kernels()
+    if not numba.config.DISABLE_JIT:
+        compile_kernels()
 
 
 @pytest.fixture(scope="session")

@@ -122,6 +122,23 @@ class KafkaClient:
 
         return asyncio.run(read())
 
+    def wait_messages(self, topic: str, count: int) -> int:
+        """Wait until a topic has so many messages, and return their number.
+
+        Those of open and aborted transactions count as well. The pages of a worker are made once a
+        second, which is too late to catch it in the middle of its work.
+        """
+
+        async def wait() -> int:
+            async with AIOKafkaConsumer(bootstrap_servers=self.servers) as consumer:
+                deadline = time.monotonic() + _READY_SECONDS
+                while (found := await _count(consumer, topic)) < count:
+                    assert time.monotonic() < deadline, f"{topic} still has {found} messages"
+                    await asyncio.sleep(_POLL_SECONDS)
+            return found
+
+        return asyncio.run(wait())
+
     def leader(self, topic: str, partition: int) -> int:
         """Return the number of the node that leads a partition."""
         return next(
@@ -170,6 +187,16 @@ class KafkaClient:
                 await admin.create_partitions({topic: NewPartitions(total)})
 
         asyncio.run(add())
+
+
+async def _count(consumer: AIOKafkaConsumer, topic: str) -> int:
+    if topic not in await consumer.topics():
+        return 0
+    numbers = await consumer._client._wait_on_metadata(topic)
+    partitions = [TopicPartition(topic, number) for number in numbers]
+    first = await consumer.beginning_offsets(partitions)
+    ends = await consumer.end_offsets(partitions)
+    return sum(ends[tp] - first[tp] for tp in partitions)
 
 
 class _Admin(AIOKafkaAdminClient):

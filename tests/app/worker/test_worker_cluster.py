@@ -37,8 +37,9 @@ def test_the_other_nodes_replace_a_lost_leader(
 ):
     client.create(topic_name, 2, replicas=3)
     client.send(topic_name, rows(30_000, 2))
-    worker = start_worker(delivery=delivery, snapshot_interval=0.5).wait_records(5000)
     leader = client.leader(topic_name, 0)
+    worker = start_worker(delivery=delivery, snapshot_interval=0.5)
+    client.wait_messages(settings.scores_topic, 5000)
     kafka.kill(leader)
     worker.wait_ready()
     worker.wait_offsets(15_000)
@@ -98,9 +99,12 @@ def test_while_the_groups_coordinator_is_paused_a_worker_is_replaced_exactly_onc
     kafka, client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2, replicas=3)
-    client.send(topic_name, rows(20_000, 2))
-    worker = start_worker(delivery="exactly_once", snapshot_interval=0.5).wait_records(4000)
+    worker = start_worker(delivery="exactly_once", snapshot_interval=0.5).wait_ready()
     coordinator = client.leader("__consumer_offsets", 0)
+    worker.pause()
+    client.send(topic_name, rows(20_000, 2))
+    worker.go_on()
+    client.wait_messages(settings.scores_topic, 4000)
     kafka.pause(coordinator)
     try:
         time.sleep(_IN_FLIGHT_SECONDS)
