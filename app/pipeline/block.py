@@ -75,6 +75,8 @@ class ProcessedBlock:
         The events of entities for the anomalies topic.
     told
         The number of these by state.
+    alarming
+        The names of the entities of the anomalies, in their order; empty without entities.
     """
 
     scores: list[OutMessage]
@@ -98,6 +100,7 @@ class ProcessedBlock:
     rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     entity_events: list[OutMessage] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
+    alarming: list[str] = field(default_factory=list)
 
     @property
     def alerts(self) -> list[OutMessage]:

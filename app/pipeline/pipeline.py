@@ -25,6 +25,7 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     KEY,
@@ -165,6 +166,7 @@ class PartitionPipeline:
             decoded.rows,
             changes,
             Counter(event.state for event in scored.entity_events),
+            _alarming(scored, entities),
         )
 
     @property
@@ -312,6 +314,14 @@ def _places(records: Sequence[KafkaRecord]) -> NDArray[np.int64]:
     """Return offset and timestamp (m, 2) of each record, -1 for none."""
     times = [-1 if record.timestamp is None else record.timestamp for record in records]
     return np.array([[record.offset for record in records], times], np.int64).T
+
+
+def _alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[str]:
+    """Return the names of the entities of the anomalies, of records that have one."""
+    if entities is None:
+        return []
+    names = (entities[i] for i in np.flatnonzero(scored.is_anomaly).tolist())
+    return [name[:LONGEST_NAME].decode(errors="replace") for name in names if name is not None]
 
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:

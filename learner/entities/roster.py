@@ -86,6 +86,11 @@ class Roster:
         """Return the slot of an entity, None if it is not known."""
         return self._slots.get(_stored(key))
 
+    def common(self, other: Roster, most: int) -> Key:
+        """Return an entity that another roster has, too, among up to ``most``; None if none has."""
+        some = self._keys[:: max(1, len(self._keys) // most)]
+        return next((key for key in some if key is not None and key in other._slots), None)
+
     def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
         """Return the slot of the key of one record, after it has come in if it is new."""
         key = _stored(key)

@@ -292,6 +292,14 @@ class StreamScorer:
         (key,) = as_keys([entity], 1)
         return entity_profile(self._state, key)
 
+    def common_entity(self, other: StreamScorer, most: int = 1024) -> bytes | None:
+        """Return an entity that another scorer knows, too, among up to ``most``; None if none is.
+
+        One with a name of more than 31 bytes comes as its digest.
+        """
+        mine, others = self._state.entities, other._state.entities
+        return None if mine is None or others is None else mine.roster.common(others.roster, most)
+
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
         return packing.to_bytes(self._state)
