@@ -9,7 +9,7 @@ from typing import Any
 import click
 import orjson
 
-from faust_oslrau.app.offline.command_line import chosen_log, log_options
+from faust_oslrau.app.offline.command_line import chosen_log, log_options, warn_of_empty_fields
 from faust_oslrau.app.offline.comparison import check_fields, compare_logs
 from faust_oslrau.app.offline.plots import check_plot, plot_comparison
 from faust_oslrau.app.offline.progress import progress
@@ -56,6 +56,7 @@ def compare(
 
     with progress("scored twice") as report:
         log.read(process, report)
+    warn_of_empty_fields(log_a, log_b)
     found = compare_logs(log_a, log_b)
     click.echo(orjson.dumps(found.as_dict()) if as_json else comparison_text(found))
     if plot is not None:

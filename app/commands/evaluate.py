@@ -9,7 +9,7 @@ import click
 import orjson
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.offline.command_line import file_options
+from faust_oslrau.app.offline.command_line import file_options, warn_of_empty_fields
 from faust_oslrau.app.offline.evaluation import evaluate_log
 from faust_oslrau.app.offline.labelled_file import LabelledFile
 from faust_oslrau.app.offline.logs import read_file
@@ -65,6 +65,7 @@ def evaluate(
 
     with progress("scored") as report:
         read_file(source, settings[0].source_topics[0], partitions, process, report)
+    warn_of_empty_fields(*logs)
     found = [evaluate_log(log, source.labels) for log in logs]
     if as_json:
         click.echo(orjson.dumps([each.as_dict() for each in found]))

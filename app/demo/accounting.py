@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from .faults import FAULTS
+from .incidents import DemoIncident
+
 _MAX_ANSWERS = 255  # of a record, which one byte can count
 
 
@@ -31,6 +34,8 @@ class Account:
         The injected fault of each record that has one.
     alarms
         The records with an anomalous score.
+    incidents
+        The incidents after their latest events, by id, in the order in which they opened.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -38,6 +43,7 @@ class Account:
         self.reasons: Counter[str] = Counter()
         self.labels: dict[Place, str] = {}
         self.alarms: set[Place] = set()
+        self.incidents: dict[str, DemoIncident] = {}
         self._announced: Counter[Place] = Counter()
         self._logs = [_Log() for _ in range(partitions)]
 
@@ -65,6 +71,16 @@ class Account:
     def add_anomaly(self, place: Place) -> None:
         """Add an anomaly message."""
         self._announced[place] += 1
+
+    def add_incident(self, incident: DemoIncident) -> None:
+        """Add what an event says of an incident."""
+        self.incidents[incident.name] = incident
+
+    def injected_in(self, incident: DemoIncident) -> set[str]:
+        """Return the kinds of the injected anomalies among the records of an incident."""
+        offsets = range(incident.first, incident.last + 1)
+        labels = {self.labels.get(Place(incident.partition, offset)) for offset in offsets}
+        return {label for label in labels if label in FAULTS}
 
     @property
     def waiting(self) -> int:

@@ -1,4 +1,4 @@
-"""Reads scores, anomalies and dead letters, and adds them to the account."""
+"""Reads scores, anomalies, incidents and dead letters, and adds them to the account."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord
 
 from .accounting import Account, Place
+from .incidents import DemoIncident
 
 _POLL_MILLISECONDS = 200
 _POLL_RECORDS = 2000
@@ -89,6 +90,8 @@ class Collector:
 
     def _add_anomaly(self, record: KafkaRecord) -> None:
         anomaly = orjson.loads(record.value or b"")
+        if anomaly.get("event") == "incident":
+            self._account.add_incident(DemoIncident.of_event(anomaly))
         if "event" in anomaly:
             return
         self._account.add_anomaly(_place(anomaly))

@@ -26,6 +26,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     rows.add_row("scored", f"{summary.scored:,}", f"{summary.rate:,.0f} records a second")
     rows.add_row("rejected", f"{sum(summary.rejected.values()):,}", "to the dead-letter topic")
     rows.add_row("nodes", f"{summary.nodes:,}", "of all partitions' networks")
+    injected = f"{summary.incidents_with_faults:,} with injected anomalies"
+    rows.add_row("incidents", f"{summary.incidents:,}", injected if summary.injected else "")
     rows.add_row("anomalies", f"{summary.alarms:,}", _judged(summary))
     console.print(rows, highlight=False)
     console.print(Columns(_tables(summary), padding=(1, 4)), highlight=False)

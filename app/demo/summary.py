@@ -37,6 +37,8 @@ class Summary:
         The injected anomalies that were caught and missed, by kind.
     false_alarms
         Anomalous records without an injected anomaly; all anomalous records of a file.
+    incidents, incidents_with_faults
+        The number of incidents, and of those with an injected anomaly among their records.
     alarm_rate
         The worker's setting: an alarm is a record among this share of the most unusual ones.
     nodes
@@ -60,6 +62,8 @@ class Summary:
     injected: dict[str, Caught]
     alarms: int
     false_alarms: int
+    incidents: int
+    incidents_with_faults: int
     alarm_rate: float
     nodes: int
     rate: float
@@ -106,6 +110,8 @@ def summarize(
         injected=_caught(injected, account.alarms),
         alarms=len(account.alarms),
         false_alarms=len(account.alarms - injected.keys()),
+        incidents=len(account.incidents),
+        incidents_with_faults=sum(map(bool, map(account.injected_in, account.incidents.values()))),
         alarm_rate=alarm_rate,
         nodes=nodes,
         rate=round((account.scored + account.rejected) / seconds, 1) if seconds else 0.0,

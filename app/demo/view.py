@@ -18,12 +18,15 @@ from rich.text import Text
 
 from .collector import Alarm
 from .faults import FAULTS
+from .incidents import DemoIncident
 from .observer import Situation
 
 # How often to print the situation without a terminal.
 _SECONDS_BETWEEN_LINES = 2.0
-_ALARMS_SHOWN = 6
+_INCIDENTS_SHOWN = 3
+_ALARMS_SHOWN = 3
 _BLAMED_SHOWN = 2
+_COLOURS = {"minor": "green", "major": "yellow", "critical": "bold red"}
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARKLINE = 40
 
@@ -115,17 +118,19 @@ def line(situation: Situation) -> str:
         f"log-likelihood {_last(situation.log_likelihoods)}",
         f"nodes {situation.network.n_nodes:,}",
         f"anomalies {len(account.alarms):,}",
+        f"incidents {len(account.incidents):,}",
     ]
     return "  ".join(parts)
 
 
 def picture(situation: Situation) -> RenderableType:
-    """Return a situation as a picture of about 20 lines."""
+    """Return a situation as a picture of 24 lines."""
     upper = Table.grid(expand=True)
-    upper.add_column(ratio=2)
     upper.add_column(ratio=3)
+    upper.add_column(ratio=4)
     upper.add_row(_records(situation), _model(situation))
-    return Group(_title(situation), upper, _anomalies(situation), _dead_letters(situation))
+    lower = _anomalies(situation), _dead_letters(situation)
+    return Group(_title(situation), _incidents(situation), upper, *lower)
 
 
 def sparkline(values: Sequence[float]) -> str:
@@ -160,7 +165,7 @@ def _records(situation: Situation) -> RenderableType:
     rows.add_row("sent", f"{account.sent:,}", f"{situation.sent_rate:,.0f}/s")
     rows.add_row("scored", f"{account.scored:,}", f"{situation.answered_rate:,.0f}/s")
     rows.add_row("rejected", f"{account.rejected:,}", "")
-    paused = "sender paused" if situation.is_paused else ""
+    paused = "paused" if situation.is_paused else ""
     rows.add_row("lag", f"{account.waiting:,}", paused)
     return _panel("Records", rows)
 
@@ -176,6 +181,34 @@ def _model(situation: Situation) -> RenderableType:
         Text(sparkline(situation.log_likelihoods[-_SPARKLINE:]), "green"),
     )
     return _panel("Models of all partitions", lines)
+
+
+def _incidents(situation: Situation) -> RenderableType:
+    rows = Table(box=None, expand=True, pad_edge=False, header_style="dim")
+    rows.add_column("since", no_wrap=True, min_width=8)
+    rows.add_column("state", no_wrap=True, min_width=6)
+    rows.add_column("severity", no_wrap=True, min_width=11)
+    rows.add_column("most blamed fields", no_wrap=True, ratio=1)
+    rows.add_column("injected", no_wrap=True)
+    incidents = situation.account.incidents.values()
+    shown = sorted(reversed(incidents), key=lambda incident: not incident.is_open)
+    for incident in shown[:_INCIDENTS_SHOWN]:
+        rows.add_row(*_incident(incident, situation))
+    for _ in range(_INCIDENTS_SHOWN - len(shown)):
+        rows.add_row()  # the picture keeps its height
+    n_open = sum(incident.is_open for incident in incidents)
+    return _panel(f"Incidents: {n_open:,} open, {len(incidents) - n_open:,} closed", rows)
+
+
+def _incident(incident: DemoIncident, situation: Situation) -> list[RenderableType]:
+    injected = ", ".join(sorted(situation.account.injected_in(incident)))
+    return [
+        f"{incident.partition}/{incident.first}",
+        Text("open", "bold") if incident.is_open else Text("closed", "dim"),
+        Text(f"{incident.severity_name} {incident.severity:.0f}", _COLOURS[incident.severity_name]),
+        Text(", ".join(incident.blamed[:_BLAMED_SHOWN]), "yellow"),
+        Text(injected, "red") if injected else Text("-", "dim"),
+    ]
 
 
 def _anomalies(situation: Situation) -> RenderableType:

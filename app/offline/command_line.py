@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
-from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings import Settings, short
 
 from .input_files import InputFile, JoinedInput, open_input
 from .logs import Process, read_file, read_topic
 from .progress import Report
+from .scored_log import ScoredLog
 
 Command = Callable[..., Any]
 
@@ -104,3 +105,11 @@ def chosen_log(
         raise click.UsageError("--from and --to need a topic, not a FILE")
     source = JoinedInput([open_input(file, key) for file in files]) if files else None
     return Log(settings, source, topic or settings.source_topics[0], partitions, start, end)
+
+
+def warn_of_empty_fields(*logs: ScoredLog) -> None:
+    """Print a line on stderr for each log with fields that no scored record has."""
+    for log in logs:
+        if log.empty_fields:
+            names = ", ".join(log.empty_fields)
+            click.echo(f"{log.name}: no scored record has a value of {short(names)}", err=True)

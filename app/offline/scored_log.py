@@ -86,6 +86,7 @@ class ScoredLog:
         self._pipelines = Pipelines(settings)
         self._blocks: dict[int, list[Scores]] = {}
         self._scored: Counter[int] = Counter()
+        self._has_values: dict[str, bool] = {}  # by field
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
@@ -100,6 +101,12 @@ class ScoredLog:
         scores = self._scores(block).take(np.arange(warming_up, len(block.scores)))
         self._blocks.setdefault(partition, []).append(scores)
         self._keep_blamed(partition, scores, block.scores[warming_up:])
+        self._note_fields(records, block)
+
+    def _note_fields(self, records: Sequence[KafkaRecord], block: ProcessedBlock) -> None:
+        for field, column in zip(self.fields(records) or (), block.rows.T, strict=True):
+            has_value = bool((~np.isnan(column)).any())
+            self._has_values[field] = self._has_values.get(field, False) or has_value
 
     def _scores(self, block: ProcessedBlock) -> Scores:
         offsets, anomalies = (
@@ -119,6 +126,11 @@ class ScoredLog:
     def scores(self) -> dict[int, Scores]:
         """The scores of each partition after its warm-up, in order of partitions."""
         return {p: Scores.joined(blocks) for p, blocks in sorted(self._blocks.items())}
+
+    @property
+    def empty_fields(self) -> list[str]:
+        """The fields without a value in any scored record: their names may be misspelt."""
+        return [field for field, has_values in self._has_values.items() if not has_values]
 
     @property
     def scored(self) -> int:
@@ -142,6 +154,7 @@ class ScoredLog:
             "records": self.records,
             "scored": self.scored,
             "rejected": dict(self.rejected),
+            "empty_fields": self.empty_fields,
             "alarms": self.alarms,
             "microseconds": self.microseconds,
         }

@@ -110,4 +110,5 @@ class Ranking:
         share = np.where(fresh, 1.0, share_of_batch(m, self.n))
         self.level = np.where(fresh, level, self.level + share * (level - self.level))
         spread = np.where(spread > 0, spread, self.spread)
-        self.spread = self.spread + share * (spread - self.spread)
+        spread = self.spread + share * (spread - self.spread)
+        self.spread = np.where(spread > 0, spread, self.spread)  # a tiny one is lost in rounding

@@ -51,6 +51,13 @@ def test_a_measure_that_never_varies_is_left_in_its_own_units():
     assert found.score(np.array([[-3.0], [0.0]])).tolist() == [-3.0, 0.0]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_measure_that_hardly_varies_is_left_in_its_own_units():
+    found = ranking(np.array([[0.0], [1e-17], [0.0], [2e-17]]))
+    assert found.score(np.array([[-3.0], [0.0]])) == pytest.approx([-3.0, 0.0])
+    Ranking().restore(found.level, found.spread, found.n)
+
+
 def test_a_ranking_cannot_have_a_spread_of_zero():
     with pytest.raises(StateError, match="positive spread"):
         Ranking().restore(np.zeros(2), np.zeros(2), 10)

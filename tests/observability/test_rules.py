@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 
 import promql_parser
@@ -213,6 +214,18 @@ def test_promtool_finds_no_fault_in_the_configuration(tool):
 def test_amtool_finds_no_fault_in_the_configuration(tool):
     config = ROOT / "docker" / "alertmanager.yml"
     subprocess.run([tool("amtool"), "check-config", config], check=True)
+
+
+def test_amtool_finds_no_fault_in_the_example_of_a_chat(tool, tmp_path):
+    text = (ROOT / "docker" / "alertmanager.yml").read_text()
+    activated = re.sub(r"^  # (\s*(?:- |[a-z_]+:))", r"  \1", text, flags=re.MULTILINE)
+    config = yaml.safe_load(activated)
+    (route,), chat = config["route"]["routes"], config["receivers"][-1]
+    assert route["receiver"] == chat["name"] and chat["slack_configs"]
+    (tmp_path / "alertmanager.yml").write_text(activated)
+    shutil.copy(ROOT / "docker" / "oslrau.tmpl", tmp_path)
+    command = [tool("amtool"), "check-config", tmp_path / "alertmanager.yml"]
+    subprocess.run(command, check=True)
 
 
 def _rendered(tool, template, data, tmp_path):

@@ -1,4 +1,5 @@
-// The course of a field over the last minutes, one record a second, as the worker knows it.
+// The course of a field: of the last minutes, one record a second, as the worker knows it; of an
+// earlier incident, what its events say.
 
 import { ask } from "./worker.js";
 
@@ -6,6 +7,10 @@ import { ask } from "./worker.js";
 const BEFORE = 30;
 const AFTER = 15;
 const LEAST_POINTS = 3;
+// Half the width of the band, in deviations, as in the worker's answer.
+const HALF_WIDTH = 2;
+// The time before and after an incident in its picture, as a share of the incident.
+const MARGIN = 0.5;
 
 /** The worker's answer with its columns as rows: when, value, and the band that was expected. */
 export async function askCourse({ topic, partition }, field, since = 0) {
@@ -24,4 +29,14 @@ export async function courseOf(event, field) {
   const until = event.state === "closed" ? event.noted + AFTER : Infinity;
   const rows = found ? found.rows.filter((row) => row.value !== null && row.time <= until) : [];
   return rows.length < LEAST_POINTS ? [] : rows;
+}
+
+/** An incident as its events tell: a field's average value, and the band that was expected. */
+export function averageCourse({ start_timestamp: start, latest_timestamp: latest }, { value, expected, deviation }) {
+  if (![start, latest, value, expected, deviation].every(Number.isFinite)) return [];
+  const margin = MARGIN * Math.max(1, (latest - start) / 1000);
+  const [from, until] = [start / 1000, latest / 1000];
+  const band = { low: expected - HALF_WIDTH * deviation, high: expected + HALF_WIDTH * deviation, value: null, unusual: false };
+  const within = [from, until].map((time) => ({ ...band, time, value, unusual: true }));
+  return [{ ...band, time: from - margin }, ...within, { ...band, time: until + margin }];
 }

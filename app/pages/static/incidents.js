@@ -120,7 +120,7 @@ function card(event) {
   const made = element("article", { class: "anomaly incident", "data-state": isOpen(event) ? "open" : "closed", "data-severity": event.severity_name },
     element("h3", {}, element("span", { class: "severity" }, `${event.severity_name} ${number(event.severity)}`), " ", element("span", { class: "state" })),
     element("p", { class: "quiet" }, `since ${since} · ${entity}${partitionName(event)} · ${size}`));
-  if (blamed.length) made.append(new Sparkline(event, blamed[0].name).element);
+  if (blamed.length) made.append(new Sparkline(event, blamed[0]).element);
   made.append(bars(blamed, FIELDS), more(event));
   return made;
 }

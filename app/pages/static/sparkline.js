@@ -3,7 +3,7 @@
 import { beforeNextFrame, circle, sharp } from "./canvas.js";
 import { colours, element, onThemeChange } from "./dom.js";
 import { short } from "./format.js";
-import { courseOf } from "./course.js";
+import { averageCourse, courseOf } from "./course.js";
 
 const LEAST_WIDTH = 60;
 const ROOM = 4; // pixels above and below
@@ -15,29 +15,31 @@ const AGAIN_MILLISECONDS = 5000;
 export class Sparkline {
   #rows = [];
 
-  constructor(event, field) {
-    this.event = event;
-    this.canvas = element("canvas", { role: "img", "aria-label": `${field} around the incident` });
+  /** Shows the course of a field to blame, `entry` of the event's contributions. */
+  constructor(event, entry) {
+    Object.assign(this, { event, entry });
+    this.canvas = element("canvas", { role: "img", "aria-label": `${entry.name} around the incident` });
     this.label = element("figcaption", { class: "quiet" });
     this.element = element("figure", { class: "spark", hidden: "" }, this.canvas, this.label);
-    this.field = field;
     this.draw = beforeNextFrame(() => this.#draw());
     onThemeChange(this.draw);
     this.#look();
   }
 
   async #look() {
-    const rows = await courseOf(this.event, this.field).catch(() => []);
-    if (rows.length) this.#show(rows);
+    const rows = await courseOf(this.event, this.entry.name).catch(() => []);
+    if (rows.length) this.#show(rows, "");
+    else this.#show(averageCourse(this.event, this.entry), " on average");
     const isWatched = this.element.isConnected || !rows.length;
     if (this.event.state !== "closed" && isWatched) setTimeout(() => this.element.isConnected && this.#look(), AGAIN_MILLISECONDS);
   }
 
-  #show(rows) {
+  #show(rows, note) {
     this.#rows = rows;
-    this.element.hidden = false;
+    this.element.hidden = !rows.length;
+    if (!rows.length) return;
     const [low, high] = extent(rows);
-    this.label.textContent = `${this.field}, ${short(low)} to ${short(high)}`;
+    this.label.textContent = `${this.entry.name}${note}, ${short(low)} to ${short(high)}`;
     this.draw();
   }
 
@@ -65,7 +67,7 @@ function drawCourse(context, rows, x, y) {
   context.strokeStyle = theme.blue;
   context.lineWidth = LINE_WIDTH;
   context.beginPath();
-  for (const row of rows) context.lineTo(x(row), y(row.value));
+  for (const row of rows.filter((each) => each.value !== null)) context.lineTo(x(row), y(row.value));
   context.stroke();
   context.fillStyle = theme.red;
   for (const row of rows.filter((each) => each.unusual)) {

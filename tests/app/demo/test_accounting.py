@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faust_oslrau.app.demo.accounting import Account, Place
+from faust_oslrau.app.demo.incidents import DemoIncident
 from faust_oslrau.app.demo.report import verdict
 from faust_oslrau.app.demo.summary import Caught, Summary, summarize
 
@@ -56,6 +57,23 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
     assert summary.injected == {"spike": Caught(caught=1, missed=1)}
     assert (summary.alarms, summary.false_alarms) == (2, 1)
     assert summary.malformed == {"not_json": 1}
+
+
+def test_incidents_are_judged_by_what_was_injected(account: Account) -> None:
+    event = {
+        "event": "incident", "incident": "features/0/1", "partition": 0, "state": "opened",
+        "start_offset": 0, "latest_offset": 2, "severity": 50.1, "severity_name": "major",
+        "contributions": [{"field": "speed"}, {"field": "torque"}],
+    }  # fmt: skip
+    fault = DemoIncident.of_event(event)
+    account.add_incident(fault)
+    other = {"incident": "features/1/0", "partition": 1, "start_offset": 0, "latest_offset": 1}
+    account.add_incident(DemoIncident.of_event(event | other))
+    account.add_incident(DemoIncident.of_event(event | {"state": "closed"}))
+    assert account.incidents["features/0/1"] == fault._replace(is_open=False)
+    assert account.injected_in(fault) == {"spike"}
+    summary = summary_of(account)
+    assert (summary.incidents, summary.incidents_with_faults) == (2, 1)
 
 
 def test_answers_may_come_before_the_acknowledgement() -> None:

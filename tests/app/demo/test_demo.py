@@ -78,6 +78,7 @@ def test_injected_anomalies_are_caught(start: Callable[..., Demo]) -> None:
     assert caught + missed > 5
     assert caught > missed
     assert summary["alarms"] == caught + summary["false_alarms"]
+    assert 0 < summary["incidents_with_faults"] <= summary["incidents"]
 
 
 def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Path) -> None:

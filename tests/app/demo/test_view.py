@@ -9,6 +9,7 @@ from rich.console import Console
 
 from faust_oslrau.app.demo.accounting import Account, Place
 from faust_oslrau.app.demo.collector import Alarm
+from faust_oslrau.app.demo.incidents import DemoIncident
 from faust_oslrau.app.demo.observer import Network, Situation
 from faust_oslrau.app.demo.view import LineView, line, open_view, picture, sparkline
 from faust_oslrau.topics import Reason
@@ -23,6 +24,12 @@ def situation() -> Situation:
         account.add_score(Place(3, offset), True)
     for offset, reason in enumerate(Reason, start=20):
         account.add_dead_letter(Place(3, offset), reason.value)
+    for first in (100, 5000, 123_000):
+        is_open, fields = first == 5000, ("ambient.temperature", "motor.temperature", "speed")
+        incident = DemoIncident(
+            f"features/3/{first}", 3, first, first + 40, is_open, 76.2, "critical", fields
+        )
+        account.add_incident(incident)
     blamed = [("ambient.temperature", 12.5), ("motor.temperature", 3.0), ("speed", 0.5)]
     alarms = [Alarm(Place(3, offset), "machine-16", -123.4, blamed) for offset in range(20)]
     return Situation(
@@ -56,6 +63,18 @@ def test_the_picture_names_the_blamed_fields_and_the_injected_kind(situation: Si
     (alarm,) = [row for row in text.splitlines() if "3/19 " in row]
     assert "ambient.temperature, m" in alarm
     assert "broken_correlation" in alarm
+
+
+def test_the_picture_begins_with_the_incidents_the_open_ones_on_top(situation: Situation) -> None:
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(picture(situation))
+    title, _, *incidents = console.export_text().splitlines()[2:7]
+    assert "Incidents: 1 open, 2 closed" in title
+    assert [row.split()[1:3] for row in incidents] == [
+        ["3/5000", "open"], ["3/123000", "closed"], ["3/100", "closed"]
+    ]  # fmt: skip
+    assert all("critical 76" in row and "ambient.temperature" in row for row in incidents)
+    assert all("broken_correlation" in row for row in incidents)
 
 
 def test_a_sparkline_goes_from_the_lowest_to_the_highest() -> None:

@@ -242,6 +242,10 @@ def test_incidents_are_there_again_after_a_restart_and_can_be_searched(
     page.wait_until(lambda: page.count(".incident") == 1, "showing the past incident")
     assert page.data(".incident", "state") == "closed"
     assert page.text(".incident li:first-child .name") == _STRANGE
+    page.wait_until(
+        lambda: page.text(".incident .spark").startswith(f"{_STRANGE} on average"), "drawing it"
+    )
+    page.wait_until(lambda: page.pixels(".incident canvas", "red") > 0, "marking the records")
     search = page.find("#filter input")
     search.send_keys("ONERROR")
     assert page.count(".incident") == 1

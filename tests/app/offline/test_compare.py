@@ -94,6 +94,13 @@ def test_the_better_settings_find_an_injected_fault(folder):
     assert found["compared"] == ROWS - WARM_UP - 1
 
 
+def test_fields_that_no_record_has_are_named_with_their_settings(folder):
+    (folder / "misspelt.toml").write_text('features = ["latency", "load", "laod"]\n')
+    files = folder / "misspelt.toml", folder / "misspelt.toml", folder / "log.ndjson"
+    lines = run(*files).stderr.splitlines()
+    assert lines[-2:] == [f"{files[0]}: no scored record has a value of 'laod'"] * 2
+
+
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_figures_are_those_of_the_records_that_both_score(folder, partitions):
     found = compared(

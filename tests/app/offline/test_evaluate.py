@@ -71,6 +71,20 @@ def block_of(columns):
     return PartitionPipeline("features", 0, Settings()).process(records)
 
 
+def test_a_field_that_no_record_has_is_named(file):
+    result = run(file, "--labels", "fault", "--features", "a,bb,b", "--json")
+    assert result.stderr.splitlines()[-1] == "settings: no scored record has a value of 'bb'"
+    (found,) = json.loads(result.stdout)
+    assert found["empty_fields"] == ["bb"]
+    assert "no scored record" not in run(file, "--labels", "fault").stderr
+
+
+def test_if_all_fields_are_misspelt_they_are_named_before_the_error(file):
+    result = run(file, "--labels", "fault", "--features", "aa,bb")
+    assert result.exit_code != 0
+    assert "settings: no scored record has a value of 'aa, bb'" in result.stderr
+
+
 def test_figures_are_those_of_the_log_without_its_labels(file, columns):
     (found,) = evaluated(file)
     label, p_value = np.array(columns["fault"])[WARM_UP:], block_of(columns).p_value[WARM_UP:]
