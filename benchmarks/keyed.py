@@ -20,6 +20,10 @@ SPIKE = 6.0
 """Deviations of its entity by which a spike lies off."""
 
 
+ODD = 8.0
+"""By how much odd entities differ from the others."""
+
+
 @dataclass(frozen=True)
 class KeyedStream:
     """Records ``x`` (n, d) of entities ``key`` (n,); ``spike`` and ``broken`` (n,) are anomalies.
@@ -101,15 +105,20 @@ def generate(
     noise: Noise = gaussian,
     drift: float = 0.0,
     anomalies: float = ANOMALIES,
+    odd: int = 0,
 ) -> KeyedStream:
     """Draw records of ``k`` entities of some kinds, each kind with correlations of its own.
 
     ``level`` is the deviation of the entities' levels, ``spread`` that of the logarithms of their
     scales, ``drift`` that of a level's steps from record to record, in scales of the entity.
-    ``anomalies`` is the share of the anomalies of each kind.
+    ``anomalies`` is the share of the anomalies of each kind. Of the first ``odd`` entities, the
+    first field's level is off by `ODD` deviations of the others', or its scale is `ODD` times as
+    large, by turns.
     """
     mixing = (np.eye(d) + 0.5 * rng.normal(size=(kinds, d, d)))[rng.integers(kinds, size=k)]
     centre, scale = level * rng.normal(size=(k, d)), np.exp(spread * rng.normal(size=(k, d)))
+    centre[:odd:2, 0] += ODD * level
+    scale[1:odd:2, 0] *= ODD
     key = rng.choice(k, size=n, p=share(rng, k))
     z = noise(rng, (n, d))
     own = np.einsum("nij,nj->ni", mixing[key], z)
@@ -168,3 +177,16 @@ ALARMS_HELD_OUT: Mapping[str, Family] = {
     "do not differ": partial(_alarming, level=0.0, spread=0.0, kinds=1),
 }
 """The same, to report on."""
+
+ODD_ENTITIES = 8
+_odd = partial(generate, share=even, anomalies=0.0, odd=ODD_ENTITIES)
+
+UNUSUAL: Mapping[str, Family] = {
+    "60 entities, 6 fields": partial(_odd, k=60),
+    "300 entities, 6 fields": partial(_odd, k=300),
+    "300 entities, 16 fields": partial(_odd, k=300, d=16),
+    "scales differ by factors": partial(_odd, k=300, spread=1.5),
+    "Student's t, 3 degrees of freedom": partial(_odd, k=300, noise=student(3.0)),
+    "two states": partial(_odd, k=300, noise=two_states),
+}
+"""Streams with some entities that are unlike all others, to report on."""
