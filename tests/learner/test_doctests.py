@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 
 import pytest
+from interpreter import needs_compiler
 
 import faust_oslrau.learner
 
@@ -15,7 +16,10 @@ MODULES = [
 WITH_EXAMPLES = {"oslrau", "sklearn", "river", "stacked.stacked_spn", "stream.scorer"}
 
 
-@pytest.mark.parametrize("name", MODULES)
+SLOW = pytest.param("stacked.stacked_spn", marks=needs_compiler("a long stream"))
+
+
+@pytest.mark.parametrize("name", [SLOW if name in SLOW.values else name for name in MODULES])
 def test_examples_give_what_they_show(name):
     result = doctest.testmod(importlib.import_module(f"faust_oslrau.learner.{name}"))
     assert result.failed == 0

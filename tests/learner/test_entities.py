@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter import examples, needs_compiler
+from interpreter import needs_compiler
 from naive_entities import NaiveLevels
 from scipy import special, stats
 
@@ -58,7 +58,8 @@ def joined(blocks, name):
 ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "contributions"]
 
 
-@settings(max_examples=examples(20))
+@needs_compiler("scores a stream again and again")
+@settings(max_examples=20)
 @given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
 def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(cuts, restart):
     scorer, whole = run([], alarm_rate=0.02)

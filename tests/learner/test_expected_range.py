@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.errors import InvalidInputError
@@ -52,7 +53,9 @@ def test_the_range_of_a_transformed_field_is_in_its_own_units():
     assert inside > 0.9
 
 
-@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize(
+    "learner", [OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("a long stream"))]
+)
 def test_asking_changes_no_later_score(learner):
     later, gaps = _rows(600, seed=2), _rows(50, seed=3)
     gaps[::3, 1] = np.nan
