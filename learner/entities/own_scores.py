@@ -44,8 +44,12 @@ LEAST_VARIANCE = 1e-6
 LONGEST = 250.0
 """Records that the statistics of an entity's scores remember."""
 
-FARTHEST = 20.0
-"""Usual deviations by which one score may lie off a mean at the most."""
+FARTHEST = 6.0
+"""Usual deviations by which one score may lie off its entity's mean at the most: an anomaly must
+not make the next one look usual."""
+
+FARTHEST_OF_AGE = 10.0
+"""The same for the mean of an age: first records vary far more."""
 
 VALUE = 0.5
 """What a score says about the variance, as a share of what a Gaussian number says: low scores are
@@ -92,7 +96,7 @@ def relate(
         variance = (nu * tau2 + VALUE * n * mine[VARIANCE]) / (nu + VALUE * n)
         result[r] = (z - middle) / math.sqrt(variance)
         if z == z:
-            limited = centre + min(max(z, -FARTHEST), FARTHEST) * deviation
+            limited = centre + min(max(z, -FARTHEST_OF_AGE), FARTHEST_OF_AGE) * deviation
             sums[age, 0] += 1.0
             sums[age, 1] += limited
             sums[age, 2] += limited * limited

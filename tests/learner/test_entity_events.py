@@ -119,6 +119,7 @@ def test_entities_that_are_alike_are_hardly_ever_unusual():
     assert len({event.entity for event in events}) <= 3
 
 
+@needs_compiler("long streams")
 def test_a_level_is_told_in_the_units_of_a_transformed_field():
     rows = np.exp(ROWS / 10.0)
     scorer = StreamScorer(
