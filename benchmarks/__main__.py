@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from . import (
+    alarms,
     baselines,
     blame,
     calibration,
@@ -24,6 +25,7 @@ from . import (
     quality,
     ranking,
     sequences,
+    silence,
     soon,
     speed,
     studies,
@@ -61,12 +63,14 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "soon": soon.run,
     "calibration": calibration.run,
     "blame": blame.run,
+    "alarms": alarms.run,
     "incidents": incidents.run,
     "transforms": transforms.run,
     "entities": entities.run,
     "entity-alarms": entity_alarms.run,
     "wide": wide.run,
     "sequences": sequences.run,
+    "silence": silence.run,
     "upkeep": upkeep.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -151,7 +151,7 @@ def blamed_fields(found: Blame) -> Array:
 
 def measure(
     model: Learner, original: Array, bad: Array, wrong: Array, limit: float, sample: Array
-) -> dict[str, float]:
+) -> dict[str, float | None]:
     """Return the share of clear records, and of these those blamed and expected rightly."""
     score = model.score_samples(bad)
     clear = score < limit
@@ -164,12 +164,23 @@ def measure(
     rest = compare_without(model, bad, blamed)
     is_near = np.abs(original - rest.expected) < 3.0 * rest.deviation
     return {
-        "clear": float(clear.mean()),
-        "first": float(np.take_along_axis(truth, found.order[:, :1], axis=1).mean()),
-        "exact": float((blamed == truth).all(axis=1).mean()),
-        "expected": float(is_near[blamed & truth].mean()),
-        "others": float(is_near[~truth].mean()),
+        "clear": share(clear),
+        "first": share(np.take_along_axis(truth, found.order[:, :1], axis=1)),
+        "exact": share((blamed == truth).all(axis=1)),
+        "expected": share(is_near[blamed & truth]),
+        "others": share(is_near[~truth]),
     }
+
+
+def share(flags: Array) -> float | None:
+    """Return the share that is true; None if there is none, as without clear records."""
+    return float(flags.mean()) if flags.size else None
+
+
+def percent(shares: Sequence[float | None]) -> str:
+    """Return the mean of those that are known."""
+    known = [each for each in shares if each is not None]
+    return f"{np.mean(known):.1%}" if known else "-"
 
 
 def cases(quick: bool) -> Iterator[dict[str, object]]:
@@ -197,10 +208,9 @@ def shown(case: dict[str, object]) -> dict[str, object]:
     """Return a row of the table."""
     row = {name: case[name] for name in ("learner", "streams", "stream", "fields")}
     figures = {name: case[name] for name in FAULTS}
-    row |= {name: f"{figures[name]['exact']:.1%}" for name in FAULTS}
+    row |= {name: percent([figures[name]["exact"]]) for name in FAULTS}
     return row | {
-        name: f"{np.mean([figures[fault][name] for fault in FAR]):.1%}"
-        for name in ("expected", "others")
+        name: percent([figures[fault][name] for fault in FAR]) for name in ("expected", "others")
     }
 
 

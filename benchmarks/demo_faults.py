@@ -46,14 +46,23 @@ def share(flags: NDArray[np.bool_]) -> float | None:
 
 def scored(n: int) -> tuple[NDArray[np.str_], Array]:
     """Score well-formed messages partition by partition; return their labels and p-values."""
+    parts = partitions(n, seed=0)
+    p_values = [StreamScorer(OSLRAU()).process(rows).p_value for _, rows in parts]
+    return np.concatenate([labels for labels, _ in parts]), np.concatenate(p_values)
+
+
+def partitions(n: int, seed: int) -> list[tuple[list[str], Array]]:
+    """Return labels (m,) and rows (m, 12) of each partition's well-formed ones of ``n`` messages.
+
+    The label of a usual record is empty.
+    """
     labels: list[list[str]] = [[] for _ in range(PARTITIONS)]
     rows: list[list[list[float]]] = [[] for _ in range(PARTITIONS)]
-    for message in islice(sensor_messages(PARTITIONS, seed=0), n):
+    for message in islice(sensor_messages(PARTITIONS, seed), n):
         if message.label not in MALFORMATIONS and message.value is not None:
             labels[message.partition].append(message.label or "")
             rows[message.partition].append(reading(message.value))
-    p_values = [StreamScorer(OSLRAU()).process(np.array(part)).p_value for part in rows]
-    return np.concatenate(labels), np.concatenate(p_values)
+    return [*zip(labels, map(np.array, rows), strict=True)]
 
 
 def reading(value: bytes) -> list[float]:

@@ -221,6 +221,33 @@ def _likelihood() -> Row:
                 " (increase(oslrau_records_without_entity_total{selected}[15m]))",
             },
         ),
+        lines(
+            209,
+            "Silences",
+            "Silences longer than usual that were found in 15 minutes, and the entities that are "
+            "silent. Only with the setting silences. OslrauSilence fires at the first.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "sum by (topic, partition)"
+                " (increase(oslrau_silences_total{selected}[15m]))",
+                "{{topic}}/{{partition}} silent": "max by (topic, partition)"
+                " (oslrau_silent_entities{selected})",
+            },
+            alert="OslrauSilence",
+        ),
+        lines(
+            210,
+            "Age of the last record",
+            "Time since the timestamp of a partition's last record, as a multiple of the silence "
+            "that is usual. Only with the setting silences.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "(time() - max by (topic, partition)"
+                " (oslrau_last_record_timestamp_seconds{selected})) / clamp_min(max by"
+                " (topic, partition) (oslrau_silence_limit_seconds{selected}), 60)"
+            },
+            alert="OslrauPartitionSilent",
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import ScoredBlock, StretchScores
+from .scoring.block import ScoredBlock, Silence, StretchScores
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
@@ -37,6 +37,7 @@ __all__ = [
     "NetworkLearner",
     "NotFittedError",
     "ScoredBlock",
+    "Silence",
     "StackedSPN",
     "StateError",
     "StreamScorer",

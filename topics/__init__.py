@@ -9,6 +9,7 @@ from .incidents import encode_incident
 from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
+from .silences import encode_silence
 
 __all__ = [
     "KEY",
@@ -28,6 +29,7 @@ __all__ = [
     "encode_entity_event",
     "encode_incident",
     "encode_scores",
+    "encode_silence",
     "message_bytes",
     "out_messages",
 ]

@@ -109,6 +109,12 @@ _COUNTERS = (
         "state",
     ),
     _Numbers(
+        "silences",
+        "Silences of entities and of the partition that were longer than usual. They are looked "
+        "for with the setting silences.",
+        lambda of: of.silences,
+    ),
+    _Numbers(
         "structure_changes",
         "Changes of the network's structure since the worker opened the partition: mixtures and "
         "multivariate leaves created, and mixtures denied by the node budget.",
@@ -178,6 +184,21 @@ _GAUGES = (
         "incident_open_seconds",
         "Time since the timestamp of the record that opened the open incident.",
         lambda of: of.incident_seconds(),
+    ),
+    _Numbers(
+        "last_record_timestamp_seconds",
+        "Timestamp of the last processed record that has one, in seconds since 1970.",
+        lambda of: of.last_timestamp,
+    ),
+    _Numbers(
+        "silence_limit_seconds",
+        "Time after which a silence of the partition is longer than usual.",
+        lambda of: of.silence_limit,
+    ),
+    _Numbers(
+        "silent_entities",
+        "Entities whose silence is longer than usual after the last record.",
+        lambda of: of.silent_entities,
     ),
     _Numbers("consumer_lag_records", "Unread records in the log.", lambda of: of.lag),
     _Numbers(

@@ -81,6 +81,10 @@ class PartitionMetrics:
         self.entities_evicted = 0
         self.without_entity = 0
         self.entity_events = Counter(dict.fromkeys((NEW, UNUSUAL, USUAL), 0))
+        self.silences = 0
+        self.silent_entities: int | None = None
+        self.silence_limit: float | None = None
+        self.last_timestamp: float | None = None
         self.incidents = Counter(dict.fromkeys(LEVELS, 0))
         self.open_incident: Incident | None = None
         self.structure_changes = Counter[str]()
@@ -115,6 +119,8 @@ class PartitionMetrics:
         self.drift_events += len(block.events)
         self.incidents.update(block.reached)
         self.entity_events.update(block.told)
+        if block.silence_counts is not None:
+            self.silences += block.silence_counts.found
         self.window.add(block.log_likelihood)
         self.log_likelihood.observe(block.log_likelihood)
         self.p_value.observe(block.p_value)
@@ -179,6 +185,12 @@ class PartitionMetrics:
             self.former_entities = block.entities.former
             self.entities_evicted += block.entities.evicted
             self.without_entity += block.entities.without
+        if block.silence_counts is not None:
+            self.silent_entities = block.silence_counts.silent
+            self.silence_limit = block.silence_counts.limit
+        known = block.timestamps[block.timestamps >= 0]
+        if len(known) > 0:
+            self.last_timestamp = float(known[-1]) / 1000
         self.open_incident = block.open_incident
         for stage, seconds in block.seconds.items():
             self.observe_stage(stage, seconds)

@@ -3,7 +3,7 @@
 No I/O, but for the file of the setting `initial_model`.
 """
 
-from .block import STAGES, EntityCounts, ProcessedBlock, Skipped
+from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
 from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
@@ -24,6 +24,7 @@ __all__ = [
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",
+    "SilenceCounts",
     "Skipped",
     "Snapshot",
     "changed_settings",

@@ -37,6 +37,19 @@ class EntityCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class SilenceCounts:
+    """How many silences were found in a block, and how many entities are silent after it.
+
+    `limit` is the time in seconds after which a silence of the partition is too long; None if
+    unknown.
+    """
+
+    found: int
+    silent: int
+    limit: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessedBlock:
     """The result of processing consecutive records of a partition.
 
@@ -77,6 +90,10 @@ class ProcessedBlock:
         The number of these by state.
     alarming
         The names of the entities of the anomalies, in their order; empty without entities.
+    silences
+        The events of silences for the anomalies topic.
+    silence_counts
+        Counts of silences; None without the setting `silences`.
     """
 
     scores: list[OutMessage]
@@ -101,10 +118,12 @@ class ProcessedBlock:
     entity_events: list[OutMessage] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
     alarming: list[str] = field(default_factory=list)
+    silences: list[OutMessage] = field(default_factory=list)
+    silence_counts: SilenceCounts | None = None
 
     @property
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []
-        messages = records + self.events + self.entity_events + self.incidents
-        return sorted(messages, key=attrgetter("offset"))
+        events = self.events + self.entity_events + self.incidents + self.silences
+        return sorted(records + events, key=attrgetter("offset"))

@@ -29,9 +29,10 @@ def new_pipeline(topic: str, partition: int, settings: Settings) -> PartitionPip
     except StateError as error:
         raise _damaged(settings.initial_model, error) from error
     pipeline.next_offset = None
-    if pipeline.scorer is not None:  # an incident of the history is none of the partition
-        pipeline.scorer.incidents = None
+    if pipeline.scorer is not None:  # what the history did last is not what the partition did
+        pipeline.scorer.incidents, pipeline.scorer.silences = None, False
         pipeline.scorer.incidents = incident_parameters(settings)
+        pipeline.scorer.silences = settings.silences
     return pipeline
 
 

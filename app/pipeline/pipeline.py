@@ -22,6 +22,7 @@ from faust_oslrau.learner import (
     IncidentParameters,
     NetworkLearner,
     ScoredBlock,
+    Silence,
     StreamScorer,
 )
 from faust_oslrau.learner.errors import StateError
@@ -40,11 +41,12 @@ from faust_oslrau.topics import (
     encode_entity_event,
     encode_incident,
     encode_scores,
+    encode_silence,
     out_messages,
 )
 from faust_oslrau.topics.shortening import shortened
 
-from .block import STAGES, EntityCounts, ProcessedBlock, Skipped
+from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
 from .learners import LEARNERS
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
@@ -141,6 +143,7 @@ class PartitionPipeline:
             events = self._events(valid, scored)
             incidents = [self._incident(valid[event.row], event) for event in scored.incidents]
             changes = [self._entity(valid[event.row], event) for event in scored.entity_events]
+            silences = [self._silence(valid[each.row], each) for each in scored.silences]
             dead_letters = self._dead_letters(records, decoded)
         if offsets:
             self.next_offset = offsets[-1] + 1
@@ -167,6 +170,8 @@ class PartitionPipeline:
             changes,
             Counter(event.state for event in scored.entity_events),
             _alarming(scored, entities),
+            silences,
+            self._silence_counts(scored),
         )
 
     @property
@@ -177,6 +182,12 @@ class PartitionPipeline:
         held = self.scorer.n_entities if self.scorer else 0
         former = self.scorer.n_former_entities if self.scorer else 0
         return EntityCounts(held, former, self._evicted - evicted_before, entities.count(None))
+
+    def _silence_counts(self, scored: ScoredBlock) -> SilenceCounts | None:
+        if self.scorer is None or not self.scorer.silences:
+            return None
+        new = sum(each.state == "began" or each.entity is None for each in scored.silences)
+        return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
         if self._settings.learning:
@@ -244,6 +255,11 @@ class PartitionPipeline:
         message = OutMessage(record.offset, record.key, value, record.timestamp)
         return shortened(message, self._settings.max_output_bytes)
 
+    def _silence(self, record: KafkaRecord, silence: Silence) -> OutMessage:
+        """Return the event of a silence that this record shows or ends."""
+        value = encode_silence(self._source(record), silence)
+        return OutMessage(record.offset, record.key, value, record.timestamp)
+
     def _source(self, record: KafkaRecord) -> dict[str, Any]:
         return {
             "topic": self.topic,
@@ -281,6 +297,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         stretches=settings.stretches,
         incidents=incident_parameters(settings),
         entity_events=entity_events(settings),
+        silences=settings.silences,
     )
 
 
@@ -305,7 +322,7 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
     if scorer.parameters != new.parameters:
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
-    scorer.incidents = new.incidents
+    scorer.incidents, scorer.silences = new.incidents, settings.silences
     scorer.entity_events = new.entity_events
     return scorer
 

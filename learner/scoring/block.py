@@ -32,6 +32,38 @@ class StretchScores(NamedTuple):
     length: NDArray[np.int64]
 
 
+BEGAN, ENDED = "began", "ended"
+"""States of a silence in its events."""
+
+
+class Silence(NamedTuple):
+    """A silence that was too long, as a row of a block shows it.
+
+    Attributes
+    ----------
+    row
+        The row whose time stamp shows it, or that ends it.
+    state
+        ``began`` or ``ended``.
+    entity
+        The name of the silent entity; None for the partition.
+    last_offset, last_timestamp
+        The last record before the silence.
+    seconds
+        How long it has lasted. That of an entity does not count silences of the partition.
+    limit
+        The seconds after which it was too long.
+    """
+
+    row: int
+    state: str
+    entity: str | None
+    last_offset: int
+    last_timestamp: int
+    seconds: float
+    limit: float
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
     """Scores of the m rows of one call, with what the call learned and how long it took.
@@ -70,6 +102,8 @@ class ScoredBlock:
         How unusual the stretches are that end with each row; None without stretches.
     entity_events
         Entities that are new, or became unusual as a whole, in the order of the rows.
+    silences
+        Silences that began or ended, in the order of the rows.
     """
 
     log_likelihood: FloatArray
@@ -87,6 +121,7 @@ class ScoredBlock:
     learn_seconds: float
     stretch: StretchScores | None = None
     entity_events: tuple[EntityEvent, ...] = ()
+    silences: tuple[Silence, ...] = ()
 
     @property
     def contributions(self) -> FloatArray:
@@ -130,6 +165,7 @@ class BlockMaker:
         self.learned = 0
         self.held_back = 0
         self.stretch: list[StretchScores] = []
+        self.silences: list[Silence] = []
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
@@ -153,4 +189,5 @@ class BlockMaker:
             if self.stretch
             else None,
             entity_events=tuple(self.entity_events),
+            silences=tuple(self.silences),
         )

@@ -15,6 +15,7 @@ from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.silence.layer import Silences
 from faust_oslrau.learner.state import pack, record_count, unpack
 
 from .measures import measure
@@ -89,6 +90,8 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.stretches is not None:
         values["stretches"] = state.stretches.lengths
         arrays |= state.stretches.state(1 if state.entities is None else len(state.entities.roster))
+    if state.silences is not None:
+        arrays |= state.silences.state()
     if state.first_alarms.numbers:
         values["first_alarms"] = state.first_alarms.numbers
     if state.incidents is not None:
@@ -205,6 +208,10 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.history.restore(arrays, state.n_fields)
     if state.stretches is not None:
         state.stretches.restore(arrays, sum(map(len, state.pending)))
+    if "silence_clock" in arrays:
+        state.silences = Silences()
+        held = 0 if state.entities is None else len(state.entities.roster)
+        state.silences.restore(arrays, held)
     state.first_alarms.restore(values.get("first_alarms", []))
     if "incidents" in values:
         state.incidents = Incidents.restored(values["incidents"], arrays, state.n_fields or 0)

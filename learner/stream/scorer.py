@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Self
@@ -21,6 +22,7 @@ from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
 from .explaining import entity_events, entity_profile, expected_range
@@ -72,6 +74,9 @@ class StreamScorer:
     entity_events
         What to tell of entities, with ``max_entities``: ``new`` tells of each new one, ``unusual``
         of those that become unusual as a whole among all entities, and usual again.
+    silences
+        Whether to find silences of entities, and of the partition, that are longer than the gaps
+        between their records so far.
 
     Examples
     --------
@@ -110,6 +115,7 @@ class StreamScorer:
         stretches: Sequence[int] | None = None,
         incidents: IncidentParameters | None = None,
         entity_events: Sequence[str] = (),
+        silences: bool = False,
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -121,6 +127,7 @@ class StreamScorer:
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
+            Silences() if silences else None,
         )
         self.entity_events = entity_events
 
@@ -177,8 +184,9 @@ class StreamScorer:
 
     @property
     def needs_times(self) -> bool:
-        """Whether scores depend on the rows' time stamps."""
-        return self._state.history is not None and self._state.history.is_timed
+        """Whether anything but incidents depends on the rows' time stamps."""
+        is_timed = self._state.history is not None and self._state.history.is_timed
+        return is_timed or self.silences
 
     @property
     def n_entities(self) -> int:
@@ -208,6 +216,27 @@ class StreamScorer:
             self._state.incidents = Incidents(parameters)
         else:
             self._state.incidents.parameters = parameters
+
+    @property
+    def silences(self) -> bool:
+        """Whether silences are looked for; a new value applies from the next row on."""
+        return self._state.silences is not None
+
+    @silences.setter
+    def silences(self, wanted: bool) -> None:
+        if wanted != self.silences:
+            self._state.silences = Silences() if wanted else None
+
+    @property
+    def n_silent(self) -> int:
+        """The number of entities that are silent for too long after the last row."""
+        return 0 if self._state.silences is None else self._state.silences.n_silent
+
+    @property
+    def silence_limit(self) -> float | None:
+        """The seconds after which a silence of the partition is too long; None if unknown."""
+        limit = math.inf if self._state.silences is None else self._state.silences.limit
+        return limit if limit < math.inf else None
 
     @property
     def open_incident(self) -> Incident | None:
@@ -244,7 +273,8 @@ class StreamScorer:
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
         for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
         timestamps, by which incidents name them; by default their numbers in the stream, and -1.
-        A history over seconds needs the timestamps, in milliseconds; negative ones are unknown.
+        A history over seconds and silences need the timestamps, in milliseconds; negative ones are
+        unknown.
 
         Raises
         ------
@@ -349,6 +379,7 @@ class StreamScorer:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
         own = None if state.entities is None else state.entities.take(rows, keys)
+        block.silences += state.find_silences(block, at)
         learned = state.widened(rows if own is None else own.rows, block.places[at, 2])
         measures, evaluation = score(state, rows, own, learned, block, at)
         state.collect(learned, measures)

@@ -13,6 +13,7 @@ from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.block import BlockMaker, Silence
 from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.first_alarms import FirstAlarms
@@ -24,6 +25,7 @@ from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.silence.layer import Silences
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,6 +52,8 @@ class ScorerState:
         Running means of the fields, None without history.
     stretches
         How unusual the last records are together, None without stretches.
+    silences
+        When entities and the partition were silent for too long, None if that is not looked for.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     missing
@@ -81,6 +85,7 @@ class ScorerState:
     incidents: Incidents | None = None
     history: History | None = None
     stretches: Stretches | None = None
+    silences: Silences | None = None
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
@@ -140,6 +145,15 @@ class ScorerState:
         if self.entities is not None:
             return self.entities.latest
         return np.zeros(m, np.int64), np.zeros(m, np.bool_)
+
+    def find_silences(self, block: BlockMaker, at: slice) -> list[Silence]:
+        """Return what the next rows of a block show, whose entities have their slots."""
+        if self.silences is None:
+            return []
+        m = at.stop - at.start
+        slots, fresh = self.slots(m)  # before there are units, those of all rows so far
+        found = self.silences.take(block.places[at], slots[-m:], fresh[-m:], block.keys[at])
+        return [silence._replace(row=at.start + silence.row) for silence in found]
 
     @property
     def habits(self) -> Entities | None:

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from benchmarks import blame
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_every_fault_is_measured_on_every_stream_with_every_learner(tmp_path):
     blame.run(tmp_path, quick=True)
     figures = json.loads((tmp_path / "blame.md").read_text().splitlines()[-1])["figures"]

@@ -207,7 +207,16 @@ def test_incidents_are_fewer_than_alarms_and_find_faults(tmp_path):
     own = [figure for figure in figures["faults"] if figure["method"] == "incidents"]
     assert sum(figure["found"] for figure in own) > 0
     assert all(figure["alerts"] <= 2 * figure["found"] for figure in own)
-    assert figures["start"][-1]["family"] == "all"
+
+
+def test_alarms_are_few_at_the_start_and_repeated_faults_stay_alarms(tmp_path):
+    figures = quick("alarms", tmp_path)
+    assert [row["streams"] for row in figures["start"][-2:]] == ["all", "demo"]
+    assert all(float(row["ratio"]) <= 3 for row in figures["start"][-2:])
+    repeated = [row for row in figures["spikes"] if row["spikes"] == "repeated"]
+    assert {row["part"] for row in repeated} == {"development", "held out"}
+    assert all(row["caught"] == row["Gaussian"] == row["faults"] == 28 for row in repeated)
+    assert all(float(row["ratio"]) < 2 for row in figures["heavy tails"])
 
 
 def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_runs(tmp_path):

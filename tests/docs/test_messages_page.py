@@ -14,7 +14,7 @@ from faust_oslrau.topics import FeatureDecoder, Reason, Record
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
-KINDS = ("score", "anomaly", "incident", "event", "entity event")
+KINDS = ("score", "anomaly", "incident", "silence", "event", "entity event")
 _TYPES = {
     str: "string",
     int: "integer",
@@ -39,12 +39,13 @@ def processed():
     rows[6000:] = 3 * rows[6000:] + 2
     rows[2000, 0] = 1000.0
     values = [orjson.dumps(dict(zip("abc", row, strict=True))) for row in rows.tolist()]
+    keys = [b"silent" if 100 < row < 2000 and row % 9 == 0 else b"k" for row in range(9002)]
     values += [b"broken", b'"%b"' % (b"x" * 100_000)]
     records = [
-        Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, b"k", value)
-        for offset, value in enumerate(values)
+        Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
+        for offset, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
-    settings = Settings(max_message_bytes=1024, stretches=(8, 32), entity="key")
+    settings = Settings(max_message_bytes=1024, stretches=(8, 32), entity="key", silences=True)
     return PartitionPipeline("features", 1, settings).process(records)
 
 
@@ -75,6 +76,7 @@ def messages(processed, of_entities):
         "score": [orjson.loads(message.value) for message in processed.scores],
         "anomaly": [orjson.loads(message.value) for message in processed.anomalies],
         "incident": [orjson.loads(message.value) for message in processed.incidents],
+        "silence": [orjson.loads(message.value) for message in processed.silences],
         "event": [orjson.loads(message.value) for message in processed.events],
         "entity event": of_entities,
     }
@@ -152,7 +154,8 @@ def test_the_example_messages_have_the_documented_members(page):
     found = [orjson.loads(block.text) for block in blocks(page) if block.language == "json"]
     assert found
     for message in found:
-        kinds = {"drift": "event", "incident": "incident", "entity": "entity event", None: "score"}
+        kinds = {None: "score", "drift": "event", "incident": "incident", "silence": "silence"}
+        kinds["entity"] = "entity event"
         kind = kinds[message.get("event")]
         kind = "anomaly" if "record" in message else kind
         names = {name for name, _ in flat(message)}

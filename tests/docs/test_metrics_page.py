@@ -17,6 +17,7 @@ def exported():
     kinds = dict.fromkeys(("sum", "product", "leaf", "multivariate_leaf"), 0)
     partition.set_network(NetworkSize(kinds, 0, 0, 0, changes))
     partition.entities = 0
+    partition.silent_entities, partition.silence_limit, partition.last_timestamp = 0, 60.0, 0.0
     return [family for family in registry.collect() if family.name.startswith("oslrau_")]
 
 

@@ -80,6 +80,9 @@ _HEALTHY = dict(
         _series("oslrau_waiting_partitions", f"0x{_MINUTES}"),
         _series("oslrau_snapshot_age_seconds", f"55x{_MINUTES}"),
         _series("oslrau_drift_events_total", f"4x{_MINUTES}"),
+        _series("oslrau_last_record_timestamp_seconds", f"0+60x{_MINUTES}"),
+        _series("oslrau_silence_limit_seconds", f"300x{_MINUTES}"),
+        _series("oslrau_silences_total", f"5x{_MINUTES}"),
         _incidents("minor", f"3x{_MINUTES}"),
         _incidents("major", f"2x{_MINUTES}"),
         _open("minor", f"1x{_MINUTES}"),
@@ -116,6 +119,11 @@ _CASES = {
         _records("rejected", "0+500x90 45000x40"),
         _series("oslrau_consumer_lag_records", f"0x{_MINUTES}"),
     ],
+    "OslrauPartitionSilent": [
+        _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
+        _series("oslrau_consumer_lag_records", "200000x90 0x40"),
+    ],
+    "OslrauSilence": [_series("oslrau_silences_total", "5x110 6x20")],
     "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 20000000x40")],
     "OslrauScoresLate": _end_to_end("0+59000x90 5310000+1000x39"),
     "OslrauRecordsMissing": [
@@ -155,6 +163,11 @@ _NEARLY = {
     ],
     "OslrauNotConsuming": [_records("scored", "0+60000x115 6900000x15")],
     "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
+    # Records wait: the worker is late, not the partition silent. One silence long ago.
+    "OslrauPartitionSilent": [
+        _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
+    ],
+    "OslrauSilence": [_series("oslrau_silences_total", "5x80 6x50")],
     "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 280000x40")],
     "OslrauScoresLate": _end_to_end("0+59000x90 5310000+57500x39"),
     "OslrauRecordsMissing": [

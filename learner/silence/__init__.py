@@ -1,0 +1,1 @@
+"""Records that do not come: entities and partitions that are silent for longer than they were."""

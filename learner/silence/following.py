@@ -1,0 +1,115 @@
+"""Kernel that follows when records come, and stops where there is something to tell."""
+
+from __future__ import annotations
+
+import math
+
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
+from .clock import latest, tick
+from .gaps import FEWEST, LAST, NEW, OLD, add_gap, longest_usual
+
+NOW, SLOTS, UNCHECKED, N_SILENT, GAP = range(5)
+"""Numbers of the partition: its time in milliseconds, without long gaps; the slots in use; records
+since deadlines were checked; the entities that are silent; the mean gap."""
+
+N_PARTITION = 5
+
+PARTITION = 0
+"""The partition's own slot; those of entities follow."""
+
+CHECKED = 256
+"""Deadlines that are checked for each record on average: all of so many entities with each record,
+those of more entities with each of some records."""
+
+
+LONGEST_STEP = 4.0
+"""Mean gaps by which the time goes on with one record at the most: while a partition is silent, its
+entities are not."""
+
+MEAN_OF = 256.0
+"""Gaps over which the mean runs."""
+
+
+@kernel
+def follow(
+    start: int, slots: Array, fresh: Array, places: Array, clock: Array, partition: Array,
+    numbers: Array, largest: Array, deadlines: Array, last: Array, found: Array, before: Array,
+) -> int:  # fmt: skip
+    """Follow the rows from ``start`` on; return the first one with something to tell, m if none.
+
+    ``slots`` (m,) are the rows' slots, 0 for no entity, ``fresh`` (m,) says which begin anew there,
+    ``places`` (m, 3) are numbers, offsets and timestamps. Changes the ``clock``, the numbers of the
+    ``partition`` (5,), and of each slot ``numbers`` (n, 6), ``largest`` gaps (n, 2, 8),
+    ``deadlines`` (n,) and offset and timestamp of the ``last`` record (n, 2). Fills ``found``
+    (2, 2) with length and limit of the partition's silence and of that of the row's entity, if one
+    ends here, else with zeros; and ``before`` (2, 2) with the records before these.
+    """
+    for row in range(start, len(slots)):
+        found[:], before[0] = 0.0, clock[latest(clock)]
+        moved = tick(clock, places[row, 1], places[row, 2])
+        advance(moved, partition, numbers[PARTITION], largest[PARTITION], found[0])
+        slot, now = slots[row], partition[NOW]
+        if slot != PARTITION:
+            if is_silent(numbers[slot], deadlines[slot]):
+                partition[N_SILENT] -= 1.0
+            if fresh[row]:
+                numbers[slot], largest[slot] = 0.0, 0.0
+                numbers[slot, LAST] = -1.0
+            before[1] = last[slot]
+            deadlines[slot] = arrive(now, numbers[slot], largest[slot], found[1])
+            last[slot] = places[row, 1:]
+            partition[SLOTS] = max(partition[SLOTS], slot + 1)
+        if found[0, 0] > 0.0 or found[1, 0] > 0.0 or is_due(partition, deadlines):
+            return row
+    return len(slots)
+
+
+@kernel
+def advance(moved: float, partition: Array, own: Array, largest: Array, found: Array) -> None:
+    """Let the partition's time go on, as that of its records ``moved`` on in milliseconds."""
+    if moved == 0.0:
+        return
+    learn_gap(moved, partition[NOW], own, largest, found)
+    seen = min(own[NEW] + own[OLD], MEAN_OF)
+    step = min(moved, LONGEST_STEP * partition[GAP]) if seen > 1.0 else moved
+    partition[GAP] += (step - partition[GAP]) / max(seen, 1.0)
+    partition[NOW] += step
+
+
+@kernel
+def arrive(now: float, own: Array, largest: Array, found: Array) -> float:
+    """Add a record of an entity; return the time at which its next silence is too long."""
+    if own[LAST] >= 0.0 and now > own[LAST]:
+        learn_gap(now - own[LAST], now, own, largest, found)
+    own[LAST] = now
+    return now + longest_usual(own, largest)
+
+
+@kernel
+def learn_gap(gap: float, now: float, own: Array, largest: Array, found: Array) -> None:
+    """Add a positive gap to a slot; fill ``found`` (2,) with gap and limit if it was too long."""
+    limit = longest_usual(own, largest)
+    if gap > limit:
+        found[0], found[1] = gap, limit
+    add_gap(gap, limit, now, own, largest)
+
+
+@kernel
+def is_silent(own: Array, deadline: float) -> bool:
+    """Tell whether the silence of an entity is too long already."""
+    return deadline == math.inf and own[NEW] + own[OLD] >= FEWEST
+
+
+@kernel
+def is_due(partition: Array, deadlines: Array) -> bool:
+    """Tell whether a deadline has passed, if it is time to check them."""
+    slots = int(partition[SLOTS])
+    partition[UNCHECKED] += 1.0
+    if partition[UNCHECKED] * CHECKED < slots:
+        return False
+    partition[UNCHECKED] = 0.0
+    earliest = math.inf
+    for slot in range(slots):
+        earliest = min(earliest, deadlines[slot])
+    return earliest < float(partition[NOW])

@@ -1,0 +1,174 @@
+"""Silences: records that are expected and do not come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence
+
+from .clock import COUNTS, N_ROWS, STRETCH, new_clock
+from .following import N_PARTITION, N_SILENT, NOW, PARTITION, SLOTS, follow
+from .gaps import LARGEST, LAST, N_NUMBERS, NEW, OLD, longest_usual
+
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Key = bytes | None
+
+LONGEST_NAME = 256
+"""Bytes of an entity's name that are kept."""
+
+
+class Silences:
+    """Finds silences that are longer than the gaps between the records of an entity so far.
+
+    And those of the partition. All follows from the records' time stamps, one record after the
+    other. Each entity has a slot, which its next record after it gave way begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._clock = new_clock()
+        self._partition = np.zeros(N_PARTITION)
+        self._partition[SLOTS] = 1.0
+        self._numbers = np.zeros((0, N_NUMBERS))
+        self._largest = np.zeros((0, 2, LARGEST), np.float32)
+        self._deadlines = np.empty(0)
+        self._last = np.empty((0, 2), np.int64)
+        self._names: list[str | None] = []
+        self._reserve(1)
+
+    @property
+    def n_silent(self) -> int:
+        """The number of entities that are silent after the last row."""
+        return int(self._partition[N_SILENT])
+
+    @property
+    def limit(self) -> float:
+        """The seconds after which a silence of the partition is too long; infinite if unknown."""
+        return longest_usual(self._numbers[PARTITION], self._largest[PARTITION]) / 1000.0
+
+    def take(
+        self, places: IntArray, slots: IntArray, fresh: Mask, keys: Sequence[Key]
+    ) -> list[Silence]:
+        """Follow the next rows, and return what they show.
+
+        ``places`` (m, 3) are their numbers, offsets and time stamps; negative ones are none.
+        ``slots`` (m,) are those of their entities ``keys``, ``fresh`` (m,) says which are new
+        there. ``keys`` is empty without entities.
+        """
+        own = np.zeros(len(places), np.int64)
+        if keys:  # records without an entity share no time
+            own = np.where([key is not None for key in keys], slots + 1, PARTITION)
+        self._reserve(int(own.max(initial=0)) + 1)
+        # Silences may be looked for only since an entity was known.
+        unnamed = (fresh | (self._numbers[own, LAST] < 0.0)) & (own != PARTITION)
+        silences, found, before = [], np.empty((2, 2)), np.empty((2, 2), np.int64)
+        start = 0
+        while start < len(own):
+            row = follow(
+                start, own, fresh, places, self._clock, self._partition,
+                self._numbers, self._largest, self._deadlines, self._last, found, before,
+            )  # fmt: skip
+            for at in (start + np.flatnonzero(unnamed[start : row + 1])).tolist():
+                self._names[own[at]] = _name(keys[at])
+            if row < len(own):
+                silences += self._ended(row, own[row], found, before) + self._begun(row)
+            start = row + 1
+        return silences
+
+    def _ended(
+        self, row: int, slot: int, found: NDArray[np.float64], before: IntArray
+    ) -> list[Silence]:
+        """Return the silences that end with a row: the partition's, and that of its entity."""
+        return [
+            _silence(row, ENDED, self._names[own], before[at], found[at])
+            for at, own in enumerate((PARTITION, slot))
+            if found[at, 0] > 0.0
+        ]
+
+    def _begun(self, row: int) -> list[Silence]:
+        """Return the silences that have become too long, those of the earliest deadlines first."""
+        now = self._partition[NOW]
+        late = np.flatnonzero(self._deadlines < now)
+        late = late[np.argsort(self._deadlines[late], kind="stable")]
+        last = self._numbers[late, LAST]
+        lengths = np.column_stack([now - last, self._deadlines[late] - last])
+        self._deadlines[late] = np.inf
+        self._partition[N_SILENT] += len(late)
+        return [
+            _silence(row, BEGAN, self._names[slot], self._last[slot], lengths[i])
+            for i, slot in enumerate(late.tolist())
+        ]
+
+    def _reserve(self, slots: int) -> None:
+        """Make room for so many slots, in steps that double it."""
+        held = len(self._names)
+        if held >= slots:
+            return
+        more = max(slots, 2 * held) - held
+        self._numbers = np.concatenate([self._numbers, np.zeros((more, N_NUMBERS))])
+        self._numbers[held:, LAST] = -1.0
+        empty = np.zeros((more, 2, LARGEST), np.float32)
+        self._largest = np.concatenate([self._largest, empty])
+        self._deadlines = np.append(self._deadlines, np.full(more, np.inf))
+        self._last = np.concatenate([self._last, np.full((more, 2), -1)])
+        self._names += more * [None]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, as arrays."""
+        n = int(self._partition[SLOTS])
+        names = json.dumps(self._names[:n]).encode()
+        return {
+            "silence_clock": self._clock,
+            "silence_partition": self._partition,
+            "silence_numbers": self._numbers[:n],
+            "silence_largest": self._largest[:n],
+            "silence_deadlines": self._deadlines[:n],
+            "silence_last": self._last[:n],
+            "silence_names": np.frombuffer(names, np.uint8),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], entities: int) -> None:
+        """Restore a state of so many entities at most; StateError if it cannot be one."""
+        clock, partition = arrays["silence_clock"], arrays["silence_partition"]
+        numbers, largest = arrays["silence_numbers"], arrays["silence_largest"]
+        deadlines, last = arrays["silence_deadlines"], arrays["silence_last"]
+        n = len(numbers)
+        shapes = [
+            (clock, (N_ROWS, 2)), (partition, (N_PARTITION,)), (numbers, (n, N_NUMBERS)),
+            (largest, (n, 2, LARGEST)), (deadlines, (n,)), (last, (n, 2)),
+        ]  # fmt: skip
+        if any(array.shape != shape for array, shape in shapes) or not 1 <= n <= 1 + entities:
+            raise StateError("state: expected the gaps of each entity")
+        if (clock < -1).any() or (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH:
+            raise StateError("state: expected a partition's clock")
+        finite = all(np.isfinite(array).all() for array in (partition, numbers, largest))
+        finite = finite and not np.isnan(deadlines).any()
+        if not finite or (partition < 0).any() or partition[SLOTS] != n:
+            raise StateError("state: expected finite gaps of entities")
+        known = np.minimum(numbers[:, [NEW, OLD]], LARGEST)
+        if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
+            raise StateError("state: expected the largest gaps of each entity in order")
+        names = json.loads(arrays["silence_names"].tobytes())
+        if len(names) != n or not all(isinstance(name, str | None) for name in names):
+            raise StateError("state: expected the names of entities")
+        self._clock, self._partition = clock, partition
+        self._numbers, self._largest, self._deadlines = numbers, largest, deadlines
+        self._last, self._names = last, names
+
+
+def _silence(
+    row: int, state: str, name: str | None, last: IntArray, lengths: NDArray[np.float64]
+) -> Silence:
+    """Return a silence; ``lengths`` are its own and its limit in milliseconds."""
+    seconds, limit = (lengths / 1000.0).tolist()
+    return Silence(row, state, name, int(last[0]), int(last[1]), seconds, limit)
+
+
+def _name(key: Key) -> str:
+    return (key or b"")[:LONGEST_NAME].decode(errors="replace")

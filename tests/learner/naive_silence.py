@@ -1,0 +1,89 @@
+"""Oracle of silences: plain Python, with all gaps of an entity and all medians of a partition."""
+
+import itertools
+import math
+import statistics
+
+
+class NaiveSilences:
+    """Silences of records that come one at a time."""
+
+    def __init__(self):
+        self.stamps, self.medians = [], []
+        self.now, self.mean, self.partition, self.entities = 0.0, 0.0, Gaps(), {}
+
+    def process(self, entity, offset, timestamp):
+        """Return ``(state, entity, last offset, length, limit)`` of what a record shows."""
+        shown, before = [], self._time()
+        if timestamp >= 0:
+            self.stamps.append((timestamp, offset))
+            if len(self.stamps) >= 5:
+                self.medians.append(statistics.median_low(self.stamps[-5:]))
+        moved = max(self._time()[0] - before[0], 0) if before else 0
+        if moved:
+            limit = self.partition.limit()
+            if moved > limit:
+                shown.append(("ended", None, before[1], moved, limit))
+            self.partition.add(moved, limit, self.now)
+            known = min(len(self.partition.recent()), 256)
+            step = min(moved, 4 * self.mean) if known > 1 else moved
+            self.mean += (step - self.mean) / max(known, 1)
+            self.now += step
+        if entity is not None:
+            own = self.entities.setdefault(entity, Gaps())
+            gap, limit = self.now - own.last if own.last is not None else 0, own.limit()
+            if gap > limit:
+                shown.append(("ended", entity, own.offset, gap, limit))
+            if gap > 0:
+                own.add(gap, limit, self.now)
+            own.last, own.offset, own.silent = self.now, offset, False
+        late = [
+            (own.last + own.limit(), name, own)
+            for name, own in self.entities.items()
+            if not own.silent and own.last + own.limit() < self.now
+        ]
+        for deadline, name, own in sorted(late, key=lambda entry: entry[0]):
+            own.silent = True
+            shown.append(("began", name, own.offset, self.now - own.last, deadline - own.last))
+        return shown
+
+    def _time(self):
+        """Return the latest of the medians of this stretch of 32 and of the one before."""
+        if not self.medians:
+            return None
+        begin = max((len(self.medians) - 1) // 32 - 1, 0) * 32
+        return max(self.medians[begin:], key=lambda entry: entry[0])
+
+
+class Gaps:
+    """The gaps of one entity, in lists of at least 4,096."""
+
+    def __init__(self):
+        self.lists, self.since, self.longest, self.patience = [[]], 0.0, 0, 0
+        self.last, self.offset, self.silent = None, None, False
+
+    def add(self, gap, limit, now):
+        """Add a gap that ends now."""
+        lasting = min(64 * self.longest, 30 * 86_400_000)
+        if len(self.lists[-1]) >= 4096 and now - self.since >= lasting:
+            self.lists.append([])
+            self.since, self.longest, self.patience = now, 0, 0
+        self.longest = max(self.longest, gap)
+        if gap > limit:
+            self.patience = 2 * limit
+        else:
+            self.lists[-1].append(gap)
+
+    def recent(self):
+        """Return the gaps of the last two lists, the largest first."""
+        return sorted(itertools.chain(*self.lists[-2:]), reverse=True)
+
+    def limit(self):
+        """Return the longest silence that is usual."""
+        gaps = self.recent()
+        if len(gaps) < 32:
+            return math.inf
+        largest = gaps[:8]
+        slope = sum(math.log(gap / largest[7]) for gap in largest) / 7
+        tail = largest[7] * max(8 / (len(gaps) * 1e-6), 1) ** slope
+        return max(tail, 3 * largest[0], self.patience)

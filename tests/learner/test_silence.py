@@ -1,0 +1,295 @@
+"""Silences: entities and partitions that send no records for longer than usual."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+from naive_silence import NaiveSilences
+
+from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
+from faust_oslrau.learner.silence.layer import Silences
+from faust_oslrau.learner.state import pack, unpack
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+START = 1_767_225_600_000
+
+
+def arrivals(rng, entities=20, hours=6, gap=MINUTE, jitter=0.05):
+    """Return times and entities of records that come regularly, in order of time."""
+    n = int(1.2 * hours * HOUR / gap)
+    times = np.cumsum(gap * (1 + jitter * rng.normal(size=(entities, n))), axis=1)
+    times += rng.uniform(0, gap, size=(entities, 1))
+    order = times.ravel().argsort(kind="stable")
+    who = np.repeat(np.arange(entities), n)[order]
+    times = times.ravel()[order]
+    return kept(START + times.astype(np.int64), who, times < hours * HOUR)
+
+
+def follow(times, who, silences=None):
+    """Return what the records show."""
+    m = len(times)
+    fresh = np.zeros(m, np.bool_)
+    fresh[np.unique(who, return_index=True)[1]] = silences is None
+    places = np.column_stack([np.arange(m), np.arange(m), times])
+    silences = silences or Silences()
+    return silences.take(places, who, fresh, [b"e%d" % entity for entity in who])
+
+
+def kept(times, who, wanted):
+    return times[wanted], who[wanted]
+
+
+def test_an_entity_that_stops_is_found_once_and_its_return_is_told():
+    times, who = arrivals(np.random.default_rng(0))
+    since, until = START + 2 * HOUR, START + 3 * HOUR
+    times, who = kept(times, who, (who != 3) | (times < since) | (times > until))
+    began, ended = follow(times, who)
+    assert (began.state, ended.state) == ("began", "ended")
+    assert began.entity == ended.entity == "e3"
+    last = np.flatnonzero((who == 3) & (times < since))[-1]
+    assert began.last_offset == ended.last_offset == last
+    assert began.last_timestamp == times[last]
+    # Regular entities are missed after about three of their gaps, by records of others.
+    assert 3 * 60 < began.limit < 4.5 * 60
+    assert began.limit < began.seconds < began.limit + 30
+    assert times[began.row] - times[last] == pytest.approx(1000 * began.seconds, abs=30_000)
+    assert who[ended.row] == 3
+    assert ended.seconds == pytest.approx(3600, rel=0.05)
+
+
+def test_a_partition_that_stops_is_one_event_and_its_entities_are_not_silent():
+    times, who = arrivals(np.random.default_rng(1), hours=12)
+    for hour in (3, 5, 7, 9):
+        times[times > START + hour * HOUR] += HOUR
+    found = follow(times, who)
+    assert [(silence.state, silence.entity) for silence in found] == 4 * [("ended", None)]
+    assert all(silence.seconds == pytest.approx(3600, rel=0.01) for silence in found)
+    for silence in found:  # two records later than the first one after it
+        assert times[silence.last_offset] == silence.last_timestamp
+        assert np.diff(times)[silence.last_offset] > 0.9 * HOUR
+        assert silence.row == silence.last_offset + 3
+
+
+def test_a_silence_counts_little_for_the_next_one():
+    times, who = arrivals(np.random.default_rng(2), hours=12)
+    for hour in (3, 6, 9):
+        away = (times > START + hour * HOUR) & (times < START + (hour + 1) * HOUR)
+        times, who = kept(times, who, (who != 3) | ~away)
+    found = follow(times, who)
+    assert [silence.state for silence in found] == 3 * ["began", "ended"]
+    for before, after in pairwise(found[::2]):
+        assert after.limit == pytest.approx(2 * before.limit)
+
+
+def test_pauses_that_come_again_become_usual():
+    times, who = arrivals(np.random.default_rng(3), entities=5, hours=40 * 24, gap=10 * MINUTE)
+    times, who = kept(times, who, (who > 0) | ((times - START) % DAY < 16 * HOUR))
+    found = follow(times, who)
+    assert {silence.entity for silence in found} == {"e0"}
+    days = [(times[silence.row] - START) // DAY for silence in found]
+    assert days
+    assert max(days) < 7
+
+
+def _jitter(rng, times, who):
+    return times + rng.integers(-20_000, 20_000, len(times))
+
+
+def _glitches(rng, times, who):
+    wrong = rng.random(len(times)) < 0.02
+    return np.where(wrong, times + rng.choice([-DAY * 100, DAY * 100], len(times)), times)
+
+
+def _none(rng, times, who):
+    return np.where(rng.random(len(times)) < 0.3, -1, times)
+
+
+def _a_fast_clock(rng, times, who):
+    return np.where(who == 5, times + 2 * HOUR, times)
+
+
+def _a_slow_clock(rng, times, who):
+    return np.where(who < 8, 0, times)
+
+
+def _a_block_of_old_records(rng, times, who):
+    times = times.copy()
+    times[3000:4000] -= 10 * DAY
+    return times
+
+
+def _a_block_from_the_future(rng, times, who):
+    times = times.copy()
+    times[3000:4000] += 10 * DAY
+    return times
+
+
+@pytest.mark.parametrize(
+    ("wrong", "partition"),
+    [
+        (_jitter, 0),
+        (_glitches, 0),
+        (_none, 0),
+        (_a_fast_clock, 0),
+        (_a_slow_clock, 0),
+        (_a_block_of_old_records, 1),
+        (_a_block_from_the_future, 1),
+    ],
+)
+def test_wrong_time_stamps_make_no_storm_and_hide_nothing(wrong, partition):
+    rng = np.random.default_rng(4)
+    times, who = arrivals(rng, hours=10)
+    away = (times > START + 7 * HOUR) & (times < START + 8 * HOUR)
+    times, who = kept(times, who, (who != 3) | ~away)
+    found = follow(wrong(rng, times, who), who)
+    own = [silence.state for silence in found if silence.entity == "e3"]
+    assert own == ["began", "ended"]
+    assert len(found) == 2 + partition
+
+
+@needs_compiler("many gaps")
+@pytest.mark.parametrize("kind", ["regular", "poisson", "bursts"])
+def test_few_silences_are_false(kind):
+    rng = np.random.default_rng(5)
+    n = 2_000_000
+    who, times = rng.integers(100, size=n), START + np.arange(n) * 10
+    if kind == "regular":
+        who = np.arange(n) % 100
+    if kind == "bursts":  # each entity sends for a while, then pauses
+        who = np.repeat(rng.integers(100, size=n // 20), 20)
+    found = [silence.row for silence in follow(times, who)]
+    later = [row for row in found if row > n // 10]
+    assert len(later) <= (4 if kind == "bursts" else 2)
+    assert len(found) <= (40 if kind == "bursts" else 2)
+
+
+def test_scorer_and_oracle_agree():
+    rng = np.random.default_rng(6)
+    n = 6000
+    who = np.where(rng.random(n) < 0.95, rng.integers(6, size=n), 6 + rng.integers(3, size=n))
+    times = START + np.cumsum(rng.exponential(1000, size=n)).astype(np.int64)
+    times[rng.random(n) < 0.01] = -1
+    times[4000:] += HOUR
+    away = (who == 2) & (np.arange(n) > 2000) & (np.arange(n) < 3000)
+    times, who = kept(times, who, ~away)
+    naive, expected = NaiveSilences(), []
+    for row, (time, entity) in enumerate(zip(times.tolist(), who.tolist(), strict=True)):
+        for shown in naive.process(None if entity == 8 else f"e{entity}", row, time):
+            expected.append((row, *shown))
+    silences = Silences()
+    keys = [None if entity == 8 else b"e%d" % entity for entity in who]
+    fresh = np.zeros(len(who), np.bool_)
+    fresh[np.unique(who, return_index=True)[1]] = True
+    places = np.column_stack([np.arange(len(who)), np.arange(len(who)), times])
+    found = silences.take(places, who, fresh, keys)
+    assert len(expected) >= 3
+    assert [silence[:4] for silence in found] == [entry[:4] for entry in expected]
+    for silence, entry in zip(found, expected, strict=True):
+        assert 1000 * silence.seconds == pytest.approx(entry[4], rel=1e-5)
+        assert 1000 * silence.limit == pytest.approx(entry[5], rel=1e-5)
+
+
+N = 2500
+RNG = np.random.default_rng(8)
+ROWS = RNG.normal(size=(N, 2))
+WHO = np.arange(N) % 6
+WHO[(WHO == 3) & (np.arange(N) > 800) & (np.arange(N) < 1300)] = 2
+WHO[1500:1560] = np.arange(6, 66)  # so many that others give way
+TIMES = START + 1000 * np.arange(N) + RNG.integers(500, size=N)
+TIMES[600:] += HOUR
+KEYS = [None if who == 5 else b"machine-%d" % who + b"x" * (300 if who == 1 else 0) for who in WHO]
+
+
+def run(cuts, restart=False, entities=True, silences=True):
+    scorer = StreamScorer(
+        OSLRAU(max_nodes=50), max_entities=40 if entities else None, silences=silences
+    )
+    found = []
+    ends = [0, *(cut for cut in np.cumsum(cuts) if cut < N), N]
+    for start, stop in pairwise(ends):
+        if restart:
+            scorer = StreamScorer.from_bytes(scorer.to_bytes())
+        places = np.column_stack([np.arange(start, stop), TIMES[start:stop]])
+        keys = KEYS[start:stop] if entities else None
+        block = scorer.process(ROWS[start:stop], keys, places)
+        found += [silence._replace(row=start + silence.row) for silence in block.silences]
+    return scorer, found
+
+
+@pytest.mark.parametrize("entities", [False, True])
+@settings(max_examples=examples(15))
+@given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
+def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(entities, cuts, restart):
+    scorer, whole = run([], entities=entities)
+    other, pieces = run(cuts, restart, entities)
+    assert whole == pieces
+    assert {silence.entity for silence in whole} >= ({None, "machine-3"} if entities else {None})
+    assert other.to_bytes() == scorer.to_bytes()
+
+
+def test_silences_change_no_score():
+    places = np.column_stack([np.arange(N), TIMES])
+    with_, without = (
+        StreamScorer(OSLRAU(), silences=wanted).process(ROWS, None, places)
+        for wanted in (True, False)
+    )
+    assert with_.p_value.tobytes() == without.p_value.tobytes()
+    assert with_.silences
+    assert not without.silences
+
+
+def test_without_silences_nothing_of_them_is_there():
+    _, arrays = unpack(run([], silences=False)[0].to_bytes(), "StreamScorer")
+    assert not any("silence" in name for name in arrays)
+
+
+def test_they_can_be_switched_on_and_off_between_two_calls():
+    scorer = StreamScorer(OSLRAU(max_nodes=50), max_entities=5)
+    times, who = arrivals(np.random.default_rng(9), entities=4)
+    away = (times > START + 4 * HOUR) & (times < START + 5 * HOUR) & (who == 3)
+    times, who = kept(times, who, ~away)
+    rows, keys = np.random.default_rng(9).normal(size=(len(times), 1)), [b"e%d" % e for e in who]
+    places = np.column_stack([np.arange(len(times)), times])
+    assert not scorer.process(rows[:300], keys[:300], places[:300]).silences
+    scorer.silences = True
+    found = scorer.process(rows[300:], keys[300:], places[300:]).silences
+    assert [(silence.state, silence.entity) for silence in found] == [
+        ("began", "e3"),
+        ("ended", "e3"),
+    ]
+    assert scorer.silence_limit is not None
+    scorer.silences = False
+    assert scorer.silence_limit is None
+
+
+def test_entities_that_are_silent_are_counted():
+    times, who = arrivals(np.random.default_rng(10))
+    times, who = kept(times, who, (who > 4) | (times < START + 3 * HOUR))
+    silences = Silences()
+    follow(times, who, silences)
+    assert silences.n_silent == 5
+    follow(times[-20:] + MINUTE, np.arange(20), silences)
+    assert silences.n_silent == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("silence_clock", lambda array: array[1:]),
+        ("silence_clock", lambda array: array - 10**15),
+        ("silence_partition", lambda array: np.nan * array),
+        ("silence_numbers", lambda array: array + 1),
+        ("silence_largest", lambda array: array[..., ::-1]),
+        ("silence_deadlines", lambda array: np.nan * array),
+        ("silence_last", lambda array: array[1:]),
+        ("silence_names", lambda array: array[:-1]),
+    ],
+)
+def test_a_damaged_state_is_refused(name, change):
+    values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
+    arrays[name] = change(arrays[name])
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
