@@ -77,6 +77,18 @@ def switching(rng: np.random.Generator, n: int) -> Array:
     return np.asarray(3.0 * rng.normal(size=(3, FIELDS))[regime] + rng.normal(size=(n, FIELDS)))
 
 
+def drifting(rng: np.random.Generator, n: int) -> Array:
+    """Draw fields whose levels walk by a deviation within 10,000 records."""
+    x = recursive(rng, n, 0.5)
+    return np.asarray(x + 0.01 * x.std(axis=0) * np.cumsum(rng.normal(size=x.shape), axis=0))
+
+
+def ageing(rng: np.random.Generator, n: int) -> Array:
+    """Draw fields whose levels rise steadily, by a deviation within 8,000 records."""
+    x = recursive(rng, n, 0.7)
+    return np.asarray(x + x.std(axis=0) * np.arange(n)[:, None] / 8000)
+
+
 def memoryless(rng: np.random.Generator, n: int) -> Array:
     """Draw correlated records that do not depend on each other."""
     return recursive(rng, n, 0.0)
@@ -84,11 +96,12 @@ def memoryless(rng: np.random.Generator, n: int) -> Array:
 
 DEVELOPMENT: Mapping[str, Base] = {
     "autoregressive": autoregressive, "seasonal": seasonal, "memoryless": memoryless,
+    "drifting": drifting,
 }  # fmt: skip
 """Families that choices may be made on."""
 
 HELD_OUT: Mapping[str, Base] = {
-    "slow": slow, "two waves": two_waves, "switching": switching,
+    "slow": slow, "two waves": two_waves, "switching": switching, "ageing": ageing,
 }  # fmt: skip
 """Families to report on."""
 

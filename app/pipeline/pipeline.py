@@ -295,6 +295,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         max_former_entities=settings.max_former_entities,
         history=settings.history,
         stretches=settings.stretches,
+        adapt_after=settings.adapt_after,
         incidents=incident_parameters(settings),
         entity_events=entity_events(settings),
         silences=settings.silences,

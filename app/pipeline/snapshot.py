@@ -25,6 +25,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "history": None,
     "initial_model": None,
     "stretches": None,
+    "adapt_after": 512,
 }
 _TYPES = {
     "topic": str,
@@ -153,6 +154,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["initial_model"] = digest(settings.initial_model)
     if settings.stretches is not None:
         values["stretches"] = list(settings.stretches)
+    if settings.adapt_after != _FIRST_VALUES["adapt_after"]:
+        values["adapt_after"] = settings.adapt_after
     if settings.learner.kind != _FIRST_KIND:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters

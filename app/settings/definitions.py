@@ -95,6 +95,7 @@ class Settings(Section):
     entity_events: tuple[str, ...] | None = setting(("unusual",), optional(EVENTS))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
+    adapt_after: int = setting(512, integer(1, 8192))
     silences: bool = setting(False, BOOLEAN)
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)

@@ -111,7 +111,8 @@ class History:
 
     def own_fields(self, widened: FloatArray) -> FloatArray:
         """Return the rows (m, d) of widened ones."""
-        return widened[:, : self.n_fields(widened.shape[1])]
+        own = widened[:, : self.n_fields(widened.shape[1])]
+        return np.ascontiguousarray(own)  # kernels are compiled for no other layout
 
     def update(self, widened: FloatArray) -> None:
         """Learn from the widened rows of a learning batch how far values lie from their means."""
@@ -131,6 +132,13 @@ class History:
         """Return numbers of each column of widened rows, NaN for the means."""
         result = columns.copy()
         result[:, self.n_fields(columns.shape[1]) :] = np.nan
+        return result
+
+    def beside_unknown_means(self, fields: FloatArray) -> FloatArray:
+        """Return numbers of each field (m, d) as those of widened rows, NaN for the means."""
+        m, d = fields.shape
+        result = np.full((m, self.n_columns(d)), np.nan)
+        result[:, :d] = fields
         return result
 
     def undo_blame(self, blame: Blame) -> Blame:

@@ -41,9 +41,12 @@ FULL = 0.85
 YOUNG = 4096
 """Records up to which high means do not count: scores rise while a model learns."""
 
-LASTING = 1e-4
-"""P-value of a stretch up to which its last record is not learned. With a larger one, so many usual
-stretches would be missing in those that others are compared with that alarms become more."""
+LASTING = 0.01
+"""P-value of the stretches during a fault that lasts."""
+
+LENGTHS_OF_FAULT = 2
+"""How many times as long as the longest stretch a fault lasts at least. Usual stretches that are as
+unusual by chance last about as long as one stretch. They must count, or alarms become more."""
 
 
 class Stretches:
@@ -60,8 +63,9 @@ class Stretches:
 
     Attributes
     ----------
-    pending
-        Means (m, k) of the rows since the last boundary, NaN where unknown.
+    pending, pending_runs
+        Means (m, k) of the rows since the last boundary, NaN where unknown; and their slots and how
+        many stretches in a row were unusual in it, up to this one (m, 2).
     """
 
     def __init__(self, lengths: Sequence[int]) -> None:
@@ -72,8 +76,10 @@ class Stretches:
             )
         self.lengths = tuple(lengths)
         self.pending = np.empty((0, len(lengths)))
+        self.pending_runs = np.empty((0, 2), np.int64)
         self._keep = np.exp(-2.0 / np.array(lengths))
         self._means = np.zeros((0, len(lengths), 2))
+        self._runs = np.zeros(0, np.int64)
         self._usual = Usual.unknown(len(lengths))
         self._calibration = Calibration()
 
@@ -84,29 +90,38 @@ class Stretches:
         """
         held, needed = len(self._means), int(slots.max(initial=-1)) + 1
         if held < needed:
-            more = np.zeros((max(needed, 2 * held) - held, len(self.lengths), 2))
-            self._means = np.concatenate([self._means, more])
+            more = max(needed, 2 * held) - held
+            self._means = np.concatenate([self._means, np.zeros((more, len(self.lengths), 2))])
+            self._runs = np.append(self._runs, np.zeros(more, np.int64))
         means = np.empty((len(scores), len(self.lengths)))
         add_scores(scores, slots, fresh, self._keep, self._means, means)
         self.pending = np.concatenate([self.pending, means])
         score, column = self._usual.score(means)
-        return StretchScores(self._calibration.p_value(score), np.array(self.lengths)[column])
+        p_value = self._calibration.p_value(score)
+        runs = np.empty((len(scores), 2), np.int64)
+        add_runs(p_value <= LASTING, slots, fresh, self._runs, runs)
+        self.pending_runs = np.concatenate([self.pending_runs, runs])
+        return StretchScores(p_value, np.array(self.lengths)[column])
 
     def skip(self, m: int) -> StretchScores:
         """Take ``m`` rows without scores."""
         unknown = np.full((m, len(self.lengths)), np.nan)
         self.pending = np.concatenate([self.pending, unknown])
+        self.pending_runs = np.concatenate([self.pending_runs, np.zeros((m, 2), np.int64)])
         return StretchScores(unknown[:, 0], np.full(m, self.lengths[0]))
 
     def are_lasting(self) -> Mask:
-        """Tell which of the rows since the last boundary end a stretch that is not learned (m,)."""
-        return self._calibration.p_value(self._usual.score(self.pending)[0]) <= LASTING
+        """Tell which of the rows since the last boundary belong to a fault that lasts (m,)."""
+        rows, result = self.pending_runs, np.zeros(len(self.pending_runs), np.bool_)
+        reached = np.zeros(int(rows[:, 0].max(initial=0)) + 1, np.bool_)
+        mark_long_runs(rows, LENGTHS_OF_FAULT * max(self.lengths), reached, result)
+        return result
 
     def update(self, counted: Mask) -> None:
         """Learn what is usual from the pending rows that are ``counted`` (m,)."""
         means = self.pending[counted]
         means = means[~np.isnan(means).any(axis=1)]
-        self.pending = self.pending[:0]
+        self.pending, self.pending_runs = self.pending[:0], self.pending_runs[:0]
         if len(means) == 0:
             return
         if self._usual.n == 0:
@@ -129,6 +144,8 @@ class Stretches:
             "stretch_records": np.array([self._usual.n]),
             "stretch_recent": self._calibration.recent,
             "stretch_pending": self.pending,
+            "stretch_runs": self._runs[:slots],
+            "stretch_pending_runs": self.pending_runs,
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]], pending: int) -> None:
@@ -143,9 +160,16 @@ class Stretches:
             raise StateError("state: expected positive spreads of stretches")
         if arrays["stretch_pending"].shape != (pending, k) or arrays["stretch_recent"].ndim != 1:
             raise StateError("state: expected the stretches of each pending record")
+        runs, pending_runs = arrays["stretch_runs"], arrays["stretch_pending_runs"]
+        if runs.shape != means.shape[:1] or pending_runs.shape != (pending, 2):
+            raise StateError("state: expected the number of unusual stretches in a row")
+        most_slots = max(len(runs), 1)  # rows that were skipped have the first one
+        if (pending_runs < 0).any() or (pending_runs[:, 0] >= most_slots).any():
+            raise StateError("state: expected the slot of each pending record")
         if np.isnan(arrays["stretch_recent"]).any():
             raise StateError("state: expected recent stretches")
         self._means, self.pending = means, arrays["stretch_pending"]
+        self._runs, self.pending_runs = runs, pending_runs
         self._usual = Usual(level, spread, record_count(arrays["stretch_records"].item()))
         self._calibration.update(arrays["stretch_recent"])
 
@@ -211,3 +235,30 @@ def add_scores(
                 own[k, 0] += (max(x, DEEPEST) - own[k, 0]) / own[k, 1]
                 if own[k, 1] * (1.0 - keep[k]) >= FULL:
                     result[r, k] = own[k, 0]
+
+
+@kernel
+def add_runs(unusual: Array, slots: Array, fresh: Array, runs: Array, result: Array) -> None:
+    """Fill ``result`` (m, 2) with the slot of each row, and its unusual rows in a row.
+
+    ``unusual`` (m,) says which rows are. Changes ``runs`` (slots,), which go on.
+    """
+    for r in range(len(unusual)):
+        slot = slots[r]
+        before = 0 if fresh[r] else runs[slot]
+        runs[slot] = before + 1 if unusual[r] else 0
+        result[r, 0], result[r, 1] = slot, runs[slot]
+
+
+@kernel
+def mark_long_runs(rows: Array, least: int, reached: Array, result: Array) -> None:
+    """Set ``result`` (m,) for the rows of runs that reach ``least`` by the last row.
+
+    ``rows`` (m, 2) are as `add_runs` fills them. Changes ``reached`` (slots,), which begins false.
+    """
+    for r in range(len(rows) - 1, -1, -1):
+        slot, run = rows[r]
+        reached[slot] = run > 0 and (reached[slot] or run >= least)
+        result[r] = reached[slot]
+        if run == 1:  # what lies before is another run
+            reached[slot] = False

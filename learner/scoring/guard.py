@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
 
 FloatArray = NDArray[np.float64]
 
@@ -19,16 +19,19 @@ FEWEST_SCORES = 240
 """Fewest scores that quartiles are computed from."""
 
 REGIME = 512
-"""Far records within ``BURST`` records that make a new regime instead of an incident."""
+"""Records held back that make a new regime instead of an incident, by default."""
 
-BURST = 8192
-"""Records among which far ones are counted: a burst of up to 6 % of them is never a new regime."""
+BURST = 16
+"""They are counted among so many times as many records: a burst of up to 6 % is never a regime."""
 
 SLOTS = 16
 """Number of past stretches of the stream in which far records are counted."""
 
 SLOT = 1024
 """Records of a stretch. Far records that occur in nearly all stretches are a part of the stream."""
+
+LONGEST_REGIME = SLOTS * SLOT // 2
+"""Most records that a regime may need: half of those that are looked at."""
 
 FEWEST_SLOTS = 12
 """Stretches with far records from which on these are usual. A share of 0.2 % of the records reaches
@@ -59,6 +62,11 @@ class Parted(NamedTuple):
 class Guard:
     """Holds far records back at learning boundaries, and releases them if they persist.
 
+    Parameters
+    ----------
+    adapt_after
+        Records held back that make a new regime, up to ``LONGEST_REGIME``.
+
     Attributes
     ----------
     held
@@ -69,7 +77,12 @@ class Guard:
         Whether far records are learned for the time being.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, adapt_after: int = REGIME) -> None:
+        if not 1 <= adapt_after <= LONGEST_REGIME:
+            raise InvalidParameterError(
+                f"adapt_after = {adapt_after}: expected from 1 to {LONGEST_REGIME}"
+            )
+        self.adapt_after = adapt_after
         self.held = np.empty((0, 0))
         self.positions = np.empty(0, np.int64)
         self.far = np.empty(0, np.int64)
@@ -134,7 +147,8 @@ class Guard:
 
     def _release(self, end: int) -> FloatArray:
         """Return the held records if they are not an incident."""
-        regime = np.count_nonzero(self.positions >= end - BURST) >= REGIME
+        recent = min(BURST * self.adapt_after, SLOTS * SLOT)
+        regime = np.count_nonzero(self.positions >= end - recent) >= self.adapt_after
         if not (regime or self.accepted):
             return self.held[:0]
         released, self.held, self.positions = self.held, self.held[:0], self.positions[:0]

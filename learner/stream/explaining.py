@@ -126,16 +126,16 @@ def _blame(
 ) -> Blame:
     alone = _alone(state, rows)
     if state.history is not None:
-        model, alone = GivenMeans(model, state.history), state.history.without_means(alone)
+        model, alone = GivenMeans(model, state.history), state.history.beside_unknown_means(alone)
     found = blame(model, rows, log_density, alone, _usual(state))
     return found._replace(extrapolated=state.ranges.is_outside(found.expected))
 
 
 def _alone(state: ScorerState, rows: FloatArray) -> FloatArray:
-    """Return the nats (k, d) by which values exceed the usual if nothing else is known."""
+    """Return the nats (k, d) by which values of fields exceed the usual if no other is known."""
     stored = state.neighbours.rows
     sample = stored[:: max(1, len(stored) // 128)]  # enough for means and spreads
-    return excess_alone(rows, sample)
+    return excess_alone(state.own_fields(rows), sample)
 
 
 def _usual(state: ScorerState) -> IsUsual:

@@ -46,7 +46,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         compared = densities if proximities is None else proximities
         known &= _learn_usual(state, rows, compared, block, latest)
     else:
-        state.neighbours.update(rows)
+        state.neighbours.update(state.own_fields(rows))
         state.ranges.update(rows.compress(usual, axis=0))
     state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
     if state.incidents is not None:
@@ -95,7 +95,7 @@ def _learn_usual(
 
 def _take(state: ScorerState, rows: FloatArray, evaluation: Measured | None) -> None:
     state.learner.partial_fit(rows, evaluation=evaluation)
-    state.neighbours.update(rows)
+    state.neighbours.update(state.own_fields(rows))
     state.ranges.update(rows)
 
 

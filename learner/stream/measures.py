@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
-from faust_oslrau.learner.protocol import Measured
+from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.protocol import Learner, Measured
 
 from .state import ScorerState
 
@@ -24,23 +25,48 @@ def log_jacobian(state: ScorerState, rows: FloatArray, own: OwnRows | None) -> F
 
 
 def all_measures(
-    state: ScorerState, rows: FloatArray, evaluation: Measured, log_jacobian: FloatArray | float
+    state: ScorerState,
+    rows: FloatArray,
+    evaluation: Measured,
+    log_jacobian: FloatArray | float,
+    past: FloatArray | None,
 ) -> FloatArray:
     """Return the learner's measures of rows that it is given, then nearness and tail mass (m, k).
 
-    With a history, log-densities are those of a row and its running means together.
+    With a history, the learner's log-density is that of a row and its running means together, which
+    shows faults that last. The last measure is the log-density given the means, ``past`` (m,) less,
+    which shows faults of single records. Nearness and tail mass are those of the row alone: after a
+    fault, running means are unusual for some records.
     Log-densities are in the fields' own units; with entities, in those of the entity, so that
     records of noisy and of quiet entities compare.
     """
-    nearness, mass = -state.neighbours.distance(rows), state.tail_mass.log_mass(rows)
+    own_fields = state.own_fields(rows)
+    nearness, mass = -state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)
     measures = np.column_stack([evaluation.measures, nearness, mass])
     if state.entities is None:
         measures[:, 0] += log_jacobian
-    return measures
+    return measures if past is None else np.column_stack([measures, measures[:, 0] - past])
+
+
+def past_density(
+    learner: Learner, history: History, rows: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return log-densities (m,) of the running means in rows that the learner is given.
+
+    By all that was learned, and by what is established.
+    """
+    past, established = history.past(rows), learner.established
+    log_density = learner.score_samples(past)
+    if established is learner:
+        return log_density, log_density
+    return log_density, established.score_samples(past)
 
 
 def measure(state: ScorerState, rows: FloatArray) -> FloatArray:
     """Evaluate rows as the learner is given them, and return all their measures (m, k)."""
-    own_fields = rows if state.history is None else state.history.own_fields(rows)
+    own_fields = state.own_fields(rows)
     slopes = log_jacobian(state, own_fields, None) if state.entities is None else 0.0
-    return all_measures(state, rows, state.learner.evaluate(rows), slopes)
+    past = None
+    if state.history is not None:
+        _, past = past_density(state.learner, state.history, rows)
+    return all_measures(state, rows, state.learner.evaluate(rows), slopes, past)

@@ -13,6 +13,7 @@ from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.silence.layer import Silences
@@ -90,6 +91,8 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.stretches is not None:
         values["stretches"] = state.stretches.lengths
         arrays |= state.stretches.state(1 if state.entities is None else len(state.entities.roster))
+    if state.guard.adapt_after != REGIME:
+        values["adapt_after"] = state.guard.adapt_after
     if state.silences is not None:
         arrays |= state.silences.state()
     if state.first_alarms.numbers:
@@ -136,6 +139,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         stretches=None if lengths is None else Stretches(lengths),
+        guard=Guard(values.get("adapt_after", REGIME)),
     )
 
 
@@ -168,19 +172,31 @@ def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
         arrays["mass_location"], arrays["mass_scale"], arrays["mass_weight"],
         arrays["mass_mean"], arrays["mass_covariance"], state.neighbours.n,
     )  # fmt: skip
-    kept = (pending, state.guard.held, state.missing.rows, state.neighbours.rows,
-            state.tail_mass.mean)  # fmt: skip
+    _restore_widths(state, arrays)
+
+
+def _restore_widths(state: ScorerState, arrays: Arrays) -> None:
+    """Restore the number of fields, and the ranges of the columns that the learner is given."""
+    given = [*state.pending, state.guard.held, state.missing.rows]
+    columns, fields = _width(given), _width([state.neighbours.rows, state.tail_mass.mean])
+    is_widened = state.entities is None or arrays["entity_reference"].size > 0
+    history = state.history if is_widened else None
+    if columns is None and fields is not None:
+        columns = fields if history is None else history.n_columns(fields)
+    if columns is not None:
+        state.n_fields = columns if history is None else history.n_fields(columns)
+    if fields not in (None, state.n_fields):
+        raise StateError("state: expected all records to have as many fields")
+    unknown = np.empty(0)  # states of earlier versions have no ranges
+    state.ranges.restore(arrays.get("lowest", unknown), arrays.get("highest", unknown), columns)
+
+
+def _width(kept: list[FloatArray]) -> int | None:
+    """Return the columns of all arrays with rows, None if there are no rows."""
     widths = {rows.shape[1] for rows in kept if len(rows) > 0}
     if len(widths) > 1:
         raise StateError("state: expected all records to have as many fields")
-    n_columns = widths.pop() if widths else None
-    unknown = np.empty(0)  # states of earlier versions have no ranges
-    state.ranges.restore(arrays.get("lowest", unknown), arrays.get("highest", unknown), n_columns)
-    is_widened = state.entities is None or arrays["entity_reference"].size > 0
-    if state.history is not None and n_columns is not None and is_widened:
-        state.n_fields = state.history.n_fields(n_columns)
-    else:
-        state.n_fields = n_columns
+    return widths.pop() if widths else None
 
 
 def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:

@@ -11,7 +11,7 @@ from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.missing import stretch
 
 from .explaining import explain
-from .measures import all_measures, log_jacobian, measure
+from .measures import all_measures, log_jacobian, measure, past_density
 from .state import ScorerState
 
 FloatArray = NDArray[np.float64]
@@ -42,10 +42,11 @@ def score(
         if state.habits is not None:
             measured = state.habits.mix(learned, evaluation)
         block.log_likelihood[at] = measured.log_density + slopes
+        past = None
         if state.history is not None:
-            past = state.history.past(learned)
-            block.log_likelihood[at] -= state.learner.score_samples(past)
-        measures = all_measures(state, learned, measured, slopes)
+            given, past = past_density(state.learner, state.history, learned)
+            block.log_likelihood[at] -= given
+        measures = all_measures(state, learned, measured, slopes, past)
         measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
         comparable = state.ranking.stretched(measures, stretch(learned))
         scores = state.ranking.score(comparable)

@@ -20,6 +20,7 @@ from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
+from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.silence.layer import Silences
@@ -69,6 +70,10 @@ class StreamScorer:
     stretches
         Lengths of stretches of records, such as ``(8, 32)``, that are judged together beside each
         record: they show small deviations that last. None is no stretches.
+    adapt_after
+        A fault is not learned, a new regime is: so many records that are held back, since they are
+        far from all others or belong to a stretch that stays unusual, become a new regime. They are
+        counted among the last 16 times as many records, up to 16,384.
     incidents
         When incidents open and close. None follows no incidents.
     entity_events
@@ -113,6 +118,7 @@ class StreamScorer:
         max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
         stretches: Sequence[int] | None = None,
+        adapt_after: int = REGIME,
         incidents: IncidentParameters | None = None,
         entity_events: Sequence[str] = (),
         silences: bool = False,
@@ -128,6 +134,7 @@ class StreamScorer:
             None if history is None else History(history, centred=max_entities is not None),
             None if stretches is None else Stretches(stretches),
             Silences() if silences else None,
+            guard=Guard(adapt_after),
         )
         self.entity_events = entity_events
 
@@ -180,6 +187,7 @@ class StreamScorer:
             else self._state.entities.former.limit,
             "history": None if self._state.history is None else self._state.history.names,
             "stretches": None if self._state.stretches is None else self._state.stretches.lengths,
+            "adapt_after": self._state.guard.adapt_after,
         }
 
     @property

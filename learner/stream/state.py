@@ -140,6 +140,10 @@ class ScorerState:
             return rows
         return self.history.take(rows, *self.slots(len(rows)), times)
 
+    def own_fields(self, rows: FloatArray) -> FloatArray:
+        """Return the rows (m, d) of rows that the learner is given."""
+        return rows if self.history is None else self.history.own_fields(rows)
+
     def slots(self, m: int) -> tuple[IntArray, NDArray[np.bool_]]:
         """Return the slots of the next ``m`` rows, which have units, and which are new there."""
         if self.entities is not None:

@@ -226,7 +226,10 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     shown = run("sequences", "--quick", "--data", tmp_path / "run.npz", "--out", tmp_path).stdout
     figures = json.loads(shown.splitlines()[-1])["figures"]
     of_shifts = [f for f in figures if f.get("family") == "memoryless" and "lasting: area" in f]
-    assert len(of_shifts) == 9
+    assert len(of_shifts) == 11
+    rates = [f for f in figures if f.get("family") == "memoryless" and "alarms 0.01" in f]
+    assert [f["history"] for f in rates] == ["no", "yes"]
+    assert any("nats gained" in f for f in figures)
     assert {f["score"] for f in figures if "F1" in f} >= {"VAR", "history: record, 32 records"}
     assert figures[-4]["scorer"] == "single records"
 

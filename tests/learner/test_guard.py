@@ -5,7 +5,7 @@ import pytest
 from interpreter import needs_compiler
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.guard import REGIME, Guard, fence
 
 D = 4
@@ -54,6 +54,15 @@ def test_a_burst_is_flagged_and_does_not_poison_the_model(kind):
     assert np.median(again.log_likelihood) < np.median(block.log_likelihood[bad]) / 2
 
 
+@pytest.mark.parametrize("history", [None, ("10",)])
+def test_the_first_record_of_each_burst_is_an_anomaly(history):
+    rows, starts = CLEAN[:8000].copy(), (5000, 6000, 7000)
+    for start in starts:
+        rows[start : start + 60] += 60.0
+    block = StreamScorer(OSLRAU(), history=history).process(rows)
+    assert block.is_anomaly[list(starts)].all()
+
+
 def test_a_permanent_change_is_learned_within_three_batches(kind):
     rows = np.concatenate([CLEAN[:6000], clusters(43, 6000, D) + 80.0])
     _, block = run(rows, kind)
@@ -80,6 +89,15 @@ def test_far_records_wait_for_a_regime_within_a_span_of_records():
     fed(guard, [768], 256, rows)
     (later,) = fed(guard, [40_000], 0, rows)
     assert later.usual.all() and len(later.regime) == 0 and len(guard.held) == 0
+
+
+def test_a_regime_needs_as_many_far_records_as_adapt_after_says():
+    rows = np.random.default_rng(1).normal(size=(256, 1))
+    found = fed(Guard(adapt_after=700), (256, 512, 768), 256, rows)
+    assert [len(parted.regime) for parted in found] == [0, 0, 768]
+    for wrong in (0, 8193):
+        with pytest.raises(InvalidParameterError, match="adapt_after"):
+            StreamScorer(OSLRAU(), adapt_after=wrong)
 
 
 def test_a_few_far_scores_count_for_usual_so_that_a_stream_with_a_rare_tail_has_its_rate():

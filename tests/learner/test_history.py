@@ -156,6 +156,22 @@ def test_a_jump_that_is_small_against_all_values_is_an_anomaly_and_its_field_is_
 
 
 @needs_compiler("long streams")
+@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
+def test_a_single_fault_stands_out_from_the_records_after_a_fault_that_lasted(learner):
+    """Once a fault is over, the running means still hold it: the records after it are usual."""
+    rng, n = np.random.default_rng(6), 6000
+    rows = rng.normal(size=(n, 4))
+    for t in range(1, n):
+        rows[t] += 0.9 * rows[t - 1]
+    fault, after = slice(5000, 5060), slice(5064, 5100)
+    rows[fault, 0] += 7.0  # three deviations
+    rows[5500, 1] += 7.0 if rows[5500, 1] < 0 else -7.0
+    block = StreamScorer(learner(), history=("10",)).process(rows)
+    assert np.count_nonzero(block.p_value[fault] < 0.01) > 20
+    assert block.p_value[5500] < 0.5 * block.p_value[after].min()
+
+
+@needs_compiler("long streams")
 def test_units_and_transforms_do_not_change_what_is_found():
     rows = np.exp(0.2 * np.nan_to_num(ROWS))
     plain = StreamScorer(OSLRAU(), history=("10",), transforms={0: "log"}).process(rows)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
 from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, StreamScorer
-from faust_oslrau.learner.history.stretches import Stretches
+from faust_oslrau.learner.history.stretches import Stretches, add_runs, mark_long_runs
 from faust_oslrau.learner.state import pack, unpack
 
 RNG = np.random.default_rng(8)
@@ -108,6 +108,41 @@ def test_a_shift_that_stays_becomes_usual():
 
 
 @needs_compiler("long streams")
+def test_adapt_after_says_whether_a_deviation_is_a_fault_or_a_new_regime():
+    x = np.random.default_rng(7).normal(size=(5000, 3))
+    x[4000:4450] += 1.5
+    end, found = slice(4370, 4450), {}
+    for adapt_after in (512, 128):
+        scorer = StreamScorer(OSLRAU(), stretches=(8, 32), adapt_after=adapt_after)
+        scorer = StreamScorer.from_bytes(scorer.to_bytes())
+        found[adapt_after] = scorer.process(x)
+    fault, regime = found[512], found[128]
+    assert (fault.stretch.p_value[end] < 0.01).all() and fault.held_back > 400
+    assert not (regime.stretch.p_value[end] < 0.01).any()
+    assert regime.log_likelihood[end].mean() > fault.log_likelihood[end].mean() + 1.0
+
+
+def test_a_fault_is_a_row_of_unusual_stretches_of_one_slot_that_is_long_enough():
+    rng, m, least = np.random.default_rng(9), 400, 2 * 4
+    unusual, slots = rng.random(m) < 0.9, rng.integers(3, size=m)
+    fresh = rng.random(m) < 0.02
+    runs, rows, found = np.zeros(3, np.int64), np.empty((m, 2), np.int64), np.zeros(m, np.bool_)
+    add_runs(unusual, slots, fresh, runs, rows)
+    mark_long_runs(rows, least, np.zeros(3, np.bool_), found)
+    expected = np.zeros(m, np.bool_)
+    for slot in range(3):
+        run = []
+        for row in [*np.flatnonzero(slots == slot), None]:
+            if row is None or fresh[row] or not unusual[row]:
+                expected[run] = len(run) >= least
+                run = []
+            if row is not None and unusual[row]:
+                run.append(row)
+    assert 0 < np.count_nonzero(expected) < np.count_nonzero(unusual)
+    assert found.tolist() == expected.tolist()
+
+
+@needs_compiler("long streams")
 def test_the_rate_of_alarms_stays_near_the_nominal_one():
     x = np.random.default_rng(6).normal(size=(40_000, 3))
     block = StreamScorer(OSLRAU(max_nodes=200), alarm_rate=0.01, stretches=(8, 32)).process(x)
@@ -131,6 +166,9 @@ def test_wrong_lengths_are_refused(lengths):
         ("stretch_recent", lambda array: np.full_like(array, np.nan)),
         ("stretch_pending", lambda array: array[1:]),
         ("stretch_records", lambda array: array - 10**6),
+        ("stretch_runs", lambda array: array[:0]),
+        ("stretch_pending_runs", lambda array: array[1:]),
+        ("stretch_pending_runs", lambda array: array + 1),
     ],
 )
 def test_a_damaged_state_is_refused(name, change):

@@ -1,0 +1,87 @@
+"""Alarms and likelihood with a history on streams without faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
+
+from . import families
+from .datasets import Array
+from .timed import FIRST_FAULT, Base
+
+HISTORY = ("10",)
+STRETCHES = (8, 32)
+RATES = (0.01, 0.001)
+COLUMNS = [f"{kind} {rate}" for kind in ("records", "stretches", "alarms") for rate in RATES]
+GOAL = 1.5
+"""Most alarms, as a multiple of the nominal ones."""
+
+FIELDS = 8
+"""Fields of streams without memory."""
+
+MEMORYLESS: Mapping[str, families.Family] = {
+    "clusters": families.clusters, "correlations": families.factors,
+    "heavy tails": families.heavy_tails, "discrete": families.discrete, "rings": families.rings,
+    "skewed": families.skewed, "counts": families.counts, "shares": families.shares,
+    "bends": families.bends, "parities": families.parities,
+}  # fmt: skip
+"""Streams whose records do not depend on each other."""
+
+
+def of_stretches(block: ScoredBlock) -> Array:
+    """Return the p-values (m,) of stretches, which a scorer without them does not have."""
+    return np.full(len(block.p_value), np.nan) if block.stretch is None else block.stretch.p_value
+
+
+def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
+    """Yield the alarms on sequences without faults, with and without a history."""
+    for history in (None, HISTORY):
+        found = []
+        for seed in range(seeds):
+            x = base(np.random.default_rng([9, len(name), seed]), n)
+            own = StreamScorer(OSLRAU(), history=history).process(x)
+            both = StreamScorer(OSLRAU(), history=history, stretches=STRETCHES).process(x)
+            stretch = of_stretches(both)
+            found.append([
+                *rates(own.p_value), *rates(stretch),
+                *rates(2.0 * np.fmin(both.p_value, stretch)),
+                float(own.log_likelihood[FIRST_FAULT:].mean()),
+            ])  # fmt: skip
+        means = np.mean(found, axis=0).tolist()
+        yield {
+            "family": name, "history": "no" if history is None else "yes",
+            **dict(zip([*COLUMNS, "log-likelihood"], means, strict=True)),
+        }  # fmt: skip
+
+
+def goals() -> dict[str, object]:
+    """Return the largest rates that are aimed at, as a row of the same table."""
+    most = dict(zip(COLUMNS, [GOAL * rate for rate in RATES] * 3, strict=True))
+    return {"family": "goal, at most", "history": "", **most, "log-likelihood": ""}
+
+
+def rates(p_value: Array) -> list[float]:
+    """Return the shares of late records with p-values at most the nominal rates."""
+    return [float((p_value[FIRST_FAULT:] <= rate).mean()) for rate in RATES]
+
+
+def without_memory(n: int, seeds: int) -> Iterator[dict[str, object]]:
+    """Yield what a history costs where records do not depend on each other."""
+    for name, family in MEMORYLESS.items():
+        found = []
+        for seed in range(seeds):
+            x = family(np.random.default_rng([19, len(name), seed]), n, FIELDS)
+            plain, given = (
+                StreamScorer(OSLRAU(), history=history).process(x) for history in (None, HISTORY)
+            )
+            late = slice(FIRST_FAULT, None)
+            nats = given.log_likelihood[late].mean() - plain.log_likelihood[late].mean()
+            found.append([float(nats), *rates(plain.p_value), *rates(given.p_value)])
+        nats, at_one, at_tenth, one_given, tenth_given = np.mean(found, axis=0).tolist()
+        yield {
+            "family": name, "nats gained": nats, "records 0.01": at_one, "records 0.001": at_tenth,
+            "history 0.01": one_given, "history 0.001": tenth_given,
+        }  # fmt: skip
