@@ -40,8 +40,18 @@ gained or lost against it where a part is left out of the root, or is alone in i
 are fitted to the same records, and all else stays. The parts are the *products* over shared leaves,
 the product of the *independent* leaves, the mixture of *Gaussians*, the *background*, which is one
 Gaussian over the whole stream at several strengths and widths, and the *tree* that oSLRAU grows.
-*No nodes for the tree* gives its 300 nodes to the others, *twice the nodes for the tree* takes 300
-more from them."""
+Here the tree stays to the end, even if no record needs it. *Dropped if not needed* is the model as
+it is: its nodes go to more products at the end of the warm-up then. *No nodes for the tree* gives
+its 300 nodes to the others, *twice the nodes for the tree* takes 300 more from them."""
+
+DROPPED = "dropped if not needed"
+
+
+class Lasting(Training):
+    """A training that keeps the tree to the end."""
+
+    def _needs_tree(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -75,8 +85,19 @@ def measure(name: str, x: Array) -> Iterator[Part]:
     """Score a stream by every variant."""
     for variant, score in scores(x, TREE_NODES).items():
         yield part(name, variant, score)
+    yield part(name, DROPPED, score_as_is(x))
     for variant, nodes in TREE_VARIANTS.items():
         yield part(name, variant, scores(x, nodes)[ALL])
+
+
+def score_as_is(x: Array) -> Array:
+    """Log-densities (n - 16,) of a stream by the model itself."""
+    model, result = StackedSPN(adapt_after=None), np.empty(len(x))
+    for start, stop in boundaries(len(x)):
+        if start > 0:
+            result[start:stop] = model.score_samples(x[start:stop])
+        model.partial_fit(x[start:stop])
+    return result[KNOWN]
 
 
 def part(stream: str, variant: str, score: Array) -> Part:
@@ -86,7 +107,7 @@ def part(stream: str, variant: str, score: Array) -> Part:
 def scores(x: Array, tree_nodes: int) -> dict[str, Array]:
     """Log-densities (n - 16,) of a stream with all parts, without one, and with one alone."""
     n, d = x.shape
-    training = Training(d)
+    training = Lasting(d)
     rule = Rule(sizes(d, StackedSPN().max_nodes, tree_nodes, None), math.inf, 0)
     result: dict[str, Array] = {}
     weights: dict[str, Array] = {}

@@ -14,14 +14,18 @@ from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
 from .scoring.block import ScoredBlock, Silence, StretchScores
 from .scoring.drift import Change
+from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
 from .stacked import StackedSPN
 from .stream import StreamScorer
 
 __all__ = [
     "OSLRAU",
+    "Aspect",
     "Blame",
     "Change",
+    "EntityEvent",
+    "EntityProfile",
     "Incident",
     "IncidentEvent",
     "IncidentParameters",

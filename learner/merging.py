@@ -17,6 +17,13 @@ from .stream import StreamScorer
 
 Arrays = dict[str, NDArray[Any]]
 
+_LAYERS = {
+    "max_entities": "entities",
+    "history": "history",
+    "stretches": "stretches",
+    "seasons": "seasons",
+}
+
 
 def merge_models(models: Sequence[OSLRAU]) -> OSLRAU:
     """Return the mixture of models, each weighted by its records.
@@ -55,15 +62,16 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     Raises
     ------
     InvalidInputError
-        A model is not an `OSLRAU`, or learns rows of entities, with a history or with seasons.
+        A model is not an `OSLRAU`, or a scorer has entities, history, stretches or seasons: what
+        these layers know of one partition cannot be mixed with what they know of another.
     """
     models = [scorer.learner for scorer in scorers]
     for scorer in scorers:
         if not isinstance(scorer.learner, OSLRAU):
             raise InvalidInputError("models: expected those of the kind oslrau")
-        parameters = scorer.parameters
-        if any(parameters[name] is not None for name in ("max_entities", "history", "seasons")):
-            raise InvalidInputError("models: expected those without entities, history and seasons")
+        for parameter, layer in _LAYERS.items():
+            if scorer.parameters[parameter] is not None:
+                raise InvalidInputError(f"models: expected those without {layer}")
     largest = max(scorers, key=lambda scorer: scorer.n_records)
     values, arrays = unpack(largest.to_bytes(), "StreamScorer")
     merged = merge_models([model for model in models if isinstance(model, OSLRAU)])

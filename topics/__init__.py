@@ -3,6 +3,7 @@
 from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes
 from .entities import KEY, EntityReader
+from .entity_events import aspect_data, encode_entity_event
 from .features import DecodedBlock, FeatureDecoder
 from .incidents import encode_incident
 from .records import KafkaRecord, OutMessage, Record, out_messages
@@ -21,9 +22,11 @@ __all__ = [
     "Record",
     "Rejection",
     "Scores",
+    "aspect_data",
     "dead_letter",
     "encode_anomaly",
     "encode_drift",
+    "encode_entity_event",
     "encode_incident",
     "encode_scores",
     "encode_silence",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
+from aiokafka import TopicPartition
 
 from faust_oslrau.app.offline import inspection
 from faust_oslrau.app.offline.inspection import Found, InspectionError, PartitionChange
@@ -28,6 +31,7 @@ class _Start(click.ParamType):
 
 @click.command(short_help="List, export, import snapshots; reset partitions.")
 @click.option("--partition", metavar="TOPIC/N", help="One partition.  [default: all]")
+@click.option("--entity", metavar="NAME", help="Show what is known of an entity.")
 @click.option("--export", "target", type=click.Path(dir_okay=False, path_type=Path),
               help="Write the partition's newest snapshot to this file.")  # fmt: skip
 @click.option("--import", "source", type=click.Path(dir_okay=False, path_type=Path),
@@ -43,6 +47,7 @@ class _Start(click.ParamType):
 @settings_options
 def inspect(
     partition: str | None,
+    entity: str | None,
     target: Path | None,
     source: Path | None,
     offset: int | None,
@@ -57,16 +62,19 @@ def inspect(
 
     Stop all workers before a change. Without --yes, changes are only listed.
     """
-    actions = [target is not None, source is not None, forget, reset is not None]
+    actions = [entity is not None, target is not None, source is not None, forget,
+               reset is not None]  # fmt: skip
     if sum(actions) > 1:
-        raise click.UsageError("expected one of --export, --import, --forget and --reset")
+        raise click.UsageError("expected one of --entity, --export, --import, --forget and --reset")
     if (target or source) and partition is None:
         raise click.UsageError("--export and --import need a --partition")
     if offset is not None and source is None:
         raise click.UsageError("--offset goes with --import")
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker)
-    if target is not None:
+    if entity is not None:
+        asyncio.run(_show_entity(settings, partition, entity, as_json))
+    elif target is not None:
         asyncio.run(_export(settings, partition, target))
     elif not any(actions):
         asyncio.run(_list(settings, partition, as_json))
@@ -114,6 +122,44 @@ def _details(found: Found) -> str:
         *data["settings"].items(),
     ]
     return "\n".join(f"    {name}: {value}" for name, value in rows)
+
+
+async def _show_entity(
+    settings: Settings, partition: str | None, entity: str, as_json: bool
+) -> None:
+    """Show an entity as the newest undamaged snapshot of each partition knows it."""
+    chosen = await inspection.partitions(settings, partition)
+    newest: dict[TopicPartition, Found] = {}
+    for each in await inspection.read_snapshots(settings, chosen):
+        if each.snapshot is not None:
+            newest.setdefault(each.tp, each)
+    known = list(filter(None, (inspection.describe_entity(each, entity)
+                               for each in newest.values())))  # fmt: skip
+    if not known:
+        raise InspectionError(f"no snapshot knows the entity {entity}")
+    for data in known:
+        click.echo(orjson.dumps(data) if as_json else entity_text(data))
+
+
+def entity_text(data: dict[str, Any]) -> str:
+    """Return an entity as lines of text: how unusual it is, and its values by field."""
+    p_value = data["entity_p_value"]
+    unusual = "not comparable yet" if math.isnan(p_value) else f"p-value {p_value:.2g}"
+    first = f"{data['topic']}/{data['partition']}  offset {data['next_offset']:,}  {unusual}"
+    rows: list[tuple[str, ...]] = [
+        ("field", "values", "level", "usual", "spread", "usual", "next value")
+    ]
+    rows += [_entity_row(field) for field in data["fields"]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+             for row in rows]  # fmt: skip
+    return "\n".join([first, *(f"    {line.rstrip()}" for line in lines)])
+
+
+def _entity_row(field: dict[str, Any]) -> tuple[str, ...]:
+    numbers = (field[name] for name in ("level", "usual_level", "spread", "usual_spread"))
+    after = f"{field['expected']:.4g} \u00b1 {field['deviation']:.2g}"
+    return (field["field"], f"{field['n_values']:,.0f}", *(f"{x:.4g}" for x in numbers), after)
 
 
 async def _export(settings: Settings, partition: str | None, target: Path) -> None:

@@ -102,6 +102,13 @@ _COUNTERS = (
         lambda of: of.without_entity,
     ),
     _Numbers(
+        "entity_events",
+        "Events of entities in the anomalies topic, by state: new; unusual as a whole among all "
+        "entities; usual again.",
+        lambda of: of.entity_events,
+        "state",
+    ),
+    _Numbers(
         "silences",
         "Silences of entities and of the partition that were longer than usual. They are looked "
         "for with the setting silences.",

@@ -6,7 +6,7 @@ Processing only appends to small buffers; everything else is computed for a requ
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -29,7 +29,10 @@ ANOMALIES = 50
 """The number of retained anomalies."""
 
 EVENTS = 20
-"""The number of retained drift events."""
+"""The number of retained drift events, and of events of entities."""
+
+ALARMS = 2000
+"""The number of anomalies by which the entities that alarm most are known."""
 
 # Enough for quantiles of 5 and 95 %, few enough that five minutes take 300 kB for each partition.
 _SAMPLE_PER_SECOND = 128
@@ -105,6 +108,8 @@ class History:
     def __init__(self) -> None:
         self.anomalies: deque[Noted] = deque(maxlen=ANOMALIES)
         self.events: deque[Noted] = deque(maxlen=EVENTS)
+        self.entity_events: deque[Noted] = deque(maxlen=EVENTS)
+        self.alarming: deque[tuple[float, str]] = deque(maxlen=ALARMS)
         self.incidents = LastIncidents()
         self.knows_past_incidents = False
         self.rows = SampledRows(SECONDS)
@@ -124,6 +129,8 @@ class History:
         has_anomalies = len(block.anomalies) > 0
         self.rows.add(int(now), block.rows, block.p_value, has_anomalies=has_anomalies)
         self.events.extend(Noted(now, message) for message in block.events)
+        self.entity_events.extend(Noted(now, message) for message in block.entity_events)
+        self.alarming.extend((now, entity) for entity in block.alarming)
         for event in block.incidents:
             if event.value is not None:
                 self.incidents.add(orjson.loads(event.value), now)
@@ -147,6 +154,10 @@ class History:
         points = np.array([(-np.inf, np.nan), *self._lags])
         lags: NDArray[np.float64] = points[np.searchsorted(points[:, 0], moments, "right") - 1, 1]
         return lags
+
+    def alarms_by_entity(self, since: float) -> Counter[str]:
+        """Return the number of anomalies of each entity since a time in seconds."""
+        return Counter(entity for noted, entity in self.alarming if noted >= since)
 
     @property
     def last_active(self) -> int | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import STAGES, ProcessedBlock, Skipped
 from faust_oslrau.learner import Incident
+from faust_oslrau.learner.scoring.entity_events import NEW, UNUSUAL, USUAL
 from faust_oslrau.learner.scoring.incidents import LEVELS
 from faust_oslrau.topics import Reason
 
@@ -79,6 +80,7 @@ class PartitionMetrics:
         self.former_entities: int | None = None
         self.entities_evicted = 0
         self.without_entity = 0
+        self.entity_events = Counter(dict.fromkeys((NEW, UNUSUAL, USUAL), 0))
         self.silences = 0
         self.silent_entities: int | None = None
         self.silence_limit: float | None = None
@@ -116,6 +118,7 @@ class PartitionMetrics:
         self.dead_letters.update(block.reasons)
         self.drift_events += len(block.events)
         self.incidents.update(block.reached)
+        self.entity_events.update(block.told)
         if block.silence_counts is not None:
             self.silences += block.silence_counts.found
         self.window.add(block.log_likelihood)

@@ -16,10 +16,11 @@ from faust_oslrau.app.kafka.clients import connected, connected_admin, partition
 from faust_oslrau.app.kafka.positions import recorded_start, start_metadata
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
-from faust_oslrau.app.pipeline import Snapshot, check_settings
+from faust_oslrau.app.pipeline import LEARNERS, Snapshot, check_settings, profile_data
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnapshot
 from faust_oslrau.app.snapshots.configured import snapshot_store
+from faust_oslrau.learner import StreamScorer
 from faust_oslrau.learner.errors import StateError
 
 
@@ -291,3 +292,26 @@ def describe(found: Found, now: float) -> dict[str, Any]:
         return data
     names = ("start", "records", "nodes", "fields", "version", "settings")
     return data | {name: getattr(found.snapshot, name) for name in names}
+
+
+def describe_entity(found: Found, entity: str) -> dict[str, Any] | None:
+    """Return what a snapshot knows of an entity as plain data; None if it does not know it.
+
+    Raises
+    ------
+    InspectionError
+        The snapshot's scorer cannot be read.
+    """
+    snapshot = found.snapshot
+    if snapshot is None or snapshot.scorer is None:
+        return None
+    try:
+        kind = LEARNERS[snapshot.settings.get("learner.kind", Settings().learner.kind)]
+        profile = StreamScorer.from_bytes(snapshot.scorer, kind).entity_profile(entity)
+    except StateError as error:
+        raise InspectionError(f"snapshot {found.stored.where}: {error}") from error
+    if profile is None:
+        return None
+    place = {"topic": found.tp.topic, "partition": found.tp.partition}
+    next_offset = {"next_offset": found.stored.next_offset}
+    return place | next_offset | {"entity": entity} | profile_data(profile, snapshot.fields or ())

@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from faust_oslrau.app.metrics import metrics_page
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
+from faust_oslrau.app.pipeline import profile_data
 from faust_oslrau.learner import NetworkLearner
 
 from . import health
@@ -27,6 +28,7 @@ _SHARE = 0.1
 _SECONDS = 1.0
 
 _BAD_SINCE = refusal(400, "since: expected whole seconds since 1970")
+_NO_ENTITY = refusal(404, "no such entity in this partition")
 _NO_PARTITION = refusal(404, "no such partition here, or nothing learned yet")
 
 
@@ -50,6 +52,7 @@ class PageContent:
         self._networks = SharedPages(_SHARE, _SECONDS)
         self._states = SharedPages(_SHARE, _SECONDS)
         self._courses = SharedPages(_SHARE, _SECONDS)
+        self._entities = SharedPages(_SHARE, _SECONDS)
 
     async def healthz(self, _: Request) -> Answer:
         """Return whether the worker lives."""
@@ -95,6 +98,20 @@ class PageContent:
             return json_answer(await field_course(chosen[0], name, since))
 
         return await self._courses.get((_names(chosen), name, since), make)
+
+    async def entity(self, request: Request) -> Answer:
+        """Return what the first partition that the request names knows of an entity."""
+        chosen, name = self._chosen(request)[:1], request.query.get("entity", "")
+        if not chosen:
+            return _NO_PARTITION
+
+        async def make() -> Answer:
+            found = await chosen[0].entity_profile(name)
+            if found is None:
+                return _NO_ENTITY
+            return json_answer(profile_data(found, chosen[0].pipeline.fields or ()))
+
+        return await self._entities.get((_names(chosen), name), make)
 
     async def live(self, request: Request) -> Answer:
         """Return what partitions did since a moment, all of them if the request names none."""

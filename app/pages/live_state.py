@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import chain, islice, takewhile
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
@@ -26,6 +26,7 @@ _ANOMALY_BYTES = 256 * 1024
 _INCIDENT_BYTES = 256 * 1024
 _INCIDENTS = 200
 _EVENTS = 100
+_ENTITIES = 10
 _KEY_BYTES = 1024
 # Choices of partitions whose seconds are remembered; those of others are computed anew.
 _CHOICES = 64
@@ -70,6 +71,7 @@ class LiveState:
             "anomalies": _contents(islice(anomalies, ANOMALIES), _ANOMALY_BYTES),
             "events": _contents(islice(events, _EVENTS), _ANOMALY_BYTES),
             "incidents": _incidents(parts, moment, until),
+            "entities": None if settings.entity is None else _entities(chosen, since, until),
         }
 
     def _sizes(self) -> list[dict[str, Any]]:
@@ -99,6 +101,22 @@ def _size(partition: HeldPartition) -> dict[str, Any]:
         "nodes": sum(network.nodes.values()) if network else 0,
         "warm_up_left": max(0, WARM_UP - scorer.n_records) if scorer else WARM_UP,
         "last_active": partition.metrics.history.last_active,
+    }
+
+
+def _entities(
+    chosen: Sequence[HeldPartition], since: int, until: int
+) -> dict[str, list[dict[str, Any]] | list[orjson.Fragment]]:
+    """Return the entities that alarm most in the last minutes, and news of unusual ones."""
+    alarms = [
+        {"topic": held.tp.topic, "partition": held.tp.partition, "entity": name, "anomalies": n}
+        for held in chosen
+        for name, n in held.metrics.history.alarms_by_entity(until - SECONDS).items()
+    ]
+    events = _latest([held.metrics.history.entity_events for held in chosen], since, until)
+    return {
+        "alarming": heapq.nlargest(_ENTITIES, alarms, key=itemgetter("anomalies")),
+        "events": _contents(islice(events, _EVENTS), _ANOMALY_BYTES),
     }
 
 

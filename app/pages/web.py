@@ -38,6 +38,7 @@ def add_pages(app: App, runtime: Runtime) -> None:
     _add(app, "/model", "model", content.model, people, settings)
     _add(app, "/live", "live", content.live, people, settings)
     _add(app, "/field", "field", content.field, people, settings)
+    _add(app, "/entity", "entity", content.entity, people, settings)
     _add(app, "/", "index", content.file, people, settings)
     _add(app, "/page/{name}", "page", content.file, people, settings)
     refuse = _refuse_slowly(RequestLimit(per_second=10, at_once=32))

@@ -16,6 +16,7 @@ from faust_oslrau.app.settings import Settings
 from .assignment import Assignment
 from .log_changes import find_recreated
 from .past_incidents import PastIncidents
+from .shared_entities import SharedEntities
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,8 @@ _PAST_SECONDS = 1.0
 _TOPICS_SECONDS = 5.0
 # How often to look for members of the group that are no workers.
 _MEMBERS_SECONDS = 5.0
+# How often to look for entities with records in several partitions.
+_ENTITIES_SECONDS = 10.0
 
 
 class Chores:
@@ -65,6 +68,7 @@ class Chores:
         self._contact = contact
         self._past = past
         self._foreign_members: set[str] = set()
+        self._shared_entities = SharedEntities()
 
     def chores(self) -> Iterator[Awaitable[None]]:
         """Yield the periodic tasks, to be run concurrently until they are cancelled."""
@@ -77,6 +81,8 @@ class Chores:
             yield _every(_PAST_SECONDS, self._read_past_incidents)
         yield _every(_TOPICS_SECONDS, self._watch_topics)
         yield _every(_MEMBERS_SECONDS, self._watch_members)
+        if self._settings.entity is not None:
+            yield _every(_ENTITIES_SECONDS, self._watch_entities)
 
     async def _commit(self) -> None:
         """Commit, and summarize the rejected records in the log."""
@@ -139,6 +145,10 @@ class Chores:
                 *(self._settings.app_id, found[member]),
             )
         self._foreign_members = set(found)
+
+    async def _watch_entities(self) -> None:
+        """Warn of entities with records in several partitions."""
+        await self._shared_entities.look(dict(self._assignment.held))
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:

@@ -23,7 +23,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.snapshots import SnapshotSchedule
-from faust_oslrau.learner import NetworkLearner
+from faust_oslrau.learner import EntityProfile, NetworkLearner
 from faust_oslrau.topics import KafkaRecord
 
 from .rejection_log import RejectionLog
@@ -206,6 +206,20 @@ class HeldPartition:
         if scorer is None or len(rows) == 0:
             return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
         return await self._in_learner_thread(partial(scorer.expected_range, rows), deviations)
+
+    async def common_entity(self, other: HeldPartition) -> bytes | None:
+        """Return an entity that another partition has, too, among some; None if none has."""
+        mine, others = self.pipeline.scorer, other.pipeline.scorer
+        if mine is None or others is None:
+            return None
+        return await self._in_learner_thread(mine.common_entity, others)
+
+    async def entity_profile(self, entity: str) -> EntityProfile | None:
+        """Return what is known of an entity; None if nothing is."""
+        scorer = self.pipeline.scorer
+        if scorer is None:
+            return None
+        return await self._in_learner_thread(scorer.entity_profile, entity)
 
     async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""

@@ -4,6 +4,7 @@ No I/O, but for the file of the setting `initial_model`.
 """
 
 from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
+from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .pipeline import PartitionPipeline
@@ -31,5 +32,6 @@ __all__ = [
     "initial_model",
     "installed_version",
     "new_pipeline",
+    "profile_data",
     "scoring_settings",
 ]

@@ -84,6 +84,12 @@ class ProcessedBlock:
         Whether the anomalies topic gets the anomalous records.
     rows
         The values (m, d) of the scored records; NaN = missing.
+    entity_events
+        The events of entities for the anomalies topic.
+    told
+        The number of these by state.
+    alarming
+        The names of the entities of the anomalies, in their order; empty without entities.
     silences
         The events of silences for the anomalies topic.
     silence_counts
@@ -109,6 +115,9 @@ class ProcessedBlock:
     open_incident: Incident | None = None
     sends_records: bool = True
     rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    entity_events: list[OutMessage] = field(default_factory=list)
+    told: Counter[str] = field(default_factory=Counter)
+    alarming: list[str] = field(default_factory=list)
     silences: list[OutMessage] = field(default_factory=list)
     silence_counts: SilenceCounts | None = None
 
@@ -116,5 +125,5 @@ class ProcessedBlock:
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []
-        events = self.events + self.incidents + self.silences
+        events = self.events + self.entity_events + self.incidents + self.silences
         return sorted(records + events, key=attrgetter("offset"))

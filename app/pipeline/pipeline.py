@@ -16,6 +16,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
     Blame,
     Change,
+    EntityEvent,
     Incident,
     IncidentEvent,
     IncidentParameters,
@@ -25,6 +26,7 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     KEY,
@@ -36,6 +38,7 @@ from faust_oslrau.topics import (
     dead_letter,
     encode_anomaly,
     encode_drift,
+    encode_entity_event,
     encode_incident,
     encode_scores,
     encode_silence,
@@ -139,6 +142,7 @@ class PartitionPipeline:
             scores, anomalies = self._encode(valid, timestamps, scored)
             events = self._events(valid, scored)
             incidents = [self._incident(valid[event.row], event) for event in scored.incidents]
+            changes = [self._entity(valid[event.row], event) for event in scored.entity_events]
             silences = [self._silence(valid[each.row], each) for each in scored.silences]
             dead_letters = self._dead_letters(records, decoded)
         if offsets:
@@ -163,6 +167,9 @@ class PartitionPipeline:
             self.open_incident,
             self._settings.sends_anomalous_records,
             decoded.rows,
+            changes,
+            Counter(event.state for event in scored.entity_events),
+            _alarming(scored, entities),
             silences,
             self._silence_counts(scored),
         )
@@ -242,6 +249,12 @@ class PartitionPipeline:
         message = OutMessage(record.offset, record.key, value, record.timestamp)
         return shortened(message, self._settings.max_output_bytes)
 
+    def _entity(self, record: KafkaRecord, event: EntityEvent) -> OutMessage:
+        """Return the event of an entity that this record completed."""
+        value = encode_entity_event(self._source(record), event, self.fields or ())
+        message = OutMessage(record.offset, record.key, value, record.timestamp)
+        return shortened(message, self._settings.max_output_bytes)
+
     def _silence(self, record: KafkaRecord, silence: Silence) -> OutMessage:
         """Return the event of a silence that this record shows or ends."""
         value = encode_silence(self._source(record), silence)
@@ -285,8 +298,14 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         seasons=settings.seasons,
         adapt_after=settings.adapt_after,
         incidents=incident_parameters(settings),
+        entity_events=entity_events(settings),
         silences=settings.silences,
     )
+
+
+def entity_events(settings: Settings) -> tuple[str, ...]:
+    """Return what is told of entities: nothing without them."""
+    return () if settings.entity is None else settings.entity_events or ()
 
 
 def incident_parameters(settings: Settings) -> IncidentParameters | None:
@@ -306,6 +325,7 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
     scorer.incidents, scorer.silences = new.incidents, settings.silences
+    scorer.entity_events = new.entity_events
     return scorer
 
 
@@ -313,6 +333,14 @@ def _places(records: Sequence[KafkaRecord]) -> NDArray[np.int64]:
     """Return offset and timestamp (m, 2) of each record, -1 for none."""
     times = [-1 if record.timestamp is None else record.timestamp for record in records]
     return np.array([[record.offset for record in records], times], np.int64).T
+
+
+def _alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[str]:
+    """Return the names of the entities of the anomalies, of records that have one."""
+    if entities is None:
+        return []
+    names = (entities[i] for i in np.flatnonzero(scored.is_anomaly).tolist())
+    return [name[:LONGEST_NAME].decode(errors="replace") for name in names if name is not None]
 
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:

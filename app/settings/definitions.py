@@ -14,6 +14,7 @@ from .section import Section, setting, short
 from .value_types import (
     BOOLEAN,
     ENTITY,
+    EVENTS,
     FEATURES,
     HOSTS,
     SERVERS,
@@ -92,6 +93,7 @@ class Settings(Section):
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
     max_former_entities: int = setting(100_000, integer(0))
+    entity_events: tuple[str, ...] | None = setting(("unusual",), optional(EVENTS))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
     seasons: str | None = setting(None, optional(ZONE))

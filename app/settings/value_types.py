@@ -25,6 +25,8 @@ _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
+# The learner's names, too.
+ENTITY_EVENTS = ("new", "unusual")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -113,6 +115,12 @@ def _read_field(value: Any) -> str:
 def _read_entity(value: Any) -> str:
     _require(value != "none")  # what no entity is called in the environment
     return _read_field(value)
+
+
+def _read_events(value: Any) -> tuple[str, ...]:
+    found = _distinct(_listed(value))
+    _require(all(name in ENTITY_EVENTS for name in found))
+    return found
 
 
 def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
@@ -204,6 +212,7 @@ TOPIC = ValueType("a topic name of letters, digits, '.', '_' and '-', at most 24
 TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
 FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
 ENTITY = ValueType('"key" or the name of a field', _read_entity)
+EVENTS = ValueType(f"some of {', '.join(ENTITY_EVENTS)}", _read_events)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )

@@ -151,6 +151,16 @@ class Habits:
         mean = mixture.gaussians.mean
         self._shared = Shared(mixture.weight, mean, *self._kinds.covariances(), by_age, strength)
 
+    def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).
+
+        Those of a single kind if there are no kinds.
+        """
+        if self._shared is None or len(self._entities) == 0:
+            return np.zeros((len(slots), 1)), np.ones(1)
+        weight = self._shared.weight
+        return self._entities[slots, FIRST_KIND : FIRST_KIND + len(weight)].astype(float), weight
+
     def state(self, k: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return self._kinds.state() | {

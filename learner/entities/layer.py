@@ -12,13 +12,16 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable, Learner, Measured
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state import record_count
 
-from . import memory, own_scores, population
+from . import memory, population, profiles
 from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
+from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster
+from .watch import Watch
 
 FloatArray = NDArray[np.float64]
 T = TypeVar("T", bound=np.generic)
@@ -64,22 +67,27 @@ class Entities:
         Most entities at a time; the one not seen for longest gives way.
     former_limit
         Most entities that gave way of which levels and scales are kept.
+
+    Attributes
+    ----------
+    watch
+        What tells of entities that are new or unusual as a whole; None if nothing does.
     """
 
     def __init__(self, limit: int, former_limit: int = 0) -> None:
+        self.watch: Watch | None = None
         self.roster = Roster(limit)
         self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
         self._statistics = np.empty((0, 0, 2), np.float32)
-        self._scores = np.empty((0, 3))
         self._followed = np.empty((0, 0, 5))
         self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
         self._population = np.empty((6, 0))
         self._habits = Habits()
-        self._usual = own_scores.first_population()
+        self._scores = OwnScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
-        self._given = np.empty(0)
+        self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
     @property
@@ -93,12 +101,17 @@ class Entities:
         Until the first learning boundary rows are as they are.
         """
         slots, fresh = self.roster.take(keys)
+        self._back.clear()
         if not self.has_begun:
             self._slots = np.concatenate([self._slots, slots])
             self._fresh = np.concatenate([self._fresh, fresh])
-            return OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
-        self._slots, self._fresh = slots, fresh
-        return self._standardised(rows, self.roster.newcomers)
+            own = OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
+        else:
+            self._slots, self._fresh = slots, fresh
+            own = self._standardised(rows, self.roster.newcomers)
+        if self.watch is not None:
+            self.watch.take(slots, keys, self.roster.newcomers, self._back, self._n)
+        return own
 
     @property
     def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -153,6 +166,7 @@ class Entities:
         if back is not None:
             self._levels[slot], self._statistics[slot] = back
             blank[newcomer.row] = False
+            self._back.add(newcomer.row)
 
     def _reserve(self, d: int) -> None:
         """Make room for all entities, in steps that double it."""
@@ -160,7 +174,7 @@ class Entities:
             room = min(2 * len(self.roster), self.roster.limit)
             self._levels = _enlarged(self._levels.reshape(-1, d), room)
             self._statistics = _enlarged(self._statistics.reshape(-1, d, 2), room)
-            self._scores = _enlarged(self._scores, room)
+            self._scores.reserve(room)
             followed = min(room, memory.FOLLOWED)
             self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
 
@@ -181,16 +195,12 @@ class Entities:
 
     def relate(self, score: FloatArray) -> FloatArray:
         """Return the scores (m,) of the rows taken last in units of their entities."""
-        result = np.empty(len(score))
-        own_scores.relate(score, self._slots, self._fresh, self._scores, self._usual, result)
-        self._given = np.concatenate([self._given, result])
-        return result
+        return self._scores.relate(score, self._slots, self._fresh)
 
     def begin_anew(self) -> None:
         """Forget what rests on the network's units, which have changed."""
-        self._habits, self._usual = Habits(), own_scores.first_population()
-        self._scores[:] = 0.0
-        self._given = self._given[:0]
+        self._habits, self._scores = Habits(), OwnScores()
+        self._scores.reserve(len(self._levels))
 
     def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
@@ -199,12 +209,13 @@ class Entities:
     @property
     def given(self) -> FloatArray:
         """The scores that ``relate`` has returned since the last boundary."""
-        return self._given
+        return self._scores.given
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
-        before, self._n, self._given = self._n, n, self._given[:0]
+        before, self._n = self._n, n
         self._habits.end_batch()
+        self._scores.end_batch(learning=learning)
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
             k = len(self.roster)
             some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
@@ -212,7 +223,28 @@ class Entities:
                 self._levels[some], self._statistics[some], self._population
             )
             self._population[MEMORY] = memory.best_memory(self._losses)
-            self._usual = own_scores.estimate(self._scores[some], self._usual)
+            self._scores.update(some)
+            if self.watch is not None:
+                profiles.compare(self.watch, self.known, some)
+        if self.watch is not None and self.watch.is_due(before, n):
+            profiles.judge(self.watch, self.known)
+
+    @property
+    def known(self) -> profiles.Known:
+        """What is known of each entity, and of all; once ``has_begun``."""
+        return profiles.Known(
+            self._levels, self._statistics, self._population, self._reference, self._habits
+        )
+
+    def profile(self, key: Key) -> EntityProfile | None:
+        """Return what is known of an entity, in units of the rows that ``take`` is given.
+
+        None before the first learning boundary, and of an entity that is not known.
+        """
+        slot = self.roster.find(key)
+        if slot is None or slot >= len(self._levels):
+            return None
+        return profiles.profile(self.watch or Watch((), 0.0), self.known, slot)
 
     def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
         """Return the blame of rows in own units in the units that they had before.
@@ -244,18 +276,17 @@ class Entities:
             "entity_ages": ages,
             "entity_levels": self._levels[:k],
             "entity_statistics": self._statistics[:k],
-            "entity_scores": self._scores[:k],
             "entity_followed": self._followed[:k],
             "entity_losses": self._losses,
             "entity_reference": self._reference,
             "entity_population": self._population,
-            "entity_usual_scores": self._usual,
             "entity_first": self._slots[:first],
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
-            "entity_given": self._given,
             "entity_records": np.array([self._n]),
+            **self._scores.state(k),
             **self._habits.state(k),
             **self.former.state(),
+            **({} if self.watch is None else self.watch.state(k)),
         }
 
     def restore(
@@ -269,12 +300,10 @@ class Entities:
         self.roster.restore(
             arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
         )
-        self._levels, self._scores = arrays["entity_levels"], arrays["entity_scores"]
-        self._statistics = arrays["entity_statistics"]
+        self._levels, self._statistics = arrays["entity_levels"], arrays["entity_statistics"]
         self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
         self._reference = arrays["entity_reference"]
         self._population = arrays["entity_population"]
-        self._usual, self._given = arrays["entity_usual_scores"], arrays["entity_given"]
         self._slots = arrays["entity_first"]
         self._fresh = arrays["entity_first_fresh"].astype(np.bool_)
         self._n = record_count(arrays["entity_records"].item())
@@ -284,21 +313,21 @@ class Entities:
         shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
             (self._levels, (held, width)),
             (self._statistics, (held, width, 2)),
-            (self._scores, (held, 3)),
             (self._followed, (min(held, memory.FOLLOWED), width, 5)),
             (self._losses, (5, width)),
             (self._reference, (2, width)),
             (self._population, (6, width)),
-            (self._usual, (4,)),
             (self._slots, (first,)),
             (self._fresh, (first,)),
-            (self._given, (scored,)),
         ]
         if any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected statistics of each entity")
         self._check()
+        self._scores.restore(arrays, held, scored)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
+        if self.watch is not None:
+            self.watch.restore(arrays, width, len(self.roster))
 
     def _check(self) -> None:
         """Refuse a state that would give scores that are no numbers."""
@@ -307,23 +336,19 @@ class Entities:
         numbers = (
             self._levels,
             self._statistics,
-            self._scores,
             self._followed,
             self._losses,
             self._reference,
             self._population,
-            self._usual,
         )
         if not all(np.isfinite(array).all() for array in numbers):
             raise StateError("state: expected finite statistics of entities")
         positive = (
             self._reference[1],
             self._population[[B0, NU, TAU2, MEMORY, FRAME]],
-            self._usual[1:],
         )
         counts = (
             self._statistics,
-            self._scores[:, ::2],
             self._followed[..., memory.COUNT],
             self._losses,
         )

@@ -1,17 +1,21 @@
 """Scores in units of the entity's own: how unusual a record is for its entity.
 
-Entities of a kind that the network describes less well, or that vary by nature, have lower scores
-all the time. So a score counts by its distance from the entity's mean score in its own deviations,
-both shrunk to those of all entities.
+The records of an entity that few records are known of are predicted less well, so they have lower
+scores. Entities of a kind that the network describes less well, or that vary by nature, have lower
+scores all the time. So a score counts by its distance from the mean score of entities with about as
+many records, in deviations of these; then by its distance from the entity's own mean in its own
+deviations, both shrunk to those of all entities.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .population import variance_prior, weighted_mean
@@ -25,18 +29,35 @@ LEVEL, SHRINKAGE, NU, TAU2 = range(4)
 """What entities are like: their mean score, the records that it stands for in an entity's own, and
 the prior of their variances."""
 
+AGES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
+"""Scores of an entity from which on it is of the next age."""
+
+AGE_MEMORY = 2000.0
+"""Scores of an age that its mean and deviation remember."""
+
+OLDER_SCORES = 8.0
+"""Scores that the mean and deviation of the next age stand for in those of an age."""
+
+LEAST_VARIANCE = 1e-6
+"""Least variance of an age's scores."""
+
 LONGEST = 250.0
 """Records that the statistics of an entity's scores remember."""
 
-FARTHEST = 20.0
-"""Usual deviations by which one score may lie off its entity's mean at the most."""
+FARTHEST = 6.0
+"""Usual deviations by which one score may lie off its entity's mean at the most: an anomaly must
+not make the next one look usual."""
 
-VALUE = 0.25
+FARTHEST_OF_AGE = 10.0
+"""The same for the mean of an age: first records vary far more."""
+
+VALUE = 0.5
 """What a score says about the variance, as a share of what a Gaussian number says: low scores are
 heavy-tailed."""
 
-FEWEST_SCORES = 4.0
-"""Scores of an entity from which on it tells what entities are like."""
+FEWEST_SCORES = 16.0
+"""Scores of an entity from which on it tells what entities are like: the variances of a few
+heavy-tailed scores differ so much by chance that entities would seem to be alike."""
 
 FEWEST_ENTITIES = 5
 """Such entities from which on there are own units."""
@@ -46,11 +67,20 @@ LEAST_SHRINKAGE, MOST_SHRINKAGE = 2.0, 1e4
 
 @kernel
 def relate(
-    score: Array, slots: Array, fresh: Array, own: Array, population: Array, result: Array
+    score: Array,
+    slots: Array,
+    fresh: Array,
+    own: Array,
+    population: Array,
+    units: Array,
+    sums: Array,
+    result: Array,
 ) -> None:
     """Fill ``result`` (m,) with scores (m,) in units of their entities, and learn them one by one.
 
-    ``own`` (slots, 3) are the statistics, ``population`` (4,) is what entities are like.
+    ``own`` (slots, 3) are the statistics, ``population`` (4,) is what entities are like, ``units``
+    (ages, 2) have mean and deviation of the scores of each age. Adds to ``sums`` (ages, 3): number,
+    sum and sum of squares of the scores.
     """
     level, shrinkage = population[LEVEL], population[SHRINKAGE]
     nu, tau2 = population[NU], population[TAU2]
@@ -59,16 +89,129 @@ def relate(
         if fresh[r]:
             mine[:] = 0.0
         n = mine[COUNT]
+        age = np.searchsorted(AGES, n, side="right")
+        centre, deviation = units[age, 0], units[age, 1]
+        z = (score[r] - centre) / deviation
         middle = (shrinkage * level + n * mine[MEAN]) / (shrinkage + n)
         variance = (nu * tau2 + VALUE * n * mine[VARIANCE]) / (nu + VALUE * n)
-        result[r] = (score[r] - middle) / math.sqrt(variance)
-        if score[r] == score[r]:
+        result[r] = (z - middle) / math.sqrt(variance)
+        if z == z:
+            limited = centre + min(max(z, -FARTHEST_OF_AGE), FARTHEST_OF_AGE) * deviation
+            sums[age, 0] += 1.0
+            sums[age, 1] += limited
+            sums[age, 2] += limited * limited
             farthest = FARTHEST * math.sqrt(tau2)
-            step = min(max(score[r] - (mine[MEAN] if n > 0.0 else level), -farthest), farthest)
+            step = min(max(z - (mine[MEAN] if n > 0.0 else level), -farthest), farthest)
             share = max(1.0 / (n + 1.0), 1.0 / LONGEST)
             mine[MEAN] = (mine[MEAN] if n > 0.0 else level) + share * step
             mine[VARIANCE] = (1.0 - share) * (mine[VARIANCE] + share * step * step)
             mine[COUNT] = min(n + 1.0, LONGEST)
+
+
+class OwnScores:
+    """The usual scores of each entity, of entities of each age, and of all.
+
+    An entity's statistics change with each record. What is shared changes in ``update`` alone.
+
+    Attributes
+    ----------
+    given
+        The scores that ``relate`` has returned since the last boundary.
+    """
+
+    def __init__(self) -> None:
+        self.given = np.empty(0)
+        self._own = np.empty((0, 3))
+        self._population = first_population()
+        self._ages = np.zeros((len(AGES) + 1, 3))
+        self._new = np.zeros_like(self._ages)
+        self._units = age_units(self._ages)
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many entities."""
+        larger = np.zeros((room, 3))
+        larger[: len(self._own)] = self._own
+        self._own = larger
+
+    def relate(
+        self, score: FloatArray, slots: NDArray[np.int64], fresh: NDArray[np.bool_]
+    ) -> FloatArray:
+        """Return the scores (m,) of the next rows in units of their entities (m,)."""
+        result = np.empty(len(score))
+        relate(
+            score, slots, fresh, self._own, self._population, self._units, self._new, result
+        )  # fmt: skip
+        self.given = np.concatenate([self.given, result])
+        return result
+
+    def end_batch(self, *, learning: bool) -> None:
+        """End a learning batch: learn the usual scores of each age."""
+        self.given = self.given[:0]
+        if learning:
+            self._ages = self._ages * np.exp(-self._new[:, :1] / AGE_MEMORY) + self._new
+            self._units = age_units(self._ages)
+        self._new = np.zeros_like(self._new)
+
+    def update(self, some: NDArray[np.int64]) -> None:
+        """Learn from some entities (k,) what entities are like."""
+        self._population = estimate(self._own[some], self._population)
+
+    def state(self, k: int) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
+        return {
+            "entity_scores": self._own[:k],
+            "entity_usual_scores": self._population,
+            "entity_given": self.given,
+            "entity_score_ages": self._ages,
+            "entity_new_score_ages": self._new,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], k: int, scored: int) -> None:
+        """Restore a state of ``k`` entities; StateError if it cannot be one.
+
+        ``scored`` rows were related to their entities since the last boundary.
+        """
+        self._own, self._population = arrays["entity_scores"], arrays["entity_usual_scores"]
+        self.given, ages = arrays["entity_given"], (len(AGES) + 1, 3)
+        unknown = np.zeros(ages)  # states of earlier versions have no scores by age
+        self._ages = arrays.get("entity_score_ages", unknown)
+        self._new = arrays.get("entity_new_score_ages", unknown.copy())
+        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
+            (self._own, (k, 3)),
+            (self._population, (4,)),
+            (self._ages, ages),
+            (self._new, ages),
+            (self.given, (scored,)),
+        ]
+        if any(array.shape != shape for array, shape in shapes):
+            raise StateError("state: expected the scores of each entity")
+        if not all(np.isfinite(array).all() for array, _ in shapes[:4]):
+            raise StateError("state: expected finite scores of entities")
+        counts = (self._own[:, ::2], self._ages[:, ::2], self._new[:, ::2])
+        if (self._population[1:] <= 0).any() or any((array < 0).any() for array in counts):
+            raise StateError("state: expected positive variances of the scores of entities")
+        self._units = age_units(self._ages)
+
+
+def age_units(ages: FloatArray) -> FloatArray:
+    """Return mean and deviation (ages, 2) of the scores of each age, from their sums (ages, 3).
+
+    Few scores of an age are taken together with those of the next one; without any scores, they
+    are 0 and 1.
+    """
+    units = np.empty((len(ages), 2))
+    n, total, squares = ages.sum(axis=0).tolist()
+    mean = total / n if n > 0.0 else 0.0
+    variance = max(squares / n - mean * mean, LEAST_VARIANCE) if n > 0.0 else 1.0
+    for age in range(len(ages) - 1, -1, -1):
+        n, total, squares = ages[age].tolist()
+        older, weight = mean, n + OLDER_SCORES
+        mean = (total + OLDER_SCORES * older) / weight
+        around = squares - 2.0 * mean * total + n * mean * mean
+        around += OLDER_SCORES * (variance + (older - mean) ** 2)
+        variance = max(around / weight, LEAST_VARIANCE)
+        units[age] = mean, math.sqrt(variance)
+    return units
 
 
 def first_population() -> FloatArray:

@@ -82,10 +82,18 @@ class Roster:
         self._n += m
         return slots, fresh
 
+    def find(self, key: Key) -> int | None:
+        """Return the slot of an entity, None if it is not known."""
+        return self._slots.get(_stored(key))
+
+    def common(self, other: Roster, most: int) -> Key:
+        """Return an entity that another roster has, too, among up to ``most``; None if none has."""
+        some = self._keys[:: max(1, len(self._keys) // most)]
+        return next((key for key in some if key is not None and key in other._slots), None)
+
     def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
         """Return the slot of the key of one record, after it has come in if it is new."""
-        if key is not None and len(key) > LONGEST_KEY:
-            key = blake2b(key, digest_size=DIGEST).digest()
+        key = _stored(key)
         slot = self._slots.get(key)
         if slot is None:
             slot, gone = self._free_slot()
@@ -140,6 +148,13 @@ class Roster:
         self._last, self._n, self._oldest = -ages, 0, []
 
 
+def _stored(key: Key) -> Key:
+    """Return a key as it is stored: a long one as its digest."""
+    if key is None or len(key) <= LONGEST_KEY:
+        return key
+    return blake2b(key, digest_size=DIGEST).digest()
+
+
 def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return keys one after the other, and their lengths, -1 for None."""
     text = np.frombuffer(b"".join(filter(None, keys)), np.uint8)
@@ -148,16 +163,24 @@ def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], NDArray[np.int6
 
 def keys_of(text: NDArray[np.uint8], lengths: NDArray[np.int64]) -> list[Key]:
     """Return the keys that ``packed_keys`` packed; StateError if they cannot be some."""
-    if ((lengths < -1) | (lengths > DIGEST)).any() or lengths.clip(0).sum() != len(text):
-        raise StateError("state: expected the keys of entities")
-    ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
-    keys: list[Key] = [
-        None if length < 0 else joined[end - length : end]
-        for length, end in zip(lengths.tolist(), ends, strict=True)
-    ]
+    keys = unpacked(text, lengths, DIGEST)
     if len(set(keys)) < len(keys):
         raise StateError("state: expected different keys of entities")
     return keys
+
+
+def unpacked(text: NDArray[np.uint8], lengths: NDArray[np.int64], longest: int) -> list[Key]:
+    """Return names of up to ``longest`` bytes, some perhaps equal, as ``packed_keys`` packed them.
+
+    StateError if they cannot be some.
+    """
+    if ((lengths < -1) | (lengths > longest)).any() or lengths.clip(0).sum() != len(text):
+        raise StateError("state: expected the keys of entities")
+    ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
+    return [
+        None if length < 0 else joined[end - length : end]
+        for length, end in zip(lengths.tolist(), ends, strict=True)
+    ]
 
 
 def as_keys(entities: object, m: int) -> list[Key]:

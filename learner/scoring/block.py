@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .blame import Blame
 from .drift import Change
+from .entity_events import EntityEvent
 from .incidents import IncidentEvent
 
 FloatArray = NDArray[np.float64]
@@ -99,6 +100,8 @@ class ScoredBlock:
         Time that scoring and learning took.
     stretch
         How unusual the stretches are that end with each row; None without stretches.
+    entity_events
+        Entities that are new, or became unusual as a whole, in the order of the rows.
     silences
         Silences that began or ended, in the order of the rows.
     """
@@ -117,6 +120,7 @@ class ScoredBlock:
     score_seconds: float
     learn_seconds: float
     stretch: StretchScores | None = None
+    entity_events: tuple[EntityEvent, ...] = ()
     silences: tuple[Silence, ...] = ()
 
     @property
@@ -157,6 +161,7 @@ class BlockMaker:
         self.blame = [Blame.none(d)]
         self.changes: list[tuple[int, Change]] = []
         self.incidents: list[IncidentEvent] = []
+        self.entity_events: list[EntityEvent] = []
         self.learned = 0
         self.held_back = 0
         self.stretch: list[StretchScores] = []
@@ -183,5 +188,6 @@ class BlockMaker:
             stretch=StretchScores(*map(np.concatenate, zip(*self.stretch, strict=True)))
             if self.stretch
             else None,
+            entity_events=tuple(self.entity_events),
             silences=tuple(self.silences),
         )

@@ -24,6 +24,8 @@ N_STRENGTHS = len(STRENGTHS) + 1
 WIDTHS = np.array([3.0, 15.0, 150.0])
 """Deviations of the wider Gaussians, as multiples of those of the most strongly shrunk one."""
 
+LOG_WIDTHS = np.log(WIDTHS)
+
 N_BACKGROUND = N_STRENGTHS + len(WIDTHS)
 """Gaussians of the background: three strengths, and three more widths of the last."""
 
@@ -65,11 +67,13 @@ class Background:
     def log_densities(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
         """Log-densities (6, m): of each strength, then of the widths of the last."""
         parts = self.distances(Z, floor)
-        distance, norm = (np.sum([part[i] for part in parts], axis=0) for i in (0, 1))
-        observed = np.count_nonzero(~np.isnan(Z), axis=0)
-        widths = WIDTHS[:, None]
-        wide = norm[-1] - observed * np.log(widths) - 0.5 * distance[-1] / widths**2
-        return np.concatenate([norm - 0.5 * distance, wide])
+        distance, norm = parts[0]
+        for other_distance, other_norm in parts[1:]:
+            distance, norm = distance + other_distance, norm + other_norm
+        observed = np.count_nonzero(Z == Z, axis=0)
+        result = np.empty((N_BACKGROUND, Z.shape[1]))
+        kernels.at_widths(distance, norm, observed, WIDTHS, LOG_WIDTHS, result)
+        return result
 
     def distances(
         self, Z: FloatArray, floor: FloatArray | float = 0.0

@@ -111,16 +111,22 @@ def distances(
             for v in range(d):
                 store(dx, v, 0, load(block, v, 0) - mean[k, v])
             total = spread(0.0)
-            for a in range(0, d, 2):
-                other = min(a + 1, d - 1)  # two entries at a time, as each waits for its last sum
-                one, two = spread(0.0), spread(0.0)
-                for b in range(a + 1):
-                    one = fma(whitening[k, a, b], load(dx, b, 0), one)
-                    two = fma(whitening[k, other, b], load(dx, b, 0), two)
+            for a in range(0, d, 4):  # four entries at a time, as each waits for its last term
+                e, f, g = min(a + 1, d - 1), min(a + 2, d - 1), min(a + 3, d - 1)
+                one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+                for b in range(g + 1):  # beyond the diagonal W is 0
+                    difference = load(dx, b, 0)
+                    one = fma(whitening[k, a, b], difference, one)
+                    two = fma(whitening[k, e, b], difference, two)
+                    three = fma(whitening[k, f, b], difference, three)
+                    four = fma(whitening[k, g, b], difference, four)
                 total = fma(one, one, total)
-                if other > a:
-                    two = fma(whitening[k, other, other], load(dx, other, 0), two)
+                if a < e:
                     total = fma(two, two, total)
+                if e < f:
+                    total = fma(three, three, total)
+                if f < g:
+                    total = fma(four, four, total)
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]
@@ -129,6 +135,26 @@ def distances(
                 for k in range(K):
                     found = observed_distance(Z[:, r + i], mean[k], whitening[k], scratch)
                     distance[k, r + i], norm[k, r + i] = found[0], log_norm[k] + found[1]
+
+
+@kernel
+def at_widths(
+    distance: Array, norm: Array, observed: Array, widths: Array, log_widths: Array, result: Array
+) -> None:
+    """Fill ``result`` (K + S, m): log-densities, then those of the last Gaussian at S more widths.
+
+    ``distance`` and ``norm`` (K, m) are those that `distances` fills, ``observed`` (m,) the numbers
+    of observed variables.
+    """
+    K, m = distance.shape
+    for k in range(K):
+        for r in range(m):
+            result[k, r] = norm[k, r] - 0.5 * distance[k, r]
+    for s in range(len(widths)):
+        square = widths[s] * widths[s]
+        for r in range(m):
+            wide = norm[K - 1, r] - observed[r] * log_widths[s]
+            result[K + s, r] = wide - 0.5 * distance[K - 1, r] / square
 
 
 @kernel

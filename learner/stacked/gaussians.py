@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from . import gaussian_kernels as kernels
 from .leaves import LEAST_VARIANCE
-from .product_kernels import log_sums_of_rows
+from .mixing import log_sums_of_rows, mix
 
 FloatArray = NDArray[np.float64]
 
@@ -122,8 +122,9 @@ class GaussianMixture:
         raised = excess(floor).any()
         gaussians = self.gaussians.with_floor(floor) if raised else self.gaussians
         distance, norm = gaussians.distances(Z)
-        shares = np.ascontiguousarray((norm - 0.5 * distance + np.log(self.weight)[:, None]).T)
-        return log_sums(shares), shares
+        result, shares = np.empty(Z.shape[1]), np.empty((Z.shape[1], len(self.weight)))
+        mix(distance, norm, np.log(self.weight), result, shares)
+        return result, shares
 
     def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
         """Add the statistics of the columns of ``Z``; the earlier ones count ``kept`` times."""

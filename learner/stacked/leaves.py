@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-WIDE = np.array([3.0, 15.0, 150.0, 1e5])
+WIDE = np.array([3.0, 15.0, 150.0, 1e8])
 """Deviations of each variable's fixed wide leaves: between and beyond all others, out to where a
 single value costs some nats instead of all of them."""
 

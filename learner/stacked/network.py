@@ -79,6 +79,11 @@ class StackedNetwork:
         """Number d of variables."""
         return len(self.products.leaves.first) - 1
 
+    def drop_tree(self) -> None:
+        """Take the grown network from the root; the other experts keep their proportions."""
+        self.tree = None
+        self.weight = self.weight[:-1] / self.weight[:-1].sum()
+
     def evaluate(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> Evaluated:
         """Evaluate the columns of ``Z`` (d, m), missing values (NaN) marginalised.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import product_kernels as kernels
+from . import product_statistics as statistics
 from .leaves import LEAST_VARIANCE, Leaves
 
 FloatArray = NDArray[np.float64]
@@ -100,7 +101,7 @@ class SharedProducts:
             self.leaf_count *= kept
             self.moments *= kept
         self.count += shares.sum(axis=0)
-        kernels.add_statistics(
+        statistics.add_statistics(
             Z, shares, self.leaves.first, self.leaves.coefficients(0.0), self.W,
             self.leaf_count, self.moments,
         )  # fmt: skip
@@ -110,7 +111,9 @@ class SharedProducts:
         """Set the parameters that the statistics give."""
         leaves, K = self.leaves, len(self.weight)
         self.weight = (self.count + WEIGHT_PRIOR) / (self.count.sum() + WEIGHT_PRIOR * K)
-        kernels.set_weights(self.leaf_count, leaves.first, leaves.prior_weight, SHRINKAGE, self.W)
+        statistics.set_weights(
+            self.leaf_count, leaves.first, leaves.prior_weight, SHRINKAGE, self.W
+        )
         n, first, second = self.moments
         mean = (first + leaves.prior_mean) / (n + 1.0)
         squares = np.maximum(second - 2.0 * mean * first + n * mean * mean, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .leaves import MOST_LEAVES, Leaves
-from .product_kernels import add_cross_products
+from .product_statistics import add_cross_products
 from .products import SharedProducts
 
 FloatArray = NDArray[np.float64]

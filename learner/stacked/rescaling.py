@@ -84,10 +84,11 @@ def _move_products(products: SharedProducts, a: FloatArray, b: FloatArray) -> No
     n, first, second = products.moments
     squares = a**2 * second + 2.0 * a * b * first + b**2 * n
     products.moments = np.stack([n, a * first + b * n, squares])
+    factor = np.where(leaves.is_wide, 1.0, a**2)  # wide leaves stay wide in the new units
     leaves.mean = a * leaves.mean + b
-    leaves.variance = np.maximum(a**2 * leaves.variance, LEAST_VARIANCE)
+    leaves.variance = np.maximum(factor * leaves.variance, LEAST_VARIANCE)
     leaves.prior_mean = a * leaves.prior_mean + b
-    leaves.prior_variance = np.maximum(a**2 * leaves.prior_variance, LEAST_VARIANCE)
+    leaves.prior_variance = np.maximum(factor * leaves.prior_variance, LEAST_VARIANCE)
     products.update()
 
 

@@ -76,10 +76,8 @@ def shrink(training: Training, sizes: Sizes) -> None:
     network, d = training.network, len(training.window)
     if network is None:
         return
-    if network.tree is not None and sizes.tree == 0:
-        network.tree = None
-        network.weight = network.weight[:-1] / network.weight[:-1].sum()
-        training.history = training.history[:, :-1].copy()
+    if sizes.tree == 0:
+        training.drop_tree()
     if len(network.products.weight) > sizes.products:
         _merge_lightest(network.products, sizes.products)
     if len(network.products.leaves.mean) > d * (sizes.leaves + len(WIDE)):

@@ -10,6 +10,8 @@ WIDEST_MIXTURE = 128
 """Most variables of several full-covariance Gaussians and of a grown network. The costs of both
 grow with the square of the variables."""
 
+MOST_PRODUCTS = 48
+
 GAUSSIAN_PARAMETERS = 24_000
 """Of all Gaussians of the mixture together."""
 
@@ -32,6 +34,11 @@ class Sizes(NamedTuple):
     tree: int
     warm_up: int
 
+    def without_tree(self, d: int) -> Sizes:
+        """Give the nodes of the tree to products of ``d`` variables."""
+        products = min(self.products + self.tree // (d + 1), MOST_PRODUCTS)
+        return self._replace(products=products, tree=0)
+
 
 def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Sizes:
     """Share out the nodes: half of them to the leaves, what is left to the sums of the products.
@@ -44,7 +51,7 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
     tree = max(tree_nodes, d + 3) if tree_nodes > 0 and d <= WIDEST_MIXTURE else 0
     left = max_nodes - 20 - tree - d * (leaves + len(WIDE) + 1) - gaussians
-    products = _within(left // (d + 1), 4, 48)
+    products = _within(left // (d + 1), 4, MOST_PRODUCTS)
     warm_up = next((n for n in WARM_UPS if n * d <= WARM_UP_VALUES), WARM_UPS[-1])
     if memory is not None:
         warm_up = min(warm_up, max(WARM_UPS[-1], int(memory / 2)))

@@ -83,7 +83,8 @@ class StackedSPN(Parameters, DerivedQueries):
         of Gaussians and no grown network, beyond 256 the Gaussian over the whole stream is a
         product over blocks of neighbouring fields. So time and state grow in proportion to d.
     tree_nodes
-        Nodes of these for the network that `OSLRAU` grows, 0 for none, at most half of them.
+        Nodes of these for the network that `OSLRAU` grows, 0 for none, at most half of them. If it
+        brings nothing by the end of the warm-up, its nodes go to the products.
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
@@ -261,7 +262,7 @@ class StackedSPN(Parameters, DerivedQueries):
         Three arrays (m, d): -log p(x_i | the other fields) in nats, NaN where x_i is missing, and
         mean and standard deviation of the field given the others. In these moments wide leaves do
         not count, and a wide Gaussian counts as the one that it widens: they are there to bound
-        the loss of a record, and with a deviation of 1e5 they would hide all others.
+        the loss of a record, and with a deviation of 1e8 they would hide all others.
         """
         return members.given_others(self._members(), self._check(X))
 

@@ -19,7 +19,7 @@ from .products import SharedProducts
 from .replacement import Replacement
 from .sizes import Sizes
 from .tree import Tree
-from .weights import MEMORY, fit_weights
+from .weights import MEMORY, fit_weights, mixed
 
 FloatArray = NDArray[np.float64]
 
@@ -29,9 +29,20 @@ SCALE_RECORDS = 240
 SHRINKAGE_RECORDS = 4096
 """Records after which the shrinkage of the Gaussians stays as it is."""
 
-SETTLED, LEAST_WEIGHT, REST = 4096, 0.002, 1024
-"""Records after which an expert of less than this weight only learns mini-batches that reach a
-multiple of so many records. The weight of an expert that no record needs is a third of this."""
+LEAST_GAIN, ERRORS = 0.01, 2.0
+"""Nats that the tree must bring the latest records on average to stay after the warm-up, and
+standard errors that this must be."""
+
+SETTLED, LEAST_WEIGHT = 4096, 0.002
+"""Records after which an expert of less than this weight learns some records only. The weight of an
+expert that no record needs is a third of this."""
+
+TURN, GOLDEN = 256, 0.6180339887498949
+"""Records that are learned or left out together, and the step of the sequence that chooses. Its
+fractions are evenly distributed (Weyl), whatever period the stream may have."""
+
+RESTING = 0.25
+"""Share of the records that an expert without weight learns."""
 
 CLIP = 30.0
 """Deviations beyond which a value counts as much as there when Gaussians and the tree learn."""
@@ -149,8 +160,12 @@ class Training:
     def _rebuild(self, new: FloatArray, rule: Rule) -> None:
         """Build the network from all records so far, the last ones of which are ``new`` (d, m).
 
-        The tree grows on, but where units change.
+        The tree grows on, but where units change. At the end of the warm-up it goes if it brings
+        nothing, and its nodes go to more products.
         """
+        if self.n_records >= rule.sizes.warm_up and not self._needs_tree():
+            self.drop_tree()
+            rule = rule._replace(sizes=rule.sizes.without_tree(len(self.window)))
         n, old = self.n_records, self.network
         rescaled = self.built < SCALE_RECORDS
         if rescaled:
@@ -179,6 +194,22 @@ class Training:
         if not same:
             self.history = np.empty((0, n_experts))
 
+    def _needs_tree(self) -> bool:
+        """Whether the latest records would be less likely without the tree, if there is one."""
+        network = self.network
+        if network is None or network.tree is None:
+            return True
+        weight = network.weight[:-1] / network.weight[:-1].sum()
+        without = mixed(fit_weights(weight, self.history[:, :-1]), self.history[:, :-1])
+        gain = mixed(network.weight, self.history) - without
+        return bool(gain.mean() > max(LEAST_GAIN, ERRORS * gain.std() / len(gain) ** 0.5))
+
+    def drop_tree(self) -> None:
+        """Take the tree, if there is one, from the root."""
+        if self.network is not None and self.network.tree is not None:
+            self.network.drop_tree()
+            self.history = self.history[:, :-1].copy()
+
     def _learn_once(
         self, network: StackedNetwork, Z: FloatArray, rule: Rule, evaluated: Evaluated
     ) -> None:
@@ -186,16 +217,23 @@ class Training:
 
         The tree learns all, as what it grows from a few records may take long to have weight.
         """
-        kept, clipped = math.exp(-Z.shape[1] / rule.memory), np.clip(Z, -CLIP, CLIP)
-        weight, before = network.weight, self.n_records - Z.shape[1]
-        everything = before < SETTLED or before // REST != self.n_records // REST
-        if everything or weight[:2].max() >= LEAST_WEIGHT:
-            network.products.learn(Z, evaluated.products, kept)
+        clipped, weight = np.clip(Z, -CLIP, CLIP), network.weight
+        m, before = Z.shape[1], self.n_records - Z.shape[1]
+        place = before // TURN * GOLDEN % 1.0
+        share = self.share_learned(before, weight[:2].max())
+        if place < share:
+            network.products.learn(Z, evaluated.products, _kept(m / share, rule))
         if network.tree is not None:
             network.tree.learn(clipped)
-        if network.mixture is not None and (everything or weight[2] >= LEAST_WEIGHT):
-            network.mixture.learn(clipped, evaluated.gaussians, kept)
-        network.background.learn(clipped, kept)
+        if network.mixture is not None:
+            share = self.share_learned(before, weight[2])
+            if place < share:
+                network.mixture.learn(clipped, evaluated.gaussians, _kept(m / share, rule))
+        network.background.learn(clipped, _kept(m, rule))
+
+    def share_learned(self, before: int, weight: float) -> float:
+        """Return the share of records that an expert of this ``weight`` learns."""
+        return RESTING if before >= SETTLED and weight < LEAST_WEIGHT else 1.0
 
     def _look_ahead(self, Z: FloatArray, rule: Rule, evaluated: Evaluated, before: int) -> None:
         """Take in what new leaves and components are proposed from."""
@@ -218,6 +256,11 @@ class Training:
 def single(Z: FloatArray) -> NDArray[np.float32]:
     """Return values that are kept, in half the room; none becomes infinite by it."""
     return np.clip(Z, -LARGEST_KEPT, LARGEST_KEPT).astype(np.float32)
+
+
+def _kept(m: float, rule: Rule) -> float:
+    """Return what is left of the weight of earlier records after ``m`` more of them."""
+    return math.exp(-m / rule.memory)
 
 
 def new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:

@@ -20,6 +20,7 @@ from faust_oslrau.learner.vector.lanes import (
     store,
 )
 
+from .mixing import log_sums_of_rows
 from .product_kernels import SMALLEST
 
 FloatArray = NDArray[np.float64]
@@ -42,6 +43,13 @@ def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     weight = weight.copy()
     improve(weight, density, STEPS, PRIOR)
     return weight
+
+
+def mixed(weight: FloatArray, history: FloatArray) -> FloatArray:
+    """Log-density (n,) of records under experts of these weights (E,); ``history`` is (n, E)."""
+    result, logs = np.empty(len(history)), history + np.log(weight)
+    log_sums_of_rows(logs, result)
+    return result
 
 
 @kernel

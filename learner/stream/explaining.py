@@ -1,4 +1,4 @@
-"""Anomalous rows to fields to blame, and to incidents; any rows to what is expected of them."""
+"""Anomalous rows to fields to blame, and to incidents; rows to what is expected; entity events."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
+from faust_oslrau.learner.scoring.entity_events import (
+    LEVEL,
+    Aspect,
+    EntityEvent,
+    EntityProfile,
+)
 from faust_oslrau.learner.scoring.expectation import expectation
 from faust_oslrau.learner.scoring.incidents import has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual
@@ -78,6 +84,45 @@ def expected_range(
     )
     half = deviations * deviation
     return state.transforms.undo(mean - half), state.transforms.undo(mean + half)
+
+
+def entity_events(state: ScorerState, start: int) -> list[EntityEvent]:
+    """Return what there is to tell of entities after the last rows, in the fields' own units.
+
+    The first of these rows is row ``start`` of the call.
+    """
+    if state.entities is None or state.entities.watch is None:
+        return []
+    return [
+        event._replace(
+            row=start + event.row,
+            aspects=tuple(_in_own_units(state, aspect) for aspect in event.aspects),
+        )
+        for event in state.entities.watch.found
+    ]
+
+
+def entity_profile(state: ScorerState, key: bytes | None) -> EntityProfile | None:
+    """Return what is known of an entity, in the fields' own units; None if nothing is."""
+    found = None if state.entities is None else state.entities.profile(key)
+    if found is None:
+        return None
+    names = ("level", "usual_level", "expected")
+    undone = state.transforms.undo(np.stack([getattr(found, name) for name in names]))
+    return found._replace(
+        **dict(zip(names, undone, strict=True)),
+        aspects=tuple(_in_own_units(state, aspect) for aspect in found.aspects),
+    )
+
+
+def _in_own_units(state: ScorerState, aspect: Aspect) -> Aspect:
+    """Return a level in the field's own units; other aspects as they are."""
+    if aspect.name != LEVEL or aspect.column is None:
+        return aspect
+    rows = np.full((2, state.n_fields or 0), np.nan)
+    rows[:, aspect.column] = aspect.value, aspect.usual
+    value, usual = state.transforms.undo(rows)[:, aspect.column].tolist()
+    return aspect._replace(value=value, usual=usual)
 
 
 def _blame(

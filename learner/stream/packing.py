@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
+from faust_oslrau.learner.entities.watch import Watch
 from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
@@ -81,6 +82,8 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
         values["max_former_entities"] = state.entities.former.limit
+        if state.entities.watch is not None:
+            values["entity_events"] = state.entities.watch.events
         arrays |= state.entities.state()
     if state.history is not None:
         values["history"] = state.history.names
@@ -219,6 +222,8 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.entities is not None:
         n_pending = sum(map(len, state.pending))
         scored = n_pending if state.learner.n_records_ > 0 else 0
+        if "entity_events" in values:
+            state.entities.watch = Watch(values["entity_events"], state.alarm_rate)
         state.entities.restore(arrays, state.n_fields, n_pending, scored)
     if state.history is not None:
         state.history.restore(arrays, state.n_fields)

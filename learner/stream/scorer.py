@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, as_keys
-from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.entities.watch import EVENTS, Watch
+from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
+from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
@@ -25,7 +27,7 @@ from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
-from .explaining import expected_range
+from .explaining import entity_events, entity_profile, expected_range
 from .learning import learn
 from .relearning import relearn
 from .row_scores import score
@@ -81,6 +83,9 @@ class StreamScorer:
         counted among the last 16 times as many records, up to 16,384.
     incidents
         When incidents open and close. None follows no incidents.
+    entity_events
+        What to tell of entities, with ``max_entities``: ``new`` tells of each new one, ``unusual``
+        of those that become unusual as a whole among all entities, and usual again.
     silences
         Whether to find silences of entities, and of the partition, that are longer than the gaps
         between their records so far.
@@ -123,6 +128,7 @@ class StreamScorer:
         seasons: str | None = None,
         adapt_after: int = REGIME,
         incidents: IncidentParameters | None = None,
+        entity_events: Sequence[str] = (),
         silences: bool = False,
     ) -> None:
         self._state = ScorerState(
@@ -139,6 +145,7 @@ class StreamScorer:
             Silences() if silences else None,
             guard=Guard(adapt_after),
         )
+        self.entity_events = entity_events
 
     @property
     def learner(self) -> Learner:
@@ -255,6 +262,25 @@ class StreamScorer:
         """The incident that is open after the last row."""
         return None if self._state.incidents is None else self._state.incidents.open
 
+    @property
+    def entity_events(self) -> Sequence[str]:
+        """What is told of entities; a new value applies from the next row on."""
+        watch = None if self._state.entities is None else self._state.entities.watch
+        return () if watch is None else watch.events
+
+    @entity_events.setter
+    def entity_events(self, events: Sequence[str]) -> None:
+        entities = self._state.entities
+        wrong = set(events) - set(EVENTS)
+        if wrong or (events and entities is None):
+            raise InvalidParameterError(
+                f"entity_events: expected some of {', '.join(EVENTS)} with max_entities, "
+                f"got {', '.join(sorted(events))}"
+            )
+        if entities is None or set(events) == set(self.entity_events):
+            return
+        entities.watch = Watch(events, self.alarm_rate) if events else None
+
     def process(
         self,
         X: ArrayLike,
@@ -308,6 +334,22 @@ class StreamScorer:
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
         return expected_range(self._state, self._state.transforms.apply(given), deviations)
+
+    def entity_profile(self, entity: Key | str) -> EntityProfile | None:
+        """Return what is known of an entity; None if it is not known, or without ``max_entities``.
+
+        ``entity`` is one of those of ``process``.
+        """
+        (key,) = as_keys([entity], 1)
+        return entity_profile(self._state, key)
+
+    def common_entity(self, other: StreamScorer, most: int = 1024) -> bytes | None:
+        """Return an entity that another scorer knows, too, among up to ``most``; None if none is.
+
+        One with a name of more than 31 bytes comes as its digest.
+        """
+        mine, others = self._state.entities, other._state.entities
+        return None if mine is None or others is None else mine.roster.common(others.roster, most)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -371,3 +413,4 @@ class StreamScorer:
             if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
                 relearn(state)
             block.learn_seconds += perf_counter() - scored
+        block.entity_events += entity_events(state, at.start)

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
 
-from benchmarks import change, floor, metrics, prequential, speed
+from benchmarks import change, floor, metrics, prequential, settled, speed
 from benchmarks.__main__ import main
 
 
@@ -74,10 +74,21 @@ def test_the_parts_benchmark_leaves_each_part_out(tmp_path, data):
     means = {figure["variant"]: figure["mean"] for figure in figures}
     parts = ("products", "independent", "Gaussians", "background", "tree")
     assert set(means) == {
-        "all parts", "no nodes for the tree", "twice the nodes for the tree",
+        "all parts", "dropped if not needed",
+        "no nodes for the tree", "twice the nodes for the tree",
         *(f"without {part}" for part in parts), *(f"{part} alone" for part in parts),
     }  # fmt: skip
     assert means["independent alone"] < means["all parts"] - 0.1
+
+
+def test_the_settled_benchmark_follows_long_streams(tmp_path, monkeypatch):
+    monkeypatch.setattr(settled, "QUICK_RECORDS", 3000)
+    monkeypatch.setattr(settled, "STARTS", (1024,))
+    monkeypatch.setattr(settled, "STREAMS", ("clusters",))
+    shown = run("settled", "--quick", "--out", tmp_path).stdout
+    (stretch,) = json.loads(shown.splitlines()[-1])["figures"]
+    assert stretch["stop"] == 2048 and stretch["mean_us"] > 0
+    assert stretch["lost"] == 0.0  # short streams learn every record
 
 
 def test_the_change_benchmark_follows_changes_and_suffers_faults(tmp_path, monkeypatch):

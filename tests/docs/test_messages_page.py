@@ -14,7 +14,7 @@ from faust_oslrau.topics import FeatureDecoder, Reason, Record
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
-KINDS = ("score", "anomaly", "incident", "silence", "event")
+KINDS = ("score", "anomaly", "incident", "silence", "event", "entity event")
 _TYPES = {
     str: "string",
     int: "integer",
@@ -50,7 +50,27 @@ def processed():
 
 
 @pytest.fixture(scope="module")
-def messages(processed):
+def of_entities():
+    """What the pipeline tells of 40 entities, of which three differ from all others."""
+    rng = np.random.default_rng(1)
+    of = rng.integers(40, size=9000)
+    state = np.where(of == 9, 0.0, rng.choice([-3.0, 3.0], 9000))  # all but one have two
+    rows = rng.normal(size=(9000, 2)) + rng.normal(size=(40, 2))[of] + state[:, None]
+    rows[of == 7, 0] += 30.0
+    rows[of == 8, 1] *= 20.0
+    values = [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
+    records = [
+        Record("features", 1, offset, 1767225600000, b"machine-%d" % of[offset], value)
+        for offset, value in enumerate(values)
+    ]
+    records[6000] = records[6000]._replace(key=b"new")
+    settings = Settings(entity="key", entity_events=("new", "unusual"))
+    found = PartitionPipeline("features", 1, settings).process(records).entity_events
+    return [orjson.loads(message.value) for message in found]
+
+
+@pytest.fixture(scope="module")
+def messages(processed, of_entities):
     """All messages as plain data, by kind."""
     return {
         "score": [orjson.loads(message.value) for message in processed.scores],
@@ -58,15 +78,16 @@ def messages(processed):
         "incident": [orjson.loads(message.value) for message in processed.incidents],
         "silence": [orjson.loads(message.value) for message in processed.silences],
         "event": [orjson.loads(message.value) for message in processed.events],
+        "entity event": of_entities,
     }
 
 
 def flat(message):
-    """Return members and values of a message, those of contributions too, in their order."""
+    """Return members and values of a message, those of lists too, in their order."""
     for name, value in message.items():
         yield name, value
-        for inner in value if name == "contributions" else ():
-            yield from ((f"contributions[].{member}", found) for member, found in inner.items())
+        for inner in value if name in ("contributions", "aspects") else ():
+            yield from ((f"{name}[].{member}", found) for member, found in inner.items())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +154,8 @@ def test_the_example_messages_have_the_documented_members(page):
     found = [orjson.loads(block.text) for block in blocks(page) if block.language == "json"]
     assert found
     for message in found:
-        kinds = {"drift": "event", "incident": "incident", "silence": "silence", None: "score"}
+        kinds = {None: "score", "drift": "event", "incident": "incident", "silence": "silence"}
+        kinds["entity"] = "entity event"
         kind = kinds[message.get("event")]
         kind = "anomaly" if "record" in message else kind
         names = {name for name, _ in flat(message)}

@@ -191,6 +191,22 @@ def test_noisy_and_quiet_entities_raise_alarms_at_the_nominal_rate():
 
 
 @needs_compiler("long streams")
+@needs_compiler("long streams")
+def test_new_entities_with_two_states_raise_no_storm_of_alarms():
+    """The network knows the states; of the first records nobody knows which state is theirs."""
+    rng = np.random.default_rng(11)
+    n, old = 24_000, 30
+    of = np.where(rng.random(n) < 0.9, rng.integers(old, size=n), old + np.arange(n) // 200)
+    level = 3.0 * rng.normal(size=(of.max() + 1, 4))
+    state = rng.choice([-2.5, 2.5], (n, 1)) * [1.0, -1.0, 1.0, -1.0]
+    rows = level[of] + state + 0.5 * rng.normal(size=(n, 4))
+    scorer = StreamScorer(OSLRAU(), alarm_rate=0.01, max_entities=1000)
+    alarms = scorer.process(rows, [b"%d" % at for at in of]).p_value <= 0.01
+    late = np.arange(n) >= 4096
+    assert alarms[late & (of >= old)].mean() < 0.03  # each has about 20 records
+    assert 0.005 < alarms[late & (of < old)].mean() < 0.02
+
+
 def test_levels_that_drift_are_followed_and_others_are_not_forgotten():
     keys, rows, _, _ = machines(11, 8000, 20, 3)
     steady, (before,) = run([], keys, rows)
@@ -318,6 +334,18 @@ def test_entities_that_are_none_are_refused_before_anything_is_scored(entity, me
 def test_entities_are_refused_by_a_scorer_without_them():
     with pytest.raises(InvalidInputError, match="expected none without max_entities"):
         StreamScorer(OSLRAU()).process(np.zeros((1, 3)), [b"a"])
+
+
+def test_an_entity_of_two_scorers_is_found():
+    def knowing(keys):
+        scorer = StreamScorer(OSLRAU(), max_entities=100)
+        scorer.process(ROWS[: len(keys)], keys)
+        return scorer
+
+    first, second = knowing([b"a", b"b", None]), knowing([b"b", b"c", None])
+    assert first.common_entity(second) == second.common_entity(first) == b"b"
+    assert first.common_entity(knowing([b"c", None])) is None
+    assert first.common_entity(StreamScorer(OSLRAU())) is None
 
 
 def test_there_is_room_for_at_least_one_entity():

@@ -85,11 +85,21 @@ def test_a_merged_scorer_goes_on_with_the_mixture():
     assert np.isfinite(block.log_likelihood).all() and (block.p_value < 0.01).mean() < 0.1
 
 
-def test_scorers_with_entities_or_another_kind_of_model_are_refused():
+@pytest.mark.parametrize(
+    ("layer", "parameters"),
+    [
+        ("entities", {"keys": [b"a"] * 100, "max_entities": 1}),
+        ("history", {"history": ["10"]}),
+        ("stretches", {"stretches": [8]}),
+        ("seasons", {"seasons": "UTC"}),
+    ],
+)
+def test_scorers_with_a_layer_of_one_partition_are_refused(layer, parameters):
     rows = rows_of(1, 100)
-    with pytest.raises(
-        InvalidInputError, match="expected those without entities, history and seasons"
-    ):
-        merge_scorers([scorer_of(rows, keys=[b"a"] * 100, max_entities=1)])
+    with pytest.raises(InvalidInputError, match=f"expected those without {layer}$"):
+        merge_scorers([scorer_of(rows), scorer_of(rows, **parameters)])
+
+
+def test_scorers_with_another_kind_of_model_are_refused():
     with pytest.raises(InvalidInputError, match="expected those of the kind oslrau"):
-        merge_scorers([scorer_of(rows, StackedSPN)])
+        merge_scorers([scorer_of(rows_of(1, 100), StackedSPN)])

@@ -41,6 +41,16 @@ def test_a_network_in_other_units_says_the_same(n, factor, tolerance):
     np.testing.assert_allclose(covariance, expected[1], rtol=1e-2, atol=1e-3)
 
 
+def test_what_a_record_loses_is_bounded_in_the_new_units():
+    rows = ROWS.copy()
+    rows[:3000, 2] = 5.0
+    rows[:, 2] *= np.where(np.arange(len(rows)) < 3000, 1.0, 100.0)
+    model = learned(rows[:3300], adapt_after=None)
+    odd = rows[3300:3301].copy()
+    odd[0, 2] = 5e7 * model.scale_[2]
+    assert (model.score_samples(rows[3300:3301]) - model.score_samples(odd))[0] < 70.0
+
+
 def test_units_stay_where_values_are_near_or_few_or_the_first():
     training = learned(ROWS[:1000])._training
     some_far = ROWS[1000:1256].copy()

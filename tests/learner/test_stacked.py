@@ -18,6 +18,7 @@ from faust_oslrau.learner import (
     StateError,
     StreamScorer,
 )
+from faust_oslrau.learner.stacked import training
 from faust_oslrau.learner.stacked.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
@@ -361,6 +362,31 @@ def test_the_size_does_not_grow_once_the_warm_up_is_over():
     assert len(model.to_bytes()) <= max(size, 1_000_000)
 
 
+def at_the_end_of_the_warm_up(model, rows, gain=0.0):
+    """Learn until the tree stays or goes, with a tree that was better by ``gain`` nats."""
+    model.partial_fit(rows[:1792], batch_size=256)
+    assert model._training.network.tree is not None
+    model._training.history[:, -1] += gain
+    return model.partial_fit(rows[1792:2560], batch_size=256)._training.network
+
+
+def test_a_tree_that_brings_nothing_gives_its_nodes_to_products():
+    rows = clusters(5, 2560, 20)
+    without = at_the_end_of_the_warm_up(StackedSPN(), rows)
+    kept = at_the_end_of_the_warm_up(StackedSPN(), rows, gain=50.0)
+    assert without.tree is None and kept.tree is not None
+    assert len(without.products.weight) > len(kept.products.weight)
+    for network in (without, kept):
+        assert sum(network.kind_counts.values()) <= 2000
+
+
+@pytest.mark.parametrize("period", range(1, 12))
+def test_what_rests_leaves_out_no_part_of_a_season(period):
+    learns = np.array([turn * training.GOLDEN % 1.0 < training.RESTING for turn in range(1000)])
+    for phase in range(period):
+        assert learns[phase::period].mean() == pytest.approx(training.RESTING, abs=0.05)
+
+
 def test_it_is_nearer_to_the_truth_than_one_gaussian():
     train, test = clusters(5, 8000, D)[:6000], clusters(5, 8000, D)[6000:]
     model = learned(train)
@@ -374,7 +400,17 @@ def test_what_a_record_loses_is_bounded(far):
     X = rng.normal(size=(3000, 4)) * [1.0, 10.0, 0.1, 3.0] + 5.0
     model = StackedSPN(adapt_after=None).partial_fit(X, batch_size=256)
     row = X.mean(axis=0)
-    row[:far] += 9e4 * model.scale_[:far]
-    of_far, of_usual = -(22.2 + np.log(len(X) + 1.0)), -4.0
+    row[:far] += 9e7 * model.scale_[:far]
+    of_far, of_usual = -(29.0 + np.log(len(X) + 1.0)), -4.0
     least = -7.5 + far * of_far + (4 - far) * of_usual - np.log(model.scale_).sum()
     assert least < model.score_samples([row])[0] < least + 60.0 * far
+
+
+@pytest.mark.parametrize("constant", [0.003, 0.0, -40.0])
+def test_a_value_far_from_a_constant_costs_its_record_some_nats(constant):
+    rows = clusters(7, 3000, 4)
+    rows[:, 1] = constant
+    model = learned(rows)
+    usual, odd = rows[-1:], rows[-1:].copy()
+    odd[0, 1] = 250.0
+    assert 5.0 < (model.score_samples(usual) - model.score_samples(odd))[0] < 70.0

@@ -121,6 +121,25 @@ def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
     assert page.errors() == []
 
 
+def test_an_entity_that_alarms_can_be_chosen_to_see_what_is_usual_for_it(
+    topics, client, start_worker, page, topic_name
+):
+    rows = list(_rows(3000))
+    keys = [_STRANGE.encode() if at % 3 else b"saw" for at in range(3000)]
+    client.send(topic_name, [(0, row[1], key) for row, key in zip(rows, keys, strict=True)])
+    worker = start_worker(entity="key").wait_ready().wait_records(3000)
+    page.open().wait_state("live")
+    odd = orjson.dumps({"a": 0.1, "b": 0.1, _STRANGE: 500})
+    client.send(topic_name, [(0, odd, _STRANGE.encode())])
+    worker.wait_records(3001)
+    page.wait_until(lambda: page.count("#alarming button") > 0, "listing the entity")
+    assert page.text("#alarming button") == _STRANGE
+    page.find("#alarming button").click()
+    page.wait_until(lambda: page.count("#entity table tr") == 4, "showing its fields")
+    assert _STRANGE in page.text("#entity h3") and page.count("#entity img") == 0
+    assert page.errors() == []
+
+
 def test_the_page_survives_a_restart_of_its_worker(topics, client, start_worker, page, topic_name):
     client.send(topic_name, _rows(500))
     worker = start_worker().wait_ready().wait_records(500)

@@ -62,6 +62,19 @@ def test_snapshots_are_listed(scored, inspect, topic_name):
     assert first["nodes"] > 0 and first["age_seconds"] < 300
 
 
+def test_an_entity_is_shown_as_each_partition_knows_it(client, start_worker, topic_name, inspect):
+    client.create(topic_name, 2)
+    _fill(client, topic_name, 600)
+    assert start_worker(entity="a").wait_records(600).terminate() == 0
+    code, text = inspect("--entity", "7", entity="a")
+    assert code == 0 and text.count("next value") == 2
+    assert text.startswith(f"{topic_name}/0  offset 300")
+    code, text = inspect("--entity", "7", "--partition", f"{topic_name}/1", "--json", entity="a")
+    assert [field["field"] for field in json.loads(text)["fields"]] == ["b"]
+    code, text = inspect("--entity", "nobody", entity="a")
+    assert code == 1 and "no snapshot knows the entity nobody" in text
+
+
 def test_a_deployment_without_snapshots_has_none(client, inspect, topic_name, settings):
     client.create(topic_name, 2)
     client.create(settings.snapshots_topic, 2)

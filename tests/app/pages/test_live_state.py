@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -303,3 +304,23 @@ async def test_a_young_partition_says_how_many_records_it_needs_and_when_the_las
         assert (part["warm_up_left"], part["last_active"]) == (140, int(clock.now))
         await worker.read(FIRST, 200)
         assert (await look())["partitions"][0]["warm_up_left"] == 0
+
+
+@in_loop
+async def test_the_entities_with_the_most_anomalies_come_first_and_then_are_forgotten(
+    worker, look, clock, joined
+):
+    async with worker:
+        (partition,) = await worker.assign(FIRST)
+        assert (await look())["entities"] is None  # without the setting
+        joined.settings = replace(joined.settings, entity="key")
+        history = partition.metrics.history
+        history.alarming += [(clock.now, name) for name in ("saw", "press", "press")]
+        history.entity_events.append(_noted(clock.now, 7))
+        clock.now += 1
+        found = (await look())["entities"]
+        assert [(each["entity"], each["anomalies"], each["partition"])
+                for each in found["alarming"]] == [("press", 2, 0), ("saw", 1, 0)]  # fmt: skip
+        assert [event["offset"] for event in _parsed(found["events"])] == [7]
+        clock.now += SECONDS + 1
+        assert (await look())["entities"] == {"alarming": [], "events": []}

@@ -125,6 +125,17 @@ async def test_the_live_state_of_no_partition_is_empty_not_an_error(browse, join
         assert (status, state["partitions"]) == (200, [])
 
 
+@in_loop
+async def test_an_entity_that_is_not_known_is_refused(browse):
+    async with browse() as client:
+        for query, reason in (
+            ("partition=0&entity=nobody", "no such entity in this partition"),
+            ("partition=7&entity=nobody", "no such partition here, or nothing learned yet"),
+        ):
+            status, answer = await _json(client.get(f"/entity?{query}"))
+            assert (status, answer["reason"]) == (404, reason)
+
+
 @pytest.mark.parametrize("since", ["yesterday", "", "1.5", "nan", "1e3", "9" * 5000])
 @in_loop
 async def test_a_moment_that_is_none_is_refused(since, browse):

@@ -7,10 +7,12 @@ import logging
 import math
 from contextlib import asynccontextmanager
 
+import orjson
 import pytest
 from memory_worker import (
     FIRST,
     SECOND,
+    MemoryBroker,
     MemoryWorker,
     clean_scores,
     in_loop,
@@ -30,7 +32,7 @@ _LOG = values(300)
 @pytest.fixture(autouse=True)
 def busy(monkeypatch):
     """The chores are done all the time, and their retries come at once."""
-    waits = ("SNAPSHOT", "LAG", "MEASURE", "PAST", "TOPICS", "MEMBERS")
+    waits = ("SNAPSHOT", "LAG", "MEASURE", "PAST", "TOPICS", "MEMBERS", "ENTITIES")
     for name in (f"_{wait}_SECONDS" for wait in waits):
         monkeypatch.setattr(chores, name, 0.005)
 
@@ -286,3 +288,29 @@ async def test_without_incidents_none_are_read(tmp_path, broker):
         await worker.assign(FIRST)
         await asyncio.sleep(0.03)
         assert worker.past.asked == []
+
+
+def _of_machines(names, number=100):
+    """Return records of some machines by turns."""
+    return [
+        orjson.dumps({"a": at % 7, "b": at % 5, "machine": names[at % len(names)]})
+        for at in range(number)
+    ]
+
+
+@in_loop
+@pytest.mark.parametrize("second", [["lathe", "press"], ["lathe", "saw"]])
+async def test_an_entity_with_records_in_two_partitions_is_warned_of_once(second, tmp_path, caplog):
+    broker = MemoryBroker(_of_machines(["drill", "press"]), _of_machines(second))
+    async with _Working(tmp_path, broker, entity="machine") as worker, worker.chores():
+        await worker.assign(FIRST, SECOND)
+        await worker.read(FIRST)
+        await worker.read(SECOND)
+        await turns(100)
+        await asyncio.sleep(0.1)
+    warned = [record.message for record in caplog.records if "entity" in record.message]
+    if "press" in second:
+        (message,) = warned
+        assert "entity 'press' has records in the partitions 0 and 1" in message
+    else:
+        assert warned == []

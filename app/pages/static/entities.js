@@ -1,0 +1,80 @@
+// The entities that alarm most, and those that are unusual as a whole; what is known of a chosen one.
+
+import { byId, element } from "./dom.js";
+import { moment, number, partitionName, several } from "./format.js";
+import { ask } from "./worker.js";
+
+const KEPT = 10;
+const DIGITS = 3;
+const HEADINGS = ["field", "level", "usual", "spread", "usual", "next value expected"];
+
+export class Entities {
+  #unusual = new Map(); // the newest event of each entity, by its place and name
+  #chosen = null; // place and name of the entity that is shown
+
+  constructor(section) {
+    this.section = section;
+    this.clear();
+  }
+
+  clear() {
+    this.#unusual.clear();
+    this.#chosen = null;
+    byId("entity").replaceChildren();
+  }
+
+  /** Show what is new; null without the setting `entity`. */
+  add(news) {
+    this.section.hidden = !news;
+    if (!news) return;
+    for (const event of news.events) this.#unusual.set(identity(event), event);
+    const unusual = [...this.#unusual.values()].filter(({ state }) => state !== "usual").toReversed().slice(0, KEPT);
+    show(byId("alarming"), news.alarming, (each) => several(each.anomalies, "anomaly", "anomalies"), (each) => this.#choose(each));
+    show(byId("unusual"), unusual, said, (each) => this.#choose(each));
+  }
+
+  async #choose(entity) {
+    this.#chosen = identity(entity);
+    const { topic, partition, entity: name } = entity;
+    const found = await ask("entity", { topic, partition, entity: name }).catch(() => null);
+    if (this.#chosen !== identity(entity)) return;
+    byId("entity").replaceChildren(...(found ? profile(entity, found) : [`${name}: the worker knows nothing of it`]));
+  }
+}
+
+const identity = (entity) => JSON.stringify([entity.topic, entity.partition, entity.entity]);
+const said = (event) => `${event.state}${event.aspects ? `: ${aspect(event.aspects[0])}` : ""}, ${moment(event.noted)}`;
+
+function aspect({ aspect: name, field, value, usual }) {
+  return field === null ? "other kinds of records" : `${name} of ${field} ${number(value, DIGITS)}, usual ${number(usual, DIGITS)}`;
+}
+
+/** Show entities as buttons with what is said of them; those that stay keep the focus. */
+function show(place, entities, tell, choose) {
+  const texts = entities.map(tell);
+  const now = JSON.stringify(entities.map((each, i) => [identity(each), texts[i]]));
+  if (place.dataset.shown === now) return;
+  place.dataset.shown = now;
+  place.replaceChildren(...(entities.length ? entities.map((each, i) => item(each, texts[i], choose)) : [element("li", { class: "quiet" }, "None so far.")]));
+}
+
+function item(entity, text, choose) {
+  const button = element("button", { type: "button" }, entity.entity);
+  button.addEventListener("click", () => choose(entity));
+  return element("li", {}, button, element("span", { class: "quiet" }, ` ${partitionName(entity)} · ${text}`));
+}
+
+/** What the worker knows of an entity: a heading and a row for each field. */
+function profile(entity, { entity_p_value: unusual, fields }) {
+  const among = unusual === null ? "not comparable yet" : `p = ${number(unusual, 2)} among all entities`;
+  const rows = fields.map((field) => cells("td", [
+    field.field, number(field.level, DIGITS), number(field.usual_level, DIGITS), number(field.spread, DIGITS),
+    number(field.usual_spread, DIGITS), `${number(field.expected, DIGITS)} ± ${number(field.deviation, 2)}`,
+  ]));
+  return [
+    element("h3", {}, `${entity.entity} · ${partitionName(entity)} · ${among}`),
+    element("table", {}, cells("th", HEADINGS), ...rows),
+  ];
+}
+
+const cells = (kind, texts) => element("tr", {}, ...texts.map((text) => element(kind, {}, text)));

@@ -1,0 +1,105 @@
+"""Entities as a whole: what is known of each, held against what is known of all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.scoring.entity_events import EntityProfile
+
+from .aspects import deviations
+from .habits import Habits
+from .levels import B0, COUNT, M0, MEMORY, NU, SQUARES, TAU2
+from .watch import Watch
+
+FloatArray = NDArray[np.float64]
+Slots = NDArray[np.int64]
+
+FEWEST_RECORDS = 64.0
+"""Records of an entity from which on it is held against the others."""
+
+MOST_COMPARED = 256
+"""Entities that tell what is usual at the most."""
+
+
+class Known(NamedTuple):
+    """Statistics of all entities, by their slots.
+
+    Attributes
+    ----------
+    means, statistics, population, reference
+        As `levels.standardise` has them.
+    habits
+        Has the records of each kind.
+    """
+
+    means: FloatArray
+    statistics: NDArray[np.float32]
+    population: FloatArray
+    reference: FloatArray
+    habits: Habits
+
+
+def compare(watch: Watch, known: Known, slots: Slots) -> None:
+    """Learn from some entities (k,) how unusual entities are."""
+    watch.compare(_deviations(known, _with_records(known, slots)[-MOST_COMPARED:]))
+
+
+def judge(watch: Watch, known: Known) -> None:
+    """Tell which of the latest entities became unusual as a whole, or usual again."""
+    slots = _with_records(known, np.array(list(watch.latest), np.int64))
+    found = _deviations(known, slots)
+    for at in watch.judge(slots, found):
+        watch.tell(int(slots[at]), found[at], *levels_and_deviations(known, int(slots[at])))
+
+
+def levels_and_deviations(known: Known, slot: int) -> tuple[FloatArray, FloatArray]:
+    """Return levels and standard deviations (2, d) of an entity, and of the middle of all.
+
+    In units of the rows that the layer is given.
+    """
+    location, scale = known.reference
+    own, like = known.statistics[slot].astype(np.float64), known.population
+    deviation = np.sqrt(own[:, SQUARES] / np.maximum(own[:, COUNT] - 1.0, 1.0))
+    values = np.stack([location + scale * known.means[slot], scale * deviation])
+    return values, np.stack([location + scale * like[M0], scale * np.sqrt(like[TAU2])])
+
+
+def profile(watch: Watch, known: Known, slot: int) -> EntityProfile:
+    """Return what is known of an entity; ``watch`` says how unusual it is."""
+    values, usual = levels_and_deviations(known, slot)
+    found = _deviations(known, np.array([slot]))
+    is_known = len(_with_records(known, np.array([slot]))) > 0
+    p_value = watch.p_value(found).item() if is_known else np.nan
+    aspects = watch.aspects(found[0], values, usual)
+    expected, deviation = _next(known, slot)
+    count = known.statistics[slot, :, COUNT].astype(np.float64)
+    return EntityProfile(
+        count, values[0], values[1], usual[0], usual[1], expected, deviation, p_value, aspects
+    )
+
+
+def _next(known: Known, slot: int) -> tuple[FloatArray, FloatArray]:
+    """Return location and scale (d,) of the entity's next record, as `levels.predict` has them."""
+    own, like = known.statistics[slot].astype(np.float64), known.population
+    count, n = own[:, COUNT], np.minimum(own[:, COUNT], like[MEMORY])
+    variance = (like[NU] * like[TAU2] + own[:, SQUARES]) / (like[NU] + np.maximum(count - 1.0, 0.0))
+    shrinkage = variance / like[B0]
+    spread = 1.0 / (shrinkage + n)
+    middle = (shrinkage * like[M0] + n * known.means[slot]) * spread
+    location, scale = known.reference
+    return location + scale * middle, scale * np.sqrt(variance * (1.0 + spread))
+
+
+def _with_records(known: Known, slots: Slots) -> Slots:
+    """Return the entities that have enough records."""
+    most = known.statistics[slots, :, COUNT].max(axis=1, initial=0.0)
+    found: Slots = slots[most >= FEWEST_RECORDS]
+    return found
+
+
+def _deviations(known: Known, slots: Slots) -> FloatArray:
+    kinds, weight = known.habits.kinds_of(slots)
+    return deviations(known.means[slots], known.statistics[slots], known.population, kinds, weight)

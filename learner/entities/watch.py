@@ -1,0 +1,244 @@
+"""Which entities are new, and which are unusual as a whole: among all entities, not among records.
+
+An entity is as unusual as the largest of its deviations from the others (`aspects`), each divided
+by what nine entities in ten stay below: so a field in which entities differ wildly by nature does
+not decide. The logarithms of these are about Gaussian over entities; a p-value is the tail of
+Student's t with their median and the spread above it, by quantiles that a few broken entities do
+not move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.scoring.entity_events import (
+    KINDS,
+    LEVEL,
+    NEW,
+    SPREAD,
+    UNUSUAL,
+    USUAL,
+    Aspect,
+    EntityEvent,
+)
+
+from .roster import Key, Newcomer, packed_keys, unpacked
+
+FloatArray = NDArray[np.float64]
+
+EVENTS = (NEW, UNUSUAL)
+"""What may be watched for. Entities that were unusual and are usual again belong to the latter."""
+
+YOUNG = 4096
+"""Records of a stream up to which nothing is said: all entities are new, and none is known well."""
+
+EVERY, LATEST = 1024, 128
+"""After so many records, the entities of the latest ones are judged. Judging all of them would take
+too long."""
+
+FEWEST_ENTITIES = 20
+"""Entities from which on they tell what is usual."""
+
+SHARE = 0.9
+"""Share of the entities whose deviations are usual ones."""
+
+LEAST_SPREAD = 0.2
+"""Least deviation of the logarithms: entities that hardly differ are not unusual for that."""
+
+QUANTILES = {0.75: 0.674, 0.9: 1.282}
+"""Shares of the entities by which the spread of the logarithms is estimated, with the deviations of
+a Gaussian there. Only those above the median count: what is usual has a shape of its own."""
+
+EFFICIENCY = 0.4
+"""Share of the entities that would tell as much about the spread by a standard deviation."""
+
+BACK = 10.0
+"""Factor of the p-value from which on an unusual entity is usual again, so that it does not go back
+and forth."""
+
+LISTED, LEAST_LISTED = 16, 0.5
+"""Aspects of an event at the most, and the share of the largest deviation from which on one is
+listed."""
+
+LONGEST_NAME = 256
+"""Bytes of an entity's name in an event."""
+
+
+class Watch:
+    """Events of new entities, and of those that become unusual or usual among all.
+
+    No score depends on it. What is usual changes in ``compare`` alone.
+
+    Parameters
+    ----------
+    events
+        Some of `EVENTS`.
+    largest
+        P-value up to which an entity is unusual.
+
+    Attributes
+    ----------
+    found
+        Events since the last call of ``take``, in the order of the rows.
+    """
+
+    def __init__(self, events: Sequence[str], largest: float) -> None:
+        self.events = tuple(name for name in EVENTS if name in events)
+        self.found: list[EntityEvent] = []
+        self._largest = largest
+        self._unusual = np.zeros(0, np.bool_)
+        self._latest: list[tuple[int, Key]] = []  # slots and names of the last rows
+        self._usual = np.empty(0)
+        self._others = np.zeros(3)
+        self._last_row = 0
+
+    def take(
+        self,
+        slots: NDArray[np.int64],
+        keys: Sequence[Key],
+        newcomers: Sequence[Newcomer],
+        back: Collection[int],
+        n: int,
+    ) -> None:
+        """Take note of the next rows (m,), after ``n`` rows at the last boundary.
+
+        ``newcomers`` are the rows whose entities are new to their slots; ``back`` are those of
+        entities that came back.
+        """
+        self.found, self._last_row = [], len(slots) - 1
+        room = int(slots.max(initial=-1)) + 1
+        if room > len(self._unusual):
+            self._unusual = np.append(self._unusual, np.zeros(2 * room, np.bool_))
+        for newcomer in newcomers:
+            self._unusual[slots[newcomer.row]] = False
+        if NEW in self.events and n >= YOUNG:
+            self.found += [
+                EntityEvent(row, NEW, _text(keys[row]), np.nan, ())
+                for row, key, _ in newcomers
+                if key is not None and row not in back
+            ]
+        if UNUSUAL in self.events:
+            some = zip(slots[-LATEST:].tolist(), keys[-LATEST:], strict=True)
+            latest = [(slot, None if key is None else key[:LONGEST_NAME]) for slot, key in some]
+            self._latest = (self._latest + latest)[-LATEST:]
+
+    def is_due(self, before: int, n: int) -> bool:
+        """Say whether entities are to be judged at a boundary after ``n`` rows."""
+        return UNUSUAL in self.events and n >= YOUNG and n // EVERY > before // EVERY
+
+    @property
+    def latest(self) -> dict[int, Key]:
+        """Names of the entities to judge, by their slots."""
+        return {slot: name for slot, name in dict(self._latest).items() if name is not None}
+
+    def compare(self, deviations: FloatArray) -> None:
+        """Learn what is usual from the deviations (k, c) of some entities."""
+        if len(deviations) < FEWEST_ENTITIES:
+            return
+        size = np.abs(deviations)
+        self._usual = np.maximum(np.quantile(size, SHARE, axis=0), 1.0)
+        logarithm = _logarithm(size / self._usual)
+        centre = np.median(logarithm)
+        above = np.quantile(logarithm, list(QUANTILES)) - centre
+        spread = max(*(above / np.array(list(QUANTILES.values()))), LEAST_SPREAD)
+        self._others = np.array([centre, spread, len(deviations)])
+
+    def p_value(self, deviations: FloatArray) -> FloatArray:
+        """Return the share (k,) of entities expected to be as unusual, from deviations (k, c).
+
+        NaN while too few entities are known.
+        """
+        if len(self._usual) == 0:
+            return np.full(len(deviations), np.nan)
+        centre, spread, n = self._others
+        distance = (_logarithm(np.abs(deviations) / self._usual) - centre) / spread
+        return np.asarray(stdtr(EFFICIENCY * (n - 1.0), -distance))
+
+    def judge(self, slots: NDArray[np.int64], deviations: FloatArray) -> list[int]:
+        """Return which of the entities (k,) became unusual or usual, and remember it."""
+        p_value, before = self.p_value(deviations), self._unusual[slots]
+        now = p_value <= np.where(before, BACK * self._largest, self._largest)
+        self._unusual[slots] = now
+        return np.flatnonzero(now != before).tolist()
+
+    def tell(
+        self, slot: int, deviations: FloatArray, values: FloatArray, usual: FloatArray
+    ) -> None:
+        """Add the event of an entity that became unusual or usual, by its deviations (c,).
+
+        ``values`` and ``usual`` (2, d) are levels and standard deviations of the entity and of the
+        one in the middle.
+        """
+        (p_value,) = self.p_value(deviations[None]).tolist()
+        is_unusual = bool(self._unusual[slot])
+        aspects = self.aspects(deviations, values, usual) if is_unusual else ()
+        state, name = UNUSUAL if is_unusual else USUAL, _text(self.latest[slot])
+        self.found.append(EntityEvent(self._last_row, state, name, p_value, aspects))
+
+    def aspects(
+        self, deviations: FloatArray, values: FloatArray, usual: FloatArray
+    ) -> tuple[Aspect, ...]:
+        """Return in which ways an entity differs, as ``tell`` has them."""
+        size, d = np.abs(deviations), values.shape[1]
+        if len(self._usual) > 0:
+            size = size / self._usual
+        order = [at for at in np.argsort(-size, kind="stable").tolist()[:LISTED]
+                 if size[at] >= LEAST_LISTED * size.max()]  # fmt: skip
+        found = []
+        for at in order:
+            row, column = divmod(at, d)
+            if row == len(values):
+                found.append(Aspect(KINDS, None, np.nan, np.nan, float(deviations[at])))
+            else:
+                value, middle = float(values[row, column]), float(usual[row, column])
+                name = (LEVEL, SPREAD)[row]
+                found.append(Aspect(name, column, value, middle, float(deviations[at])))
+        return tuple(found)
+
+    def state(self, k: int) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
+        text, lengths = packed_keys([name for _, name in self._latest])
+        unusual = np.zeros(k, np.uint8)
+        unusual[: len(self._unusual)] = self._unusual[:k]
+        return {
+            "watch_unusual": unusual,
+            "watch_slots": np.array([slot for slot, _ in self._latest], np.int64),
+            "watch_names": text,
+            "watch_name_lengths": lengths,
+            "watch_usual": self._usual,
+            "watch_others": self._others,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], d: int, k: int) -> None:
+        """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
+        slots, unusual = arrays["watch_slots"], arrays["watch_unusual"]
+        self._usual, self._others = arrays["watch_usual"], arrays["watch_others"]
+        if unusual.shape != (k,) or self._others.shape != (3,):
+            raise StateError("state: expected which entities are unusual")
+        if self._usual.shape not in ((0,), (2 * d + 1,)) or (self._usual < 1.0).any():
+            raise StateError("state: expected usual deviations of entities")
+        if not (np.isfinite(self._usual).all() and np.isfinite(self._others).all()):
+            raise StateError("state: expected finite deviations of entities")
+        if len(self._usual) > 0 and (self._others[1:] < LEAST_SPREAD).any():
+            raise StateError("state: expected how much the deviations of entities differ")
+        names = unpacked(arrays["watch_names"], arrays["watch_name_lengths"], LONGEST_NAME)
+        is_known = (slots >= 0) & (slots < k)
+        if slots.shape != (len(names),) or len(names) > LATEST or not is_known.all():
+            raise StateError("state: expected the latest entities")
+        self._unusual = unusual.astype(np.bool_)
+        self._latest = list(zip(slots.tolist(), names, strict=True))
+
+
+def _logarithm(size: FloatArray) -> FloatArray:
+    """Return the logarithm (k,) of the largest of each entity's deviations (k, c)."""
+    return np.asarray(np.log(np.maximum(size.max(axis=1), 1e-3)))
+
+
+def _text(key: Key) -> str:
+    return (key or b"")[:LONGEST_NAME].decode(errors="replace")

@@ -1,0 +1,73 @@
+"""Kernels of mixtures: the logarithm of a sum of densities, and the parts' shares in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, load, spread, store
+from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
+
+
+@kernel
+def log_sum(logs: Array) -> float:
+    """Return the logarithm of the sum of exponentials, and make ``logs`` shares of the sum."""
+    largest: float = logs[0]
+    for k in range(1, len(logs)):
+        largest = max(largest, logs[k])
+    total = 0.0
+    for k in range(len(logs)):
+        logs[k] = exp_bounded(logs[k] - largest)
+        total += logs[k]
+    for k in range(len(logs)):
+        logs[k] /= total
+    log_total: float = log_positive(total)
+    return largest + log_total
+
+
+@kernel
+def log_sums_of_rows(logs: Array, result: Array) -> None:
+    """Do the same for each row of ``logs`` (m, K)."""
+    for r in range(len(logs)):
+        result[r] = log_sum(logs[r])
+
+
+@kernel
+def share_out(logs: Array, n: int, start: int, result: Array, shares: Array) -> None:
+    """Do the same for ``n`` columns of ``logs`` (K + 1, WIDTH), to the same bits.
+
+    Fills ``result`` (m,) and ``shares`` (m, K) from row ``start`` on. The last row of ``logs``
+    takes the logarithms of the sums.
+    """
+    last = len(logs) - 1
+    largest, total = load(logs, 0, 0), spread(0.0)
+    for k in range(1, last):
+        largest = larger(load(logs, k, 0), largest)
+    for k in range(last):
+        term = exp_bounded(load(logs, k, 0) - largest)
+        total = total + term
+        store(logs, k, 0, term)
+    for k in range(last):
+        store(logs, k, 0, load(logs, k, 0) / total)
+    store(logs, last, 0, largest + log_positive(total))
+    for i in range(n):
+        result[start + i] = logs[last, i]
+        for k in range(last):
+            shares[start + i, k] = logs[k, i]
+
+
+@kernel
+def mix(distance: Array, norm: Array, log_weight: Array, result: Array, shares: Array) -> None:
+    """Fill ``result`` (m,) with log-densities of a mixture, ``shares`` (m, K) with posterior ones.
+
+    ``distance`` and ``norm`` (K, m) are those that `distances` fills.
+    """
+    K, m = distance.shape
+    logs = np.zeros((K + 1, WIDTH))
+    for start in range(0, m, WIDTH):
+        n = min(WIDTH, m - start)
+        for k in range(K):
+            for i in range(n):
+                log_density = norm[k, start + i] - 0.5 * distance[k, start + i]
+                logs[k, i] = log_density + log_weight[k]
+        share_out(logs, n, start, result, shares)

@@ -1,0 +1,80 @@
+"""`faust-oslrau inspect --entity`: what a snapshot knows of an entity."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import orjson
+import pytest
+from faust.types import TP
+
+from faust_oslrau.app.commands.inspect import entity_text
+from faust_oslrau.app.offline import inspection
+from faust_oslrau.app.offline.inspection import Found
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.snapshots import StoredSnapshot
+from faust_oslrau.topics import Record
+
+MACHINES, N = 30, 5200
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A snapshot of machines, of which `press` is far hotter than all others."""
+    rng = np.random.default_rng(0)
+    of = rng.integers(MACHINES, size=N)
+    rows = rng.normal(size=(N, 2)) + 3.0 * rng.normal(size=(MACHINES, 2))[of] + [60.0, 5.0]
+    rows[of == 3, 0] += 50.0
+    names = [b"press" if at == 3 else b"m%d" % at for at in range(MACHINES)]
+    records = [
+        Record("features", 2, offset, 0, names[of[offset]], orjson.dumps({"heat": a, "noise": b}))
+        for offset, (a, b) in enumerate(rows.tolist())
+    ]
+    pipeline = PartitionPipeline("features", 2, Settings(entity="key"))
+    pipeline.process(records)
+    data = pipeline.snapshot(0, N).to_bytes()
+    stored = StoredSnapshot("here", N, 0, data)
+    return Found(TP("features", 2), stored, Snapshot.from_bytes(data)), rows[of == 3]
+
+
+def test_level_and_spread_are_those_of_the_entitys_records(found):
+    data, rows = inspection.describe_entity(found[0], "press"), found[1]
+    assert (data["partition"], data["next_offset"], data["entity"]) == (2, N, "press")
+    heat, noise = data["fields"]
+    assert (heat["field"], noise["field"]) == ("heat", "noise")
+    assert heat["level"] == pytest.approx(rows[:, 0].mean(), abs=1.0)
+    assert noise["spread"] == pytest.approx(rows[:, 1].std(), rel=0.3)
+    assert heat["usual_level"] == pytest.approx(60.0, abs=3.0)
+    assert heat["expected"] == pytest.approx(heat["level"], abs=1.0)
+    assert data["entity_p_value"] < 0.001
+    assert data["aspects"][0]["aspect"] == "level" and data["aspects"][0]["field"] == "heat"
+    orjson.dumps(data)
+
+
+def test_the_text_has_a_line_for_each_field(found):
+    first, names, heat, noise = entity_text(
+        inspection.describe_entity(found[0], "press")
+    ).splitlines()
+    assert first.startswith("features/2  offset 5,200  p-value ")
+    assert names.split()[:3] == ["field", "values", "level"]
+    assert heat.split()[0] == "heat" and noise.split()[0] == "noise"
+
+
+def test_an_entity_that_is_not_known_is_none(found):
+    assert inspection.describe_entity(found[0], "nobody") is None
+    damaged = replace(found[0], snapshot=None, problem="damaged")
+    assert inspection.describe_entity(damaged, "press") is None
+
+
+def test_a_young_entity_cannot_be_compared_yet():
+    pipeline = PartitionPipeline("features", 2, Settings(entity="key"))
+    pipeline.process(
+        [Record("features", 2, at, 0, b"m", b'{"a": %d, "b": 2}' % at) for at in range(20)]
+    )
+    data = pipeline.snapshot(0, 20).to_bytes()
+    stored = StoredSnapshot("here", 20, 0, data)
+    young = Found(TP("features", 2), stored, Snapshot.from_bytes(data))
+    described = inspection.describe_entity(young, "m")
+    assert math.isnan(described["entity_p_value"])
+    assert "not comparable yet" in entity_text(described)

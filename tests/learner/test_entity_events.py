@@ -1,0 +1,195 @@
+"""Events of entities as a whole: new ones, and those that no other entity is like."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, StreamScorer
+from faust_oslrau.learner.entities.aspects import deviations
+from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
+from faust_oslrau.learner.entities.population import first_population
+from faust_oslrau.learner.state import pack, unpack
+
+N, K = 9000, 60
+HOT, NOISY, STILL, LATE = 3, 4, 5, 60
+"""Entities that differ from all others in a level, a spread, in being constant; and a late one."""
+
+
+def stream(seed=0, n=N):
+    """Records of entities that differ somewhat, and of some that differ from all others."""
+    rng = np.random.default_rng(seed)
+    of = rng.integers(K, size=n)
+    of[6000::60] = LATE
+    level, spread = 3.0 * rng.normal(size=(K + 1, 3)), np.exp(0.3 * rng.normal(size=(K + 1, 3)))
+    level[HOT, 0] += 40.0
+    spread[NOISY, 1] *= 15.0
+    rows = level[of] + spread[of] * rng.normal(size=(n, 3))
+    rows[of == STILL, 2] = 1.0
+    return of, rows
+
+
+OF, ROWS = stream()
+KEYS = [b"machine-%d-%s" % (at, b"x" * 40 * (at % 2)) for at in OF]
+NAMES = {int(at): key.decode() for at, key in zip(OF, KEYS, strict=True)}
+
+
+def run(cuts=(), restart=False, rows=ROWS, **parameters):
+    parameters = {"max_entities": 100, "entity_events": ["new", "unusual"]} | parameters
+    scorer = StreamScorer(OSLRAU(min_count=32), **parameters)
+    found = []
+    ends = [0, *(cut for cut in np.cumsum(cuts).tolist() if cut < len(rows)), len(rows)]
+    for start, stop in pairwise(ends):
+        if restart:
+            scorer = StreamScorer.from_bytes(scorer.to_bytes())
+        block = scorer.process(rows[start:stop], KEYS[start:stop])
+        found += [event._replace(row=start + event.row) for event in block.entity_events]
+    return scorer, found
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return run()
+
+
+@needs_compiler("long streams")
+def test_entities_that_differ_from_all_others_are_told_with_what_differs(whole):
+    told = {event.entity: event for event in whole[1] if event.state == "unusual"}
+    assert told.keys() == {NAMES[HOT], NAMES[NOISY], NAMES[STILL]}
+    for entity, name, column in ((HOT, "level", 0), (NOISY, "spread", 1), (STILL, "spread", 2)):
+        event = told[NAMES[entity]]
+        first = event.aspects[0]
+        assert (first.name, first.column) == (name, column) and event.p_value <= 0.001
+    own, others = ROWS[OF == HOT, 0], np.median(ROWS[:, 0])
+    first = told[NAMES[HOT]].aspects[0]
+    assert first.value == pytest.approx(own.mean(), abs=1.0)
+    assert first.usual == pytest.approx(others, abs=3.0) and first.deviations > 5.0
+    assert told[NAMES[STILL]].aspects[0].deviations < 0.0
+
+
+@needs_compiler("long streams")
+def test_an_entity_that_is_new_is_told_at_its_first_record(whole):
+    new = [event for event in whole[1] if event.state == "new"]
+    assert [(event.row, event.entity) for event in new] == [(6000, NAMES[LATE])]
+    assert np.isnan(new[0].p_value) and new[0].aspects == ()
+
+
+@needs_compiler("long streams")
+def test_an_entity_that_changes_back_is_usual_again():
+    rng = np.random.default_rng(3)
+    of = rng.integers(24, size=20_000)
+    spread = np.exp(0.7 * rng.normal(size=(24, 2)))
+    rows = spread[of] * rng.normal(size=(len(of), 2)) + rng.normal(size=(24, 2))[of]
+    rows[(of == 7) & (np.arange(len(of)) < 5000), 0] += 30.0
+    scorer = StreamScorer(OSLRAU(min_count=32), max_entities=24, entity_events=["unusual"])
+    events = scorer.process(rows, [b"%d" % at for at in of]).entity_events
+    assert [(event.entity, event.state) for event in events] == [("7", "unusual"), ("7", "usual")]
+    assert events[1].p_value > 0.01 and events[1].aspects == ()
+
+
+@needs_compiler("long streams")
+@settings(max_examples=examples(5), deadline=None)
+@given(cuts=st.lists(st.integers(1, 3000), max_size=6), restart=st.booleans())
+def test_any_cutting_and_any_restart_tell_the_same(whole, cuts, restart):
+    scorer, found = run(cuts, restart)
+    assert str(found) == str(whole[1])
+    assert scorer.to_bytes() == whole[0].to_bytes()
+
+
+@needs_compiler("long streams")
+def test_no_score_depends_on_what_is_told():
+    rows, keys = ROWS[:5000], KEYS[:5000]
+    with_events = StreamScorer(OSLRAU(), max_entities=50, entity_events=["new", "unusual"])
+    without = StreamScorer(OSLRAU(), max_entities=50)
+    told, quiet = with_events.process(rows, keys), without.process(rows, keys)
+    assert told.p_value.tobytes() == quiet.p_value.tobytes()
+    assert quiet.entity_events == () and not any("watch" in name for name in state_of(without))
+
+
+@needs_compiler("long streams")
+def test_entities_that_are_alike_are_hardly_ever_unusual():
+    rng = np.random.default_rng(4)
+    of = rng.integers(300, size=30_000)
+    rows = rng.standard_t(5, size=(30_000, 4)) + (rng.gamma(1.0, 3.0, (300, 4)))[of]
+    scorer = StreamScorer(OSLRAU(), max_entities=300, entity_events=["unusual"])
+    events = scorer.process(rows, [b"%d" % at for at in of]).entity_events
+    assert len({event.entity for event in events}) <= 3
+
+
+@needs_compiler("long streams")
+def test_a_level_is_told_in_the_units_of_a_transformed_field():
+    rows = np.exp(ROWS / 10.0)
+    scorer = StreamScorer(
+        OSLRAU(), max_entities=100, transforms={0: "log"}, entity_events=["unusual"]
+    )
+    (event,) = [
+        event
+        for event in scorer.process(rows, KEYS).entity_events
+        if event.entity == NAMES[HOT] and event.state == "unusual"
+    ]
+    first = event.aspects[0]
+    assert first.name == "level" and first.column == 0
+    assert first.value == pytest.approx(np.exp(np.log(rows[OF == HOT, 0]).mean()), rel=0.1)
+
+
+def test_deviations_of_entities_like_all_others_are_standard_gaussian():
+    rng = np.random.default_rng(2)
+    k, n, like = 4000, 40, first_population(1)
+    like[[M0, B0, NU, TAU2, MEMORY]] = [[2.0], [3.0], [8.0], [0.5], [1000.0]]
+    variance = 8.0 * 0.5 / rng.chisquare(8.0, k)
+    level = 2.0 + np.sqrt(3.0) * rng.normal(size=k)
+    values = level[:, None] + np.sqrt(variance)[:, None] * rng.normal(size=(k, n))
+    squares = ((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    statistics = np.column_stack([np.full(k, n), squares])[:, None].astype(np.float32)
+    kinds = rng.multinomial(50, [0.7, 0.3], size=k).astype(float)
+    found = deviations(values.mean(axis=1)[:, None], statistics, like, kinds, np.array([0.7, 0.3]))
+    np.testing.assert_allclose(found[:, :2].mean(axis=0), 0.0, atol=0.06)
+    np.testing.assert_allclose(found[:, :2].std(axis=0), 1.0, atol=0.06)
+    assert np.mean(found[:, 2] ** 2) == pytest.approx(1.0, abs=0.1)  # chi-square of one degree
+
+
+@needs_compiler("long streams")
+def test_a_profile_has_what_is_usual_for_the_entity_and_for_all(whole):
+    scorer = whole[0]
+    found, own = scorer.entity_profile(NAMES[HOT]), ROWS[OF == HOT]
+    np.testing.assert_allclose(found.level, own.mean(axis=0), atol=1.5)
+    np.testing.assert_allclose(found.spread, own.std(axis=0), rtol=0.5)
+    np.testing.assert_allclose(found.expected, found.level, atol=1.5)
+    assert (found.usual_level[0] < 10.0) and found.p_value < 0.001
+    assert (found.aspects[0].name, found.aspects[0].column) == ("level", 0)
+    usual = scorer.entity_profile(NAMES[0])
+    assert usual.p_value > 0.01 and len(ROWS[OF == 0]) == pytest.approx(usual.n_values[0], rel=0.1)
+    assert scorer.entity_profile("unknown") is None
+    assert StreamScorer(OSLRAU()).entity_profile(b"a") is None
+
+
+def test_what_is_no_event_is_refused():
+    for parameters in ({"max_entities": 5, "entity_events": ["old"]}, {"entity_events": ["new"]}):
+        with pytest.raises(InvalidParameterError, match="expected some of new, unusual with"):
+            StreamScorer(OSLRAU(), **parameters)
+
+
+def state_of(scorer):
+    return unpack(scorer.to_bytes(), "StreamScorer")[1]
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("watch_unusual", np.zeros(3, np.uint8)),
+        ("watch_slots", np.full(128, 999)),
+        ("watch_slots", np.arange(3)),
+        ("watch_name_lengths", np.full(128, 999)),
+        ("watch_usual", np.full(7, np.nan)),
+        ("watch_usual", np.ones(4)),
+        ("watch_others", np.zeros(3)),
+    ],
+)
+def test_a_state_that_cannot_be_one_is_refused(whole, name, array):
+    values, arrays = unpack(whole[0].to_bytes(), "StreamScorer")
+    with pytest.raises(StateError, match="state: expected"):
+        StreamScorer.from_bytes(pack("StreamScorer", values, {**arrays, name: array}))
