@@ -16,7 +16,7 @@ from .datasets import Array
 from .demo_faults import PARTITIONS, partitions
 from .detectors import RunningGaussian, prequential
 from .families import DEVELOPMENT, HELD_OUT, Family, heavy_tails
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 ALARM_RATE = 0.001
 HIGH_ALARM_RATE = 0.01
@@ -79,10 +79,6 @@ def run(out: Path, quick: bool) -> None:
     blocks = ["Alarms", prose(TEXT), markdown(start), SPIKES_TEXT, markdown(spikes), HEAVY_TEXT]
     figures = {"start": start, "spikes": spikes, "heavy tails": heavy}
     write_report(out, "alarms", blocks, heavy, figures)
-
-
-def prose(text: str) -> str:
-    return text.replace("\n", " ")
 
 
 def first_alarms(widths: Sequence[int]) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from .datasets import Dataset
 from .mixtures import N_COMPONENTS, offline_mixture, online_mixture, single_gaussian
 from .plan import Plan
 from .random_structure import random_structure
-from .report import LIKELIHOODS, NOISE, thousands, write_report, write_runs
+from .report import LIKELIHOODS, NOISE, prose, thousands, write_report, write_runs
 
 METHODS = f"""\
 oSLRAU has the settings of Table 1. *Default* is `OSLRAU()` as a stream gets it, in mini-batches
@@ -28,7 +28,7 @@ def run(plan: Plan) -> None:
     write_runs(plan.out, "baselines", runs)
     write_report(
         plan.out, "baselines",
-        ["Baselines", METHODS.replace("\n", " "), LIKELIHOODS, NOISE],
+        ["Baselines", prose(METHODS), LIKELIHOODS, NOISE],
         [row(summary) for summary in summaries],
         [asdict(summary) for summary in summaries],
     )  # fmt: skip

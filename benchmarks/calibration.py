@@ -13,7 +13,7 @@ from faust_oslrau.learner import OSLRAU, StreamScorer
 from .datasets import Array, load_file
 from .families import clusters, discrete, factors, heavy_tails
 from .plots import plot_rates
-from .report import write_report
+from .report import prose, write_report
 
 RATES = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 STATED = (0.01, 0.001)
@@ -54,7 +54,7 @@ def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
         click.echo(f"{name}: {rows[-1]}", err=True)
     plot_rates(out / "calibration.png", curves)
     write_report(
-        out, "calibration", ["Calibration", TEXT.replace("\n", " ")],
+        out, "calibration", ["Calibration", prose(TEXT)],
         rows, curves, ["calibration.png"],
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from .crossval import HONEST_FLOOR
 from .datasets import Array
 from .families import DEVELOPMENT, HELD_OUT
 from .plan import Plan
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 SETS = ("abalone", "ca", "labelled/Wilt", "sensorless")
 MOST_RECORDS = 20_000
@@ -100,11 +100,11 @@ def run(plan: Plan) -> None:
     stationary = list(stand_still(STATIONARY_RECORDS))
     paragraphs = [
         "Sudden changes",
-        PERMANENT_TEXT.replace("\n", " "),
+        prose(PERMANENT_TEXT),
         markdown([course_row(course) for course in courses]),
-        FAULT_TEXT.replace("\n", " "),
+        prose(FAULT_TEXT),
         markdown([fault_row(fault) for fault in faults]),
-        STATIONARY_TEXT.replace("\n", " "),
+        prose(STATIONARY_TEXT),
     ]
     figures = {
         "courses": [asdict(course) for course in courses],

@@ -20,7 +20,7 @@ from .datasets import Array, Dataset, Setting
 from .detectors import boundaries
 from .mixtures import Mixture, single_gaussian
 from .plan import RESULTS, Plan
-from .report import NOISE, markdown, thousands, write_report
+from .report import NOISE, markdown, prose, thousands, write_report
 
 OFFLINE = "scikit-learn"
 """The method whose figures come from the results of ``baselines``: it takes long."""
@@ -82,11 +82,11 @@ def run(plan: Plan) -> None:
     streams = list(prequential.measure(plan))
     paragraphs = [
         "Density",
-        prequential.TEXT.replace("\n", " "),
+        prose(prequential.TEXT),
         NOISE,
         markdown(prequential.rows(streams)),
         prequential.summary(streams),
-        FOLDS.replace("\n", " "),
+        prose(FOLDS),
     ]
     figures = {"folds": [asdict(f) for f in folds], "streams": [asdict(s) for s in streams]}
     write_report(plan.out, "density", paragraphs, fold_rows(folds), figures)

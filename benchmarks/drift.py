@@ -14,7 +14,7 @@ from faust_oslrau.learner import OSLRAU, StreamScorer
 from .datasets import Array
 from .families import clusters, factors
 from .plots import plot_drift
-from .report import write_report
+from .report import prose, write_report
 
 FIELDS = 8
 MEMORIES = (None, 30_000, 8_000, 2_000)
@@ -65,7 +65,7 @@ def run(out: Path, quick: bool) -> None:
     rows = [{name: summary([row[name] for row in repeats]) for name in repeats[0]}
             for repeats in figures]  # fmt: skip
     single = [own | {"seed": seed} for repeats in figures for seed, own in enumerate(repeats)]
-    write_report(out, "drift", ["Change", TEXT.replace("\n", " ")], rows, single, ["drift.png"])
+    write_report(out, "drift", ["Change", prose(TEXT)], rows, single, ["drift.png"])
 
 
 def summary(values: list[object]) -> object:

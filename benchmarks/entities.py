@@ -18,7 +18,7 @@ from faust_oslrau.topics import Record
 
 from .datasets import Array
 from .keyed import DEVELOPMENT, HELD_OUT, Family, KeyedStream, generate
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 AGES = {"1": (0, 1), "2-10": (1, 10), "11-30": (10, 30), "31-100": (30, 100), "> 100": (100, 2**40)}
 """Records by their number within their entity."""
@@ -92,7 +92,7 @@ def run(out: Path, quick: bool) -> None:
         tables += [f"## {title}", markdown([shown(figure) for figure in found])]
         click.echo(tables[-1], err=True)
     costs = [cost(k, 2 if quick else 20) for k in ((100,) if quick else (10_000, 100_000))]
-    blocks = ["What entities gain", TEXT.replace("\n", " "), *tables, COSTS.replace("\n", " ")]
+    blocks = ["What entities gain", prose(TEXT), *tables, prose(COSTS)]
     write_report(out, "entities", blocks, [shown(figure) for figure in costs], [*figures, *costs])
 
 

@@ -19,7 +19,7 @@ from .keyed import (
     Family,
     KeyedStream,
 )
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 RATE = 0.01
 
@@ -68,8 +68,8 @@ def run(out: Path, quick: bool) -> None:
         tables += [f"## {title}", markdown([shown(figure) for figure in found])]
         click.echo(tables[-1], err=True)
     told = list(unusual(UNUSUAL, 10_000 if quick else 60_000))
-    blocks = ["Alarms of entities", TEXT.replace("\n", " "), *tables, markdown([kept(figures)])]
-    blocks += ["## Unusual entities", TOLD.replace("\n", " ")]
+    blocks = ["Alarms of entities", prose(TEXT), *tables, markdown([kept(figures)])]
+    blocks += ["## Unusual entities", prose(TOLD)]
     write_report(out, "entity-alarms", blocks, told, [*figures, *told])
 
 

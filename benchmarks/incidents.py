@@ -16,7 +16,7 @@ from .contamination import DEVELOPMENT_KINDS, HELD_OUT_KINDS, Kind
 from .datasets import Array
 from .detectors import Forest, RunningGaussian, prequential
 from .families import DEVELOPMENT, HELD_OUT, PERIOD, Family
-from .report import write_report
+from .report import prose, write_report
 
 N_RECORDS = 40_000
 FIELDS = 8
@@ -94,7 +94,7 @@ def run(out: Path, quick: bool) -> None:
             figures += judge(stream, method, alerts)
         click.echo(f"{stream.part}: {stream.name}, season {stream.season}", err=True)
     write_report(
-        out, "incidents", ["Incidents", TEXT.replace("\n", " ")], [*table(figures)],
+        out, "incidents", ["Incidents", prose(TEXT)], [*table(figures)],
         {"faults": [asdict(figure) for figure in figures]},
     )  # fmt: skip
 

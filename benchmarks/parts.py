@@ -23,7 +23,7 @@ from .datasets import Array
 from .detectors import boundaries
 from .plan import Plan
 from .prequential import FIRST, KNOWN, short, sources
-from .report import write_report
+from .report import prose, write_report
 
 SETS = ("PageBlocks", "fault", "landsat", "letter", "vowels")
 """Labelled sets, besides the sets of the plan."""
@@ -76,9 +76,7 @@ def run(plan: Plan) -> None:
     ]
     rows = [row(name, [part for part in parts if part.stream == name]) for name in some]
     figures = [asdict(part) for part in parts]
-    write_report(
-        plan.out, "parts", ["Parts of the density", TEXT.replace("\n", " ")], rows, figures
-    )
+    write_report(plan.out, "parts", ["Parts of the density", prose(TEXT)], rows, figures)
 
 
 def measure(name: str, x: Array) -> Iterator[Part]:

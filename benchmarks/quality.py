@@ -20,7 +20,7 @@ from .datasets import Array
 from .demo_faults import found_by_kind
 from .detectors import Density, Forest, RunningGaussian, half_space_trees, prequential
 from .plots import plot_ranking
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 WARM_UP = 240
 """Records that are not counted: the first four learning batches."""
@@ -95,7 +95,7 @@ def run(out: Path, quick: bool) -> None:
     ]
     plot_ranking(out / "quality.png", {part: ranking(own) for part, own in parted(figures)})
     write_report(
-        out, "quality", ["Anomaly detection", TEXT.replace("\n", " "), *tables(figures), DEMO],
+        out, "quality", ["Anomaly detection", prose(TEXT), *tables(figures), DEMO],
         faults, {"streams": [asdict(figure) for figure in figures], "demo": faults},
         ["quality.png"],
     )  # fmt: skip

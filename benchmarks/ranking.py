@@ -18,7 +18,7 @@ from .datasets import Array
 from .detectors import Forest, FrozenForest, RunningGaussian, prequential, stream_scorer
 from .plan import FOLDER
 from .quality import Figure
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 WARM_UP = 48
 """Records that are not counted: the first two learning batches."""
@@ -70,7 +70,7 @@ def run(out: Path, quick: bool, folder: Path = FOLDER) -> None:
         for part, source in sources.items()
         for figure in measure(part, islice(source(), most))
     ]
-    text = ["Ranking of what is rare", TEXT.replace("\n", " "), markdown([*table(figures)])]
+    text = ["Ranking of what is rare", prose(TEXT), markdown([*table(figures)])]
     write_report(
         out, "ranking", [*text, DIFFERENCES], [*differences(figures)],
         {"streams": [asdict(figure) for figure in figures]},

@@ -34,6 +34,11 @@ LIKELIHOODS = (
 Row = Mapping[str, object]
 
 
+def prose(text: str) -> str:
+    """Return text with each paragraph on one line."""
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in text.split("\n\n"))
+
+
 def write_report(
     out: Path,
     name: str,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
 
 from .datasets import Array
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 FIELDS = 4
 DAY = 86_400_000
@@ -64,16 +64,12 @@ def run(out: Path, quick: bool) -> None:
     others = [row for name, base in WITHOUT.items() for row in rows(name, base, rates, seeds)]
     blocks = ["Seasons"]
     for text, found in ((TEXT, seasonal_rows), (NONE_TEXT, others)):
-        blocks += [*paragraphs(text), markdown([rounded(row) for row in found])]
-    blocks += paragraphs(COST_TEXT)
+        blocks += [prose(text), markdown([rounded(row) for row in found])]
+    blocks.append(prose(COST_TEXT))
     costs = list(cost(2 if quick else 8))
     write_report(
         out, "seasons", blocks, [rounded(row) for row in costs], [*seasonal_rows, *others, *costs]
     )
-
-
-def paragraphs(text: str) -> list[str]:
-    return [part.replace("\n", " ") for part in text.split("\n\n")]
 
 
 def correlated(rng: np.random.Generator, n: int) -> Array:

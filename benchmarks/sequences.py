@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 
 from .datasets import Array
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 from .sequence_rates import HISTORY, STRETCHES, goals, of_stretches, usual, without_memory
 from .timed import DEVELOPMENT, FIRST_FAULT, HELD_OUT, Base, with_faults
 
@@ -72,7 +72,7 @@ as a multiple of that without a history."""
 def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
     """Faults in sequences: a history against single records, an autoregression and trees."""
     n, seeds = (6000, 1) if quick else (24_000, 2)
-    blocks, figures = ["Sequences", TEXT.replace("\n", " ")], []
+    blocks, figures = ["Sequences", prose(TEXT)], []
     for title, families in (("Held-out families", HELD_OUT), ("Development families", DEVELOPMENT)):
         found = [row for name, base in families.items() for row in faults(name, base, n, seeds)]
         figures += found
@@ -81,18 +81,18 @@ def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
     every, repeats = {**HELD_OUT, **DEVELOPMENT}, 1 if quick else 4
     rates = [row for name, base in every.items() for row in usual(name, base, n, repeats)]
     blocks += [
-        RATES_TEXT.replace("\n", " "), markdown([rounded(row) for row in [goals(), *rates]]),
+        prose(RATES_TEXT), markdown([rounded(row) for row in [goals(), *rates]]),
     ]  # fmt: skip
     memoryless = list(without_memory(5000 if quick else 16_000, seeds))
     blocks += [
-        MEMORYLESS_TEXT.replace("\n", " "), markdown([rounded(row) for row in memoryless]),
+        prose(MEMORYLESS_TEXT), markdown([rounded(row) for row in memoryless]),
     ]  # fmt: skip
     if files:
         labelled = list(runs(files))
         figures += labelled
-        blocks += [FILES_TEXT.replace("\n", " "), markdown([rounded(row) for row in labelled])]
+        blocks += [prose(FILES_TEXT), markdown([rounded(row) for row in labelled])]
     costs = list(cost(2 if quick else 12))
-    blocks.append(COST_TEXT.replace("\n", " "))
+    blocks.append(prose(COST_TEXT))
     write_report(
         out,
         "sequences",

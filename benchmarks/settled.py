@@ -15,7 +15,7 @@ from faust_oslrau.learner.stacked.training import Rule, Training
 
 from .datasets import Array
 from .families import DEVELOPMENT, HELD_OUT
-from .report import NOISE, write_report
+from .report import NOISE, prose, write_report
 
 FIELDS = 16
 STREAMS = ("clusters", "discrete", "skewed", "groups")
@@ -63,7 +63,7 @@ def run(out: Path, quick: bool) -> None:
         x = families[name](np.random.default_rng(3), n, FIELDS)
         stretches += measure(name, x)
     write_report(
-        out, "settled", ["Long streams", TEXT.replace("\n", " "), NOISE],
+        out, "settled", ["Long streams", prose(TEXT), NOISE],
         [row(stretch) for stretch in stretches], [asdict(stretch) for stretch in stretches],
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from faust_oslrau.learner import OSLRAU, StreamScorer
 from .datasets import Array
 from .families import clusters, factors
 from .plots import plot_gains
-from .report import thousands, write_report
+from .report import prose, thousands, write_report
 
 FIELDS = 8
 SHARE = 0.95
@@ -48,7 +48,7 @@ def run(out: Path, quick: bool) -> None:
         )
     plot_gains(out / "soon.png", curves)
     write_report(
-        out, "soon", ["How soon a stream is known", TEXT.replace("\n", " ")],
+        out, "soon", ["How soon a stream is known", prose(TEXT)],
         rows, {"rows": rows, "median_gain": curves}, ["soon.png"],
     )  # fmt: skip
 

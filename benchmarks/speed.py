@@ -28,7 +28,7 @@ from .bare import (
 from .datasets import Array, Dataset, Setting
 from .plan import Plan
 from .plots import plot_costs
-from .report import NOISE, write_report
+from .report import NOISE, prose, write_report
 
 LEAVES = (1_000, 2_000, 4_000, 8_000, 15_000)
 VARIABLES = (2, 4, 8, 16, 32)
@@ -114,7 +114,7 @@ def run(plan: Plan) -> None:
         },
     )
     write_report(
-        plan.out, "speed", ["Speed", TEXT.replace("\n", " "), NOISE],
+        plan.out, "speed", ["Speed", prose(TEXT), NOISE],
         [table_row(cost) for cost in costs],
         [cost._asdict() for cost in costs],
         ["speed.png"],

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from .crossval import Run, Summary, cross_validate, evaluate, oslrau, summarise
 from .datasets import Dataset
 from .plan import Plan
-from .report import LIKELIHOODS, NOISE, thousands, write_report, write_runs
+from .report import LIKELIHOODS, NOISE, prose, thousands, write_report, write_runs
 
 PAPER = {
     "quake": "-1.86 ± 0.20",
@@ -33,7 +33,7 @@ def run(plan: Plan) -> None:
     write_runs(plan.out, "table1", runs)
     write_report(
         plan.out, "table1",
-        ["Table 1: oSLRAU as in the paper", LIKELIHOODS, REPAIR.replace("\n", " "), NOISE],
+        ["Table 1: oSLRAU as in the paper", LIKELIHOODS, prose(REPAIR), NOISE],
         [row(summary) for summary in summaries],
         [asdict(summary) for summary in summaries],
     )  # fmt: skip

@@ -10,7 +10,7 @@ from .components import components_of
 from .datasets import Array
 from .plan import Plan
 from .plots import plot_components, plot_structures
-from .report import write_report
+from .report import prose, write_report
 
 STAGES = (200, 500)
 """Records after which the paper looks at the network."""
@@ -39,7 +39,7 @@ def run(plan: Plan) -> None:
     plot_structures(plan.out / "toy-structure.png", networks)
     plot_components(plan.out / "toy-components.png", X, networks)
     write_report(
-        plan.out, "toy", ["Toy data", TEXT.replace("\n", " ")],
+        plan.out, "toy", ["Toy data", prose(TEXT)],
         rows, rows, ["toy-structure.png", "toy-components.png"],
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ from faust_oslrau.learner.scoring.tail_mass import TailMass
 from .contamination import DEVELOPMENT_KINDS, Stream, contaminate
 from .datasets import Array
 from .families import clusters, factors, rings
-from .report import markdown, write_report
+from .report import markdown, prose, write_report
 
 FIELDS = (4, 16, 64)
 BATCH = 256
@@ -54,7 +54,7 @@ def run(out: Path, quick: bool) -> None:
     costs = [row for d in FIELDS for row in cost(n, d)]
     moving = [*keeping_up(2 * FROM if quick else 40_000)]
     write_report(
-        out, "upkeep", ["Upkeep of p-values", TEXT.replace("\n", " "), markdown(costs), MOVING],
+        out, "upkeep", ["Upkeep of p-values", prose(TEXT), markdown(costs), MOVING],
         moving, {"cost": costs, "moving": moving},
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer, compile_kerne
 from .datasets import Array
 from .families import factors
 from .mixtures import log_gaussian
-from .report import NOISE, write_report
+from .report import NOISE, prose, write_report
 
 N_RECORDS = 5_000
 SETTLED = 4_352
@@ -60,7 +60,7 @@ def run(out: Path, quick: bool) -> None:
         for kind in (OSLRAU, StackedSPN)
     ]
     write_report(
-        out, "wide", ["Wide records", TEXT.replace("\n", " "), NOISE],
+        out, "wide", ["Wide records", prose(TEXT), NOISE],
         [row(result) for result in results], [asdict(result) for result in results],
     )  # fmt: skip
 
