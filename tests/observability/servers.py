@@ -93,6 +93,7 @@ def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
         "OSLRAU_SESSION_TIMEOUT": "6",
         "OSLRAU_SNAPSHOT_INTERVAL": "2",
         "OSLRAU_ENTITY": "key",
+        "OSLRAU_SILENCES": "true",
     }
     return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)
 

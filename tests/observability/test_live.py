@@ -39,9 +39,14 @@ def _conditions():
 def test_every_metric_that_a_dashboard_or_rule_names_is_on_the_page(observed):
     expressions = {**panel_expressions(), **annotation_expressions(), **rule_expressions()}
     named = {name for expression in expressions.values() for name in metric_names(expression)}
-    page = observed.worker.get("/metrics")
-    exposed = {line.split("{")[0].split(" ")[0] for line in page.splitlines()}
-    assert named - _RECORDED - _OF_PROMETHEUS <= exposed
+    expected = named - _RECORDED - _OF_PROMETHEUS
+
+    def exposed():
+        page = observed.worker.get("/metrics")
+        return {line.split("{")[0].split(" ")[0] for line in page.splitlines()}
+
+    # some tell of what is known after some records only
+    wait_for(f"metrics {expected - exposed()}", lambda: expected <= exposed())
 
 
 @pytest.mark.parametrize("expression", panel_expressions().values(), ids=panel_expressions())
