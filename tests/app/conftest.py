@@ -264,6 +264,11 @@ class WorkerProcess:
         self.wait_until(done, f"done with {count} records")
         return self
 
+    def wait_metric(self, value: float, name: str, **labels: str) -> None:
+        """Wait until a metric has this value: each page is made on its own, once a second."""
+        shown = lambda: self.metric(name, **labels) == value  # noqa: E731
+        self.wait_until(shown, f"showing {name} {value}")
+
     def wait_offsets(self, offset: int) -> None:
         """Wait until the worker has partitions and each is done up to this offset."""
         done = lambda: {p["next_offset"] for p in self.model()} == {offset}  # noqa: E731

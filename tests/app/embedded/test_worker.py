@@ -75,9 +75,7 @@ def test_the_pages_say_what_is_going_on(topics, client, start_worker, topic_name
     assert (second["fields"], second["records"], second["next_offset"]) == (None, 0, 0)
     assert first["nodes"]["leaf"] >= 2
     nodes = first["nodes"]["leaf"]
-    worker.wait_until(
-        lambda: worker.metric("oslrau_network_nodes", kind="leaf") == nodes, "showing the network"
-    )
+    worker.wait_metric(nodes, "oslrau_network_nodes", kind="leaf")
     assert worker.metric("oslrau_learned_records_total") == 48
     assert worker.metric("oslrau_end_to_end_seconds_count") == 100
     for stage in ("decode", "score", "learn", "emit"):

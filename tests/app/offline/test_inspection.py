@@ -119,7 +119,7 @@ def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
     _fill(client, topic_name, 100)
     worker = start_worker(**new).wait_ready()
     worker.wait_offsets(350)
-    assert worker.metric("oslrau_records_total") == 50 + 350  # the seeded one, and the other
+    worker.wait_metric(50 + 350, "oslrau_records_total")  # the seeded one, and the other
     assert [p["records"] for p in worker.model()] == [350, 350]
     worker.terminate()
 

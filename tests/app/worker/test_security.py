@@ -210,11 +210,11 @@ def test_new_partitions_without_output_partitions_wait_and_the_others_continue(
     client.send(topic_name, [(i % 2, *row[1:]) for i, row in enumerate(rows(100))])
     worker.wait_records(50)
     assert worker.get("/healthz")[0] == 200
-    assert worker.metric("oslrau_waiting_partitions") == 1
+    worker.wait_metric(1, "oslrau_waiting_partitions")
     for name in _OUTPUTS:
         allow(servers, "topic", f"{topic_name}.{name}", "alter")
     worker.wait_records(100)
-    assert worker.metric("oslrau_waiting_partitions") == 0
+    worker.wait_metric(0, "oslrau_waiting_partitions")
     assert worker.terminate() == 0
 
 

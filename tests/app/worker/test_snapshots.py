@@ -36,8 +36,8 @@ def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     client.send(topic_name, rows(1000, 2, seed=1))
     worker = start_worker().wait_records(1000)
     assert worker.metric("oslrau_records_total", outcome="replayed") == 0
-    assert worker.metric("oslrau_snapshot_offset") == 1501 + 1500
-    assert worker.metric("oslrau_stage_seconds_count", stage="restore") == 2
+    worker.wait_metric(1501 + 1500, "oslrau_snapshot_offset")
+    worker.wait_metric(2, "oslrau_stage_seconds_count", stage="restore")
     assert worker.terminate() == 0
     scores, states = clean_run(client, settings)
     assert scores_of(client, settings) == scores
@@ -91,7 +91,7 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_w
     client.send(topic_name, rows(700, seed=2))
     worker = start_worker().wait_ready()
     worker.wait_offsets(2100)
-    assert worker.metric("oslrau_records_total", outcome="replayed") == 700
+    worker.wait_metric(700, "oslrau_records_total", outcome="replayed")
     assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
     assert "is damaged" in worker.log()
     worker.terminate()
@@ -139,7 +139,7 @@ def test_retention_that_overtook_the_worker_is_refused_or_passed_over_with_the_m
     assert refused.wait() == 4
     assert "the state is at offset 500 but the log begins at 600" in refused.log()
     worker = start_worker(lost_history="continue").wait_records(400)
-    assert worker.metric("oslrau_missing_offsets_total") == 100
+    worker.wait_metric(100, "oslrau_missing_offsets_total")
     assert worker.model()[0]["records"] == 900
     worker.terminate()
 

@@ -28,7 +28,7 @@ def test_series_of_partitions_go_with_them(client, start_worker, topic_name, fre
     second.wait_until(lambda: len(_shown(first)) == len(_shown(second)) == 2, "shared out")
     assert _shown(first) | _shown(second) == set("0123")
     for worker in (first, second):
-        assert worker.metric("oslrau_assigned_partitions") == 2
+        worker.wait_metric(2, "oslrau_assigned_partitions")
         assert worker.metric("oslrau_rebalances_total") >= 1
     # A restored network is shown at once; its changes were the first worker's.
     assert second.metric("oslrau_network_depth") > 0
