@@ -6,8 +6,8 @@ READY := $(VENV)/.ready
 PACKAGES := learner topics app
 # Once, before several processes need the kernels at the same time.
 COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
-# Most tests wait for workers and brokers, so twice as many processes as the two cores of CI.
-PROCESSES ?= 4
+# Most tests wait for workers and brokers: more processes than the two cores of CI.
+PROCESSES ?= 5
 
 .PHONY: help demo test prepare test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help

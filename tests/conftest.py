@@ -87,6 +87,7 @@ _LONGEST = (
     "worker/test_worker_cluster.py",
     "worker/test_snapshots.py",
     "learner/test_stacked.py",
+    "benchmarks/test_commands.py",
     "worker/test_worker_outages.py",
     "offline/test_inspection.py",
     "partitions/test_log_changes.py",
