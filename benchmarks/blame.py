@@ -40,8 +40,9 @@ TEXT = (
     "The *oracle* is not learned: it is the true density of the stream, with the same search for "
     "fields to blame. It shows what a model that fits the stream perfectly would reach. In "
     "*heavy*, *skewed* and *bursts*, even of the values that follow the true density, 0.7% to 2.4% "
-    "are more than three deviations off. In *skewed*, 8 deviations upwards are only 3 to 4 on the scale of "
-    "logarithms, and three such fields of four can agree better than the fourth one with them.",
+    "are more than three deviations off. In *skewed*, 8 deviations upwards are only 3 to 4 on the "
+    "scale of logarithms, and three such fields of four can agree better than the fourth one with "
+    "them.",
 )
 
 Learner = OSLRAU | StackedSPN
