@@ -1,5 +1,7 @@
 """The density of a record given its entity, as an estimator."""
 
+import functools
+
 import numpy as np
 import pytest
 from streams import clusters
@@ -25,7 +27,11 @@ def taught(n=2000, batch_size=256, **parameters):
     return density.partial_fit(ROWS[:n], KEYS[:n], batch_size=batch_size)
 
 
-DENSITY = taught()
+@functools.cache
+def taught_once():
+    return taught()
+
+
 NEW_ROWS, NEW_KEYS = ROWS[2000:2200], KEYS[2000:2200]
 
 
@@ -56,38 +62,41 @@ def test_the_density_of_an_entity_integrates_to_one(key):
 
 
 def test_a_query_changes_nothing_and_knows_each_row_alone():
-    before = DENSITY.to_bytes()
-    together = DENSITY.score_samples(NEW_ROWS, NEW_KEYS)
-    DENSITY.contributions(NEW_ROWS, NEW_KEYS)
-    assert DENSITY.to_bytes() == before
-    reverse = DENSITY.score_samples(NEW_ROWS[::-1], NEW_KEYS[::-1])
-    alone = [DENSITY.score_samples(NEW_ROWS[[i]], [NEW_KEYS[i]])[0] for i in range(20)]
+    before = taught_once().to_bytes()
+    together = taught_once().score_samples(NEW_ROWS, NEW_KEYS)
+    taught_once().contributions(NEW_ROWS, NEW_KEYS)
+    assert taught_once().to_bytes() == before
+    reverse = taught_once().score_samples(NEW_ROWS[::-1], NEW_KEYS[::-1])
+    alone = [taught_once().score_samples(NEW_ROWS[[i]], [NEW_KEYS[i]])[0] for i in range(20)]
     np.testing.assert_array_equal(reverse[::-1], together)
     np.testing.assert_array_equal(alone, together[:20])
 
 
 def test_what_is_usual_for_another_entity_is_unlikely_and_expected_where_it_is():
     keys, level = [b"machine-3", b"machine-4"], LEVELS[[3, 4]]
-    own, other = DENSITY.score_samples(level, keys), DENSITY.score_samples(level[::-1], keys)
+    own, other = (
+        taught_once().score_samples(level, keys),
+        taught_once().score_samples(level[::-1], keys),
+    )
     assert (own > other + 5).all()
-    mean, deviation = DENSITY.expected(np.full((2, 3), np.nan), keys)
+    mean, deviation = taught_once().expected(np.full((2, 3), np.nan), keys)
     assert (np.abs(mean - level) < SCALES[[3, 4]]).all()
     assert (deviation < 3 * SCALES[[3, 4]]).all()
-    profile = DENSITY.profile("machine-3")
+    profile = taught_once().profile("machine-3")
     assert (np.abs(profile.level - level[0]) < SCALES[3]).all()
-    assert DENSITY.profile("new") is None and EntityDensity().profile("new") is None
+    assert taught_once().profile("new") is None and EntityDensity().profile("new") is None
 
 
 def test_contributions_are_conditional_densities():
     rows = NEW_ROWS[~np.isnan(NEW_ROWS).any(axis=1)][:50]
     keys = np.array(NEW_KEYS)[~np.isnan(NEW_ROWS).any(axis=1)][:50]
-    found = DENSITY.contributions(rows, keys)
+    found = taught_once().contributions(rows, keys)
     for v in range(3):
         others = rows.copy()
         others[:, v] = np.nan
-        given = DENSITY.score_samples(rows, keys) - DENSITY.score_samples(others, keys)
+        given = taught_once().score_samples(rows, keys) - taught_once().score_samples(others, keys)
         np.testing.assert_allclose(-found[:, v], given, atol=1e-6)
-    assert np.isnan(DENSITY.contributions([[np.nan, 1.0, 1.0]], ["new"])[0, 0])
+    assert np.isnan(taught_once().contributions([[np.nan, 1.0, 1.0]], ["new"])[0, 0])
 
 
 def test_an_entity_that_gave_way_is_known_by_its_level():
@@ -105,7 +114,7 @@ def test_mini_batches_in_one_call_equal_one_call_each():
     for start in range(0, 2000, 256):
         stop = min(start + 256, 2000)
         density.partial_fit(ROWS[start:stop], KEYS[start:stop])
-    assert density.to_bytes() == DENSITY.to_bytes() and density.n_records_ == 2000
+    assert density.to_bytes() == taught_once().to_bytes() and density.n_records_ == 2000
 
 
 @pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
@@ -143,8 +152,8 @@ def test_many_fields_are_those_of_the_shared_network_alone():
 
 
 def test_no_rows_have_no_densities():
-    assert DENSITY.score_samples(np.empty((0, 3)), []).shape == (0,)
-    assert DENSITY.contributions(np.empty((0, 3)), []).shape == (0, 3)
+    assert taught_once().score_samples(np.empty((0, 3)), []).shape == (0,)
+    assert taught_once().contributions(np.empty((0, 3)), []).shape == (0, 3)
     assert EntityDensity().partial_fit(np.empty((0, 3)), []).n_records_ == 0
 
 
@@ -166,11 +175,15 @@ def test_before_the_first_mini_batch_queries_are_refused():
     ],
 )
 def test_wrong_input_is_refused_and_changes_nothing(X, entity, message):
-    before = DENSITY.to_bytes()
-    for use in (DENSITY.partial_fit, DENSITY.score_samples, DENSITY.contributions):
+    before = taught_once().to_bytes()
+    for use in (
+        taught_once().partial_fit,
+        taught_once().score_samples,
+        taught_once().contributions,
+    ):
         with pytest.raises(InvalidInputError, match=message):
             use(X, entity)
-    assert DENSITY.to_bytes() == before
+    assert taught_once().to_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -211,7 +224,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_state_that_cannot_be_one_is_refused(name):
-    values, arrays = unpack(DENSITY.to_bytes(), "EntityDensity")
+    values, arrays = unpack(taught_once().to_bytes(), "EntityDensity")
     arrays[name] = BROKEN[name](arrays[name])
     with pytest.raises(StateError):
         EntityDensity.from_bytes(pack("EntityDensity", values, arrays))
@@ -221,7 +234,7 @@ def test_a_state_that_cannot_be_one_is_refused(name):
     "changes", [{"n_fields": 2}, {"n_fields": None}, {"n_records": -1}, {"max_entities": "x"}]
 )
 def test_a_header_that_cannot_be_one_is_refused(changes):
-    values, arrays = unpack(DENSITY.to_bytes(), "EntityDensity")
+    values, arrays = unpack(taught_once().to_bytes(), "EntityDensity")
     with pytest.raises(StateError):
         EntityDensity.from_bytes(pack("EntityDensity", values | changes, arrays))
     with pytest.raises(StateError, match="expected the kind"):
