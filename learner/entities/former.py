@@ -53,6 +53,10 @@ class FormerEntities:
         """Return the levels of an entity that comes back, which is no former one any more."""
         return self._of.pop(key, None)
 
+    def find(self, key: Key) -> Former | None:
+        """Return the levels of an entity that gave way, None if it is not known."""
+        return self._of.get(key)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, as arrays."""
         text, lengths = packed_keys(list(self._of))

@@ -18,9 +18,9 @@ from faust_oslrau.learner.state import record_count
 from . import memory, population, profiles
 from .former import FormerEntities
 from .habits import Habits
-from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
+from .levels import B0, FRAME, MEMORY, NU, TAU2, predict_fields, restore_values, standardise
 from .own_scores import OwnScores
-from .roster import Key, Newcomer, Roster
+from .roster import Key, Newcomer, Roster, stored
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]
@@ -260,6 +260,28 @@ class Entities:
             expected=expected,
             deviation=blame.deviation * np.exp(-at_mean),
         )
+
+    def foresee(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return the slots (k,) of entities and the units (k, d, 3) of their next records.
+
+        The slot of an entity that is not known is -1. Units are those of `take`.
+        """
+        d = self._reference.shape[1]
+        slots, units = np.full(len(keys), -1), np.empty((len(keys), d, 3))
+        for row, key in enumerate(keys):
+            slot, back = self.roster.find(key), self.former.find(stored(key))
+            means, statistics = np.zeros(d), np.zeros((d, 2), np.float32)
+            if slot is not None:
+                slots[row] = slot
+                means, statistics = self._levels[slot], self._statistics[slot]
+            elif back is not None:
+                means, statistics = back
+            predict_fields(means, statistics, self._population, units[row])
+        return slots, units
+
+    def undo(self, rows: FloatArray, units: FloatArray) -> FloatArray:
+        """Return rows (m, d) in own units in the units that they had before."""
+        return self._restored(rows, units)[0]
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, slope = np.empty(U.shape), np.empty(U.shape)

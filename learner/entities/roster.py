@@ -84,7 +84,7 @@ class Roster:
 
     def find(self, key: Key) -> int | None:
         """Return the slot of an entity, None if it is not known."""
-        return self._slots.get(_stored(key))
+        return self._slots.get(stored(key))
 
     def common(self, other: Roster, most: int) -> Key:
         """Return an entity that another roster has, too, among up to ``most``; None if none has."""
@@ -93,7 +93,7 @@ class Roster:
 
     def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
         """Return the slot of the key of one record, after it has come in if it is new."""
-        key = _stored(key)
+        key = stored(key)
         slot = self._slots.get(key)
         if slot is None:
             slot, gone = self._free_slot()
@@ -148,7 +148,7 @@ class Roster:
         self._last, self._n, self._oldest = -ages, 0, []
 
 
-def _stored(key: Key) -> Key:
+def stored(key: Key) -> Key:
     """Return a key as it is stored: a long one as its digest."""
     if key is None or len(key) <= LONGEST_KEY:
         return key
