@@ -6,8 +6,10 @@ READY := $(VENV)/.ready
 PACKAGES := learner topics app
 # Once, before several processes need the kernels at the same time.
 COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
+# Most tests wait for workers and brokers: more processes than the two cores of CI.
+PROCESSES ?= 5
 
-.PHONY: help demo test test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
+.PHONY: help demo test prepare test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -16,10 +18,12 @@ help: ## show this list
 demo: $(READY) ## score a stream of simulated machine sensors; make demo ARGS="--seconds 20"
 	@$(BIN)/faust-oslrau demo $(ARGS)
 
-test: $(READY) ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
+test: prepare ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+prepare: $(READY) ## download Kafka's jars and compile the kernels, which the tests need
 	@$(BIN)/python -m faust_oslrau.app.brokers || true
 	@$(COMPILE)
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-interpreted: $(READY) ## run the learner's tests without the compiler; make test-interpreted ARGS="-k structure"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 3 tests/learner $(ARGS)

@@ -60,7 +60,7 @@ nominal number. *In incidents* are spikes among the records of one of the *incid
 a running Gaussian of all fields that learns every record; its threshold is the one that gives as
 many alarms on the stream as the scorer does. That takes knowledge of the stream's end which nobody
 has, and favours it. Parameters were chosen on other faults in streams of the families of
-*development*."""
+*development*, and that the mass further out remembers regimes on the one of regimes as well."""
 
 HEAVY_TEXT = f"""\
 ## Heavy tails

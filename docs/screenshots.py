@@ -17,6 +17,12 @@ from selenium.webdriver import Keys
 _IMAGES = Path(__file__).parent / "images"
 _DEMO = ("demo", "--seconds", "600", "--rate", "300", "--partitions", "2")
 _WIDTH, _HEIGHT = 1240, 1330
+_BLAMED_FIELD = """
+const partition = document.querySelector("#field-place").textContent.replace("of ", "");
+const cards = [...document.querySelectorAll(".incident")];
+const card = cards.find((each) => each.textContent.includes(partition));
+return card?.querySelector("li .name").textContent ?? null;
+"""
 # By then there are incidents to see, and the network has grown.
 _ENOUGH_INCIDENTS = 3
 
@@ -59,6 +65,7 @@ def _take(port: int) -> None:
             "full of incidents",
         )
         page.theme("light")
+        _choose_a_blamed_field(page)
         _resize(page, _HEIGHT)
         _save("page.png", browser.get_screenshot_as_png())
         _choose_a_leaf(page)
@@ -66,6 +73,20 @@ def _take(port: int) -> None:
         # The window holds the whole page, so that a section lies in it as a whole.
         _resize(page, page.run("return document.documentElement.scrollHeight"))
         _save("network.png", page.find("#network").screenshot_as_png)
+
+
+def _choose_a_blamed_field(page: Page) -> None:
+    """Plot a field to blame for an incident of the partition that is plotted, if there is one."""
+    name = page.run(_BLAMED_FIELD)
+    if name is None:
+        return
+    page.find(f"#field-choice option[value='{name}']").click()
+    page.run("document.activeElement.blur()")
+    plot = page.find("#field canvas")
+    page.wait_until(
+        lambda: (plot.get_attribute("aria-label") or "").startswith(f"{name}: "), "plotting it"
+    )
+    time.sleep(0.5)  # until the next frame is drawn
 
 
 def _choose_a_leaf(page: Page) -> None:

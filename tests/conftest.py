@@ -82,9 +82,32 @@ def dataset(dataset_file: Callable[[str], Path]) -> Callable[[str], NDArray[np.f
     return load
 
 
+# Files that take longest. Those of the learner compute while the others wait for workers.
+_LONGEST = (
+    "worker/test_worker_cluster.py",
+    "worker/test_snapshots.py",
+    "learner/test_stacked.py",
+    "benchmarks/test_commands.py",
+    "worker/test_worker_outages.py",
+    "offline/test_inspection.py",
+    "partitions/test_log_changes.py",
+    "worker/test_worker.py",
+    "chaos/test_chaos.py",
+    "embedded/test_page.py",
+    "learner/test_challenger.py",
+    "learner/test_seasons.py",
+)
+
+
+def _rank(item: pytest.Item) -> tuple[int, bool]:
+    path = item.path.as_posix()
+    ranks = [rank for rank, name in enumerate(_LONGEST) if path.endswith(f"/{name}")]
+    return (*ranks, len(_LONGEST))[0], item.get_closest_marker("real_kafka") is None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: later it would keep one process busy after the others' end."""
-    items.sort(key=lambda item: item.get_closest_marker("real_kafka") is None)
+    items.sort(key=_rank)
 
 
 # Tests of what may be missing on a machine, by mark, and what the account calls them.

@@ -42,6 +42,8 @@ class EmbeddedBroker:
         self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, 1)
         if not self._cluster:
             raise BrokerError("librdkafka could not start its mock cluster")
+        # A group has one member here: no reason to wait three seconds for others.
+        self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 0)
 
     def stop(self) -> None:
         """Stop the cluster and discard its messages."""
@@ -105,6 +107,7 @@ def _librdkafka() -> ctypes.CDLL:
         "rd_kafka_mock_cluster_new": (pointer, [pointer, number]),
         "rd_kafka_mock_cluster_destroy": (None, [pointer]),
         "rd_kafka_mock_cluster_bootstraps": (text, [pointer]),
+        "rd_kafka_mock_group_initial_rebalance_delay_ms": (None, [pointer, ctypes.c_int32]),
         "rd_kafka_mock_topic_create": (number, [pointer, text, number, number]),
     }
     for name, (result, arguments) in signatures.items():

@@ -143,6 +143,9 @@ class Predicted(NamedTuple):
         Squared scales of Student's t of the entity (m, d (d + 1) / 2), lower triangles.
     freedom
         Its degrees of freedom (m,).
+    distance
+        How far the row is from what its entity's Student's t expects (m,): a squared distance that
+        is about chi-square, with as many degrees of freedom as there are values.
     shares
         The kinds' probabilities given the row (m, K).
     """
@@ -153,6 +156,7 @@ class Predicted(NamedTuple):
     kind_weight: Array
     covariance: Array
     freedom: Array
+    distance: Array
     shares: Array
 
 
@@ -206,6 +210,7 @@ def mix(
         freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
+        predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
         logs[WIDE_OWN] = log_student(square / WIDER**2, log_scale + wider, freedom, n)
         if votes.n[0] % VOTE_EVERY == 0 and own[AGE] > 0.0:
@@ -347,6 +352,19 @@ def log_student(square: float, log_scale: float, freedom: float, n: int) -> floa
     half = 0.5 * (freedom + n)
     norm = math.lgamma(half) - math.lgamma(0.5 * freedom) - 0.5 * n * (math.log(freedom) + LOG_PI)
     return norm - log_scale - half * math.log1p(square / freedom)
+
+
+@kernel
+def chi_square(square: float, freedom: float, n: int) -> float:
+    """Return what a squared distance of ``n`` fields in Student's t is as one in a Gaussian.
+
+    log(1 + square / freedom) is about a multiple of a chi-square (Bartlett 1938). The factor gives
+    it the mean ``n``, with log(x - 1/2) for the digamma function of x.
+    """
+    if n == 0:
+        return 0.0
+    factor = n / math.log1p(n / (freedom - 1.0))
+    return factor * math.log1p(square / freedom)
 
 
 @kernel

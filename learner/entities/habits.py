@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable, Learner, Measured
+from faust_oslrau.learner.scoring.tails import fill_log_mass
+from faust_oslrau.learner.vector.lanes import padded
 
 from .habit_kernels import (
     AGES,
@@ -48,18 +50,27 @@ FIRST_STRENGTH = 1e-3
 
 
 class Mixed(NamedTuple):
-    """The mixed density of rows in place of the network's: a `Measured`."""
+    """The mixed density of rows in place of the network's: a `Measured`.
+
+    Attributes
+    ----------
+    measures, log_density
+        As those of the network.
+    log_mass
+        Logarithm (m,) of the mass of Student's t of the entity that lies further out than the row.
+    """
 
     measures: FloatArray
     log_density: FloatArray
+    log_mass: FloatArray
 
 
 class Habits:
     """Mixes the network's density with kinds of records and a covariance of each entity.
 
-    Begins with the first kinds, after 240 usual records; until then, and with more than ``WIDEST``
-    fields, the network's density is all there is. Statistics of an entity change with each of its
-    records; what entities share changes in ``learn`` alone, at learning boundaries.
+    Begins with the first kinds, after 240 usual records; until then the network's density is all
+    there is. Rows have ``WIDEST`` fields at the most. Statistics of an entity change with each of
+    its records; what entities share changes in ``learn`` alone, at learning boundaries.
     """
 
     def __init__(self) -> None:
@@ -103,7 +114,8 @@ class Habits:
         self._shares = np.concatenate([self._shares.reshape(-1, len(norm)), predicted.shares])
         measures, others = network.measures.copy(), predicted.log_others
         measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
-        return Mixed(measures, np.logaddexp(predicted.log_share + network.log_density, others))
+        log_density = np.logaddexp(predicted.log_share + network.log_density, others)
+        return Mixed(measures, log_density, log_mass(predicted.distance, rows))
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
@@ -118,8 +130,6 @@ class Habits:
 
     def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
-        if rows.shape[1] > WIDEST:
-            return
         shares = self._shares if self._shared is not None else np.empty((len(rows), 0))
         if self._kinds.learn(rows[usual], shares[usual]):
             self._entities[:, FIRST_KIND:] = 0.0
@@ -133,6 +143,11 @@ class Habits:
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
         self._votes, self._shares = _no_votes(), np.empty((0, 0))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether densities are mixed."""
+        return self._shared is not None
 
     def _share(self) -> None:
         """Set what all entities share."""
@@ -208,6 +223,17 @@ class Habits:
         self._share()
 
 
+def log_mass(distance: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the log (m,) of the mass further out than squared distances (m,) of rows (m, d)."""
+    m = len(rows)
+    squares, fields, result = np.zeros((3, 1, padded(max(m, 2))))
+    squares[0, :m] = distance
+    fields[0] = 1.0
+    fields[0, :m] = np.maximum(np.count_nonzero(~np.isnan(rows), axis=1), 1)
+    fill_log_mass(squares, np.ones(1), fields, result)
+    return np.minimum(result[0, :m], 0.0)
+
+
 def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
     larger = np.zeros((n, width), array.dtype)
     larger[: len(array)] = array.reshape(-1, width)
@@ -222,6 +248,9 @@ def _no_votes() -> Votes:
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:
-    numbers, kinds = np.empty((3, m)), np.empty((2, m, K))
+    numbers, kinds = np.empty((4, m)), np.empty((2, m, K))
     weight, covariance = np.empty((m, DENSITIES)), np.empty((m, products))
-    return Predicted(numbers[0], numbers[1], weight, kinds[0], covariance, numbers[2], kinds[1])
+    log_share, log_others, freedom, distance = numbers
+    return Predicted(
+        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1]
+    )

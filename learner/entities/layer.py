@@ -185,6 +185,11 @@ class Entities:
         """
         return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
 
+    @property
+    def has_habits(self) -> bool:
+        """Whether densities are mixed: from the first kinds on."""
+        return self._habits.has_begun
+
     def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)

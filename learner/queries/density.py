@@ -100,8 +100,10 @@ class NetworkDensity(DerivedQueries):
         network, Z, _ = self._query(X)
         scale = self._scaling.scale
         others = given_others(network, Z)
-        mean = others.mean.T * scale + self._scaling.location
-        return self._in_units(others.nats, Z), mean, np.sqrt(others.variance.T) * scale
+        with np.errstate(over="ignore"):  # fields near 1e308 have a mean that no double holds
+            mean = others.mean.T * scale + self._scaling.location
+            deviation = np.sqrt(others.variance.T) * scale
+        return self._in_units(others.nats, Z), mean, deviation
 
     def contributions(self, X: ArrayLike) -> FloatArray:
         """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""

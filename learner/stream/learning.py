@@ -49,7 +49,8 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     else:
         state.neighbours.update(state.own_fields(rows))
         state.ranges.update(rows.compress(usual, axis=0))
-    state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
+    if state.habits is None or not state.habits.has_habits:
+        state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
     if state.incidents is not None:
         numbers = np.arange(state.n_records - len(rows), state.n_records)
         state.incidents.usual.update(state.calibration, scores[known], numbers[known])

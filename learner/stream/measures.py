@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.entities.habits import Mixed
 from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner, Measured
@@ -42,12 +43,19 @@ def all_measures(
     shows faults that last. The last measure is the log-density given the means, ``past`` (m,) less,
     which shows faults of single records. Nearness and tail mass are those of the row alone: after a
     fault, running means are unusual for some records.
+    Where entities may have habits, there is no nearness: it is that to records of other entities.
+    Once they have habits, the mass is that of the row's own entity, too.
     Log-densities are in the fields' own units; with entities or seasons, in those of the entity or
     the hour, so that records of noisy and of quiet entities and hours compare.
     """
     own_fields = state.own_fields(rows)
-    nearness, mass = -state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)
-    measures = np.column_stack([evaluation.measures, nearness, mass])
+    if isinstance(evaluation, Mixed):
+        others = [evaluation.log_mass]
+    elif state.habits is not None:
+        others = [state.tail_mass.log_mass(own_fields)]
+    else:
+        others = [-state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)]
+    measures = np.column_stack([evaluation.measures, *others])
     if not state.has_own_units:
         measures[:, 0] += log_jacobian
     return measures if past is None else np.column_stack([measures, measures[:, 0] - past])

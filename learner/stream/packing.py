@@ -246,6 +246,8 @@ def _check_measures(state: ScorerState, *taken_up: NDArray[Any]) -> None:
     if state.n_columns is None or state.learner.n_records_ == 0:
         return
     k = measure(state, np.full((1, state.n_columns), np.nan)).shape[1]
+    if state.habits is not None and taken_up[0].shape == (k + 1,):
+        raise StateVersionError("state: entities are ranked without nearness, got one with it")
     if any(array.size > 0 and array.shape[-1] != k for array in taken_up):
         raise StateError(f"state: expected {k} measures of each record")
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, as_keys
-from faust_oslrau.learner.entities.watch import EVENTS, Watch
-from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
+from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
@@ -30,6 +29,7 @@ from . import packing
 from .explaining import entity_events, entity_profile, expected_range
 from .forecasting import forecast, forecast_next
 from .learning import learn
+from .parameters import ScorerParameters
 from .relearning import relearn
 from .row_scores import score
 from .state import ScorerState
@@ -38,7 +38,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class StreamScorer:
+class StreamScorer(ScorerParameters):
     """Scores one partition's valid records in order and learns from them.
 
     Learning happens at boundaries counted in records from the partition's start, after 16, 48,
@@ -153,30 +153,6 @@ class StreamScorer:
         self.entity_events = entity_events
 
     @property
-    def learner(self) -> Learner:
-        """The density model."""
-        return self._state.learner
-
-    @property
-    def batch_size(self) -> int:
-        """Records of a learning batch."""
-        return self._state.batch_size
-
-    @property
-    def alarm_rate(self) -> float:
-        """Largest p-value of an anomaly."""
-        return self._state.alarm_rate
-
-    @property
-    def learning(self) -> bool:
-        """Whether the learner learns; a new value applies from the next boundary on."""
-        return self._state.learning
-
-    @learning.setter
-    def learning(self, learning: bool) -> None:
-        self._state.learning = learning
-
-    @property
     def n_records(self) -> int:
         """Records of the stream so far."""
         return self._state.n_records
@@ -185,32 +161,6 @@ class StreamScorer:
     def n_fields(self) -> int | None:
         """Columns of the stream, None before the first rows."""
         return self._state.n_fields
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What scores depend on beside the learner and the stream."""
-        return {
-            "batch_size": self.batch_size,
-            "alarm_rate": self.alarm_rate,
-            "transforms": self._state.transforms.names,
-            "max_entities": None
-            if self._state.entities is None
-            else self._state.entities.roster.limit,
-            "max_former_entities": None
-            if self._state.entities is None
-            else self._state.entities.former.limit,
-            "history": None if self._state.history is None else self._state.history.names,
-            "stretches": None if self._state.stretches is None else self._state.stretches.lengths,
-            "seasons": None if self._state.seasons is None else self._state.seasons.zone,
-            "adapt_after": self._state.guard.adapt_after,
-        }
-
-    @property
-    def needs_times(self) -> bool:
-        """Whether anything but incidents depends on the rows' time stamps."""
-        state = self._state
-        is_timed = state.history is not None and state.history.is_timed
-        return is_timed or state.seasons is not None or self.silences
 
     @property
     def n_entities(self) -> int:
@@ -228,39 +178,6 @@ class StreamScorer:
         return 0 if self._state.entities is None else self._state.entities.roster.evicted
 
     @property
-    def incidents(self) -> IncidentParameters | None:
-        """When incidents open and close; a new value applies from the next row on."""
-        return None if self._state.incidents is None else self._state.incidents.parameters
-
-    @incidents.setter
-    def incidents(self, parameters: IncidentParameters | None) -> None:
-        if parameters is None:
-            self._state.incidents = None
-        elif self._state.incidents is None:
-            self._state.incidents = Incidents(parameters)
-        else:
-            self._state.incidents.parameters = parameters
-
-    @property
-    def silences(self) -> bool:
-        """Whether silences are looked for; a new value applies from the next row on."""
-        return self._state.silences is not None
-
-    @silences.setter
-    def silences(self, wanted: bool) -> None:
-        if wanted != self.silences:
-            self._state.silences = Silences() if wanted else None
-
-    @property
-    def forecasting(self) -> bool:
-        """Whether blocks have forecasts; a new value applies from the next row on."""
-        return self._state.forecasting
-
-    @forecasting.setter
-    def forecasting(self, wanted: bool) -> None:
-        self._state.forecasting = wanted
-
-    @property
     def n_silent(self) -> int:
         """The number of entities that are silent for too long after the last row."""
         return 0 if self._state.silences is None else self._state.silences.n_silent
@@ -276,25 +193,6 @@ class StreamScorer:
         """The incident that is open after the last row."""
         return None if self._state.incidents is None else self._state.incidents.open
 
-    @property
-    def entity_events(self) -> Sequence[str]:
-        """What is told of entities; a new value applies from the next row on."""
-        watch = None if self._state.entities is None else self._state.entities.watch
-        return () if watch is None else watch.events
-
-    @entity_events.setter
-    def entity_events(self, events: Sequence[str]) -> None:
-        entities = self._state.entities
-        wrong = set(events) - set(EVENTS)
-        if wrong or (events and entities is None):
-            raise InvalidParameterError(
-                f"entity_events: expected some of {', '.join(EVENTS)} with max_entities, "
-                f"got {', '.join(sorted(events))}"
-            )
-        if entities is None or set(events) == set(self.entity_events):
-            return
-        entities.watch = Watch(events, self.alarm_rate) if events else None
-
     def process(
         self,
         X: ArrayLike,
@@ -306,9 +204,8 @@ class StreamScorer:
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
         for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
         timestamps, by which incidents name them; by default their numbers in the stream, and -1.
-        Seasons and a history over seconds need the timestamps, in milliseconds; negative ones are
-        A history over seconds and silences need the timestamps, in milliseconds; negative ones are
-        unknown.
+        Seasons, silences and a history over seconds need the timestamps, in milliseconds; negative
+        ones are unknown.
 
         Raises
         ------

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
@@ -183,8 +184,12 @@ class ScorerState:
 
     @property
     def habits(self) -> Entities | None:
-        """The entities, if the network's density is mixed with theirs: not with a history."""
-        return self.entities if self.history is None else None
+        """The entities, if the network's density is mixed with theirs.
+
+        Not with a history, nor with many fields.
+        """
+        is_mixed = self.history is None and (self.n_fields or 0) <= WIDEST
+        return self.entities if is_mixed else None
 
     def collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""

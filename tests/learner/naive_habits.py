@@ -66,6 +66,15 @@ class NaiveHabits:
     def log_density(self, row, network):
         return special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
 
+    def log_mass(self, row):
+        """Return the log of the mass of the entity's Student's t further out than the row."""
+        seen = ~np.isnan(row)
+        if not seen.any():
+            return 0.0
+        covariance, freedom = self.own_covariance()
+        square = row[seen] @ np.linalg.solve(covariance[np.ix_(seen, seen)], row[seen])
+        return stats.f.logsf(square / seen.sum(), seen.sum(), freedom)
+
     def learn(self, row, network):
         logs, of_kinds = self.logs(row, network)
         weights = self.density_weights() * np.exp(logs - logs.max()) + 1e-12

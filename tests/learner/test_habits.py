@@ -8,7 +8,8 @@ from test_entities import machines
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StateError, StreamScorer
 from faust_oslrau.learner.entities import habit_kernels
-from faust_oslrau.learner.entities.habits import Habits, Mixed
+from faust_oslrau.learner.entities.habits import Habits, Mixed, log_mass
+from faust_oslrau.learner.errors import StateVersionError
 from faust_oslrau.learner.stacked.gaussians import GaussianMixture, Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
@@ -57,11 +58,11 @@ def mixed(rows, common):
     of_rows._kinds.mixture = mixture_of(common)
     of_rows._shared = common
     measures = Standard().score_samples(rows)[:, None]
-    network = Mixed(measures, measures[:, 0])
     m = len(rows)
+    network = Mixed(measures, measures[:, 0], np.zeros(m))
     fresh = np.arange(m) == 0
     found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, network, 1)
-    return found.log_density, of_rows
+    return found, of_rows
 
 
 def mixture_of(common):
@@ -78,9 +79,24 @@ def test_the_mixed_density_is_that_of_the_oracle():
     rows[20] = [np.nan, 0.5, np.nan]
     found, _ = mixed(rows, common)
     naive, network = NaiveHabits(common), Standard().score_samples(rows)
-    for row, log_density, of_network in zip(rows, found, network, strict=True):
+    for row, log_density, of_network in zip(rows, found.log_density, network, strict=True):
         assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
         naive.learn(row, of_network)
+
+
+def test_the_mass_further_out_is_about_that_of_the_oracle():
+    common, rows = shared(1), rows_of(2, 60)
+    rows[20] = [np.nan, 0.5, np.nan]
+    found, _ = mixed(rows, common)
+    naive, network = NaiveHabits(common), Standard().score_samples(rows)
+    for row, mass, of_network in zip(rows, found.log_mass, network, strict=True):
+        expected = naive.log_mass(row)
+        if expected > -20.0:  # beyond, the order counts, and the approximations differ
+            assert mass == pytest.approx(expected, rel=0.1, abs=0.2)
+        else:
+            assert mass < -15.0
+        naive.learn(row, of_network)
+    assert log_mass(np.zeros(1), np.full((1, D), np.nan)) == pytest.approx(0.0, abs=0.1)
 
 
 def test_fields_are_compared_by_the_density_that_was_mixed():
@@ -89,7 +105,7 @@ def test_fields_are_compared_by_the_density_that_was_mixed():
     which = np.arange(40) >= 30
     density = of_rows.conditionals(Standard(), which)
     some = rows[which]
-    np.testing.assert_allclose(density.score_samples(some), found[which], rtol=1e-6)
+    np.testing.assert_allclose(density.score_samples(some), found.log_density[which], rtol=1e-6)
     nats, mean, deviation = density.given_others(some)
     grid = np.linspace(-400, 400, 80_001)
     for r in range(len(some)):
@@ -143,6 +159,30 @@ def test_correlations_that_are_usual_for_other_entities_are_blamed():
     assert block.is_anomaly[0] and block.blame.order[0, 0] == 2
     expected = odd[2] - (given @ odd)[2] / given[2, 2]
     assert block.blame.expected[0, 2] == pytest.approx(expected, abs=2 / np.sqrt(given[2, 2]))
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_records_are_ranked_by_what_is_usual_for_their_own_entity(kind):
+    keys, rows = kinds_of_machines(5, 12_000, 40, 4)
+    number, rng = (
+        np.array([int(key.removeprefix(b"machine-")) for key in keys]),
+        np.random.default_rng(6),
+    )
+    odd = np.sort(rng.choice(np.arange(4000, 12_000), 60, replace=False))
+    for at in odd:  # each value is usual for the machine, but not beside the others
+        rows[at] = rows[rng.choice(np.flatnonzero(number == number[at]), 4), np.arange(4)]
+    block = StreamScorer(kind(), max_entities=100).process(rows, keys)
+    lowest = np.argsort(block.p_value[4000:])[:60] + 4000
+    assert np.isin(lowest, odd).mean() > 0.4
+
+
+def test_a_state_that_ranks_entities_by_nearness_is_of_another_version(state):
+    values, arrays = unpack(state, "StreamScorer")
+    for name in ("level", "spread"):
+        arrays[name] = np.append(arrays[name], 1.0)
+    with pytest.raises(StateVersionError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
 def test_more_fields_than_a_covariance_takes_leave_the_network_alone():

@@ -93,7 +93,7 @@ def test_every_answer_agrees_with_plain_numpy_after_every_batch(monkeypatch, wid
     for start in range(0, 1500, 250):
         model.partial_fit(INCOMPLETE[start : start + 250] * scale)
         network, scaling = model._training.network, model._training.scaling
-        rows = INCOMPLETE[start + 3 : start + 12] * scale
+        rows = INCOMPLETE[start + 3 : start + 7] * scale
         Z = ((rows - scaling.location) / scaling.scale).T
         jacobian = np.where(np.isnan(rows), 0.0, np.log(scaling.scale)).sum(axis=1)
         expected = [naive.log_density(network, z) for z in Z.T] - jacobian

@@ -103,6 +103,26 @@ def test_later_rounds_follow_a_stream_that_moves():
     assert np.median(found.log_mass(moved)) > before + 0.5
 
 
+def test_a_regime_that_comes_back_is_not_further_out_than_before():
+    one, other = PAST, PAST + 8.0 * np.nanstd(PAST, axis=0)
+    found = fitted(np.concatenate([one, other]))
+    before = np.median(found.log_mass(other))
+    for n in range(REFIT + 2000, 8 * REFIT, REFIT):  # the other one is away
+        found.update(one, n)
+    assert np.median(found.log_mass(other)) > before - 1.0
+
+
+def test_new_regimes_are_followed_and_old_ones_give_way():
+    moves = np.random.default_rng(0).normal(size=(10, D)) * 6.0 * np.nanstd(PAST, axis=0)
+    found, n = fitted(PAST), 1000
+    for rows in PAST + moves[:, None]:
+        for _ in range(4):
+            n += REFIT
+            found.update(rows, n)
+        assert np.median(found.log_mass(rows)) > -2.0
+    assert np.median(found.log_mass(PAST + moves[0])) < -20.0
+
+
 def test_a_field_that_begins_to_vary_late_counts_from_the_next_fit_on():
     rows = np.column_stack([PAST[:, 0], np.full(len(PAST), 7.0)])
     found = fitted(np.nan_to_num(rows))

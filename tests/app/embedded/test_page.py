@@ -283,6 +283,39 @@ def test_a_field_is_plotted_with_the_range_that_is_expected(
     assert page.errors() == []
 
 
+def test_all_charts_have_the_same_seconds_and_explain_their_marks(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(300))
+    start_worker().wait_ready().wait_records(300)
+    page.open().wait_state("live")
+    assert "incident" in page.text(".heading .legend")
+    assert all(name in page.text(".charts") for name in ("scored", "lowest", "deviations"))
+    seconds = []
+    for name in ("likelihood", "throughput", "waiting"):
+        page.run(f"document.querySelector('#{name}').scrollIntoView({{block: 'center'}})")
+        chart = page.find(f"#{name} canvas")
+        near_now = chart.size["width"] // 2 - 20
+        ActionChains(page.browser).move_to_element_with_offset(chart, near_now, 0).perform()
+        page.wait_until(lambda name=name: page.count(f"#{name} .tip") == 1, "telling the second")
+        seconds.append(_seconds(page.text(f"#{name} .tip b")))
+    assert max(seconds) - min(seconds) < 30  # the charts move on by one a second
+    assert abs(time.time() - seconds[-1]) < 30
+    assert page.errors() == []
+
+
+def test_large_numbers_are_legible(topics, client, start_worker, page):
+    start_worker().wait_ready()
+    page.open().wait_state("live")
+    shown = page.browser.execute_async_script(
+        "const [done] = arguments;"
+        "import('/page/format.js').then((f) => done([f.figure(12345678), f.figure(123456),"
+        " f.number(1.5e12), f.number(1234567), f.short(4500)]))"
+    )
+    assert shown == ["12.3 M", "123,456", "1.50 \N{MULTIPLICATION SIGN} 10¹²", "1,234,567", "4.5k"]
+    assert page.errors() == []
+
+
 def test_a_young_model_says_how_many_records_it_needs(
     topics, client, start_worker, page, topic_name
 ):
@@ -311,6 +344,12 @@ def test_nothing_is_wider_than_a_phone(topics, client, start_worker, page, topic
         assert width == 390, name
     page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert page.errors() == []
+
+
+def _seconds(shown):
+    """Return a date with a time, such as Nov 23 14:03:59 of this year, as seconds since 1970."""
+    text = f"{time.localtime().tm_year} {shown}"
+    return time.mktime(time.strptime(text, "%Y %b %d %H:%M:%S"))
 
 
 def _many_clusters(number):

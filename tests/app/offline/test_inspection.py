@@ -81,12 +81,6 @@ def test_a_deployment_without_snapshots_has_none(client, inspect, topic_name, se
     assert inspect() == (0, "no snapshots\n")
 
 
-def test_an_unknown_partition_is_named(scored, inspect, topic_name):
-    code, text = inspect("--partition", f"{topic_name}/7")
-    assert code == 4
-    assert f"partition {topic_name}/7: expected one such as {topic_name}/0" in text
-
-
 def test_an_exported_snapshot_seeds_another_partition(
     scored, inspect, client, start_worker, topic_name, tmp_path
 ):
@@ -124,14 +118,6 @@ def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
     worker.terminate()
 
 
-def test_what_is_no_snapshot_is_not_imported(scored, inspect, topic_name, tmp_path):
-    file = tmp_path / "seed"
-    file.write_bytes(b"no snapshot")
-    code, text = inspect("--partition", f"{topic_name}/0", "--import", file)
-    assert code == 1 and f"file {file}: " in text
-    assert "Traceback" not in text
-
-
 def test_a_reset_says_what_it_would_do_and_does_it_with_yes(
     scored, inspect, start_worker, topic_name
 ):
@@ -159,13 +145,20 @@ def test_a_forgotten_model_is_learned_again_under_new_settings(
     assert worker.terminate() == 0
 
 
-def test_an_offset_outside_the_log_is_refused(scored, inspect):
+def test_what_cannot_be_done_is_refused_and_changes_nothing(
+    scored, inspect, start_worker, topic_name, tmp_path
+):
+    code, text = inspect("--partition", f"{topic_name}/7")
+    assert code == 4
+    assert f"partition {topic_name}/7: expected one such as {topic_name}/0" in text
+    file = tmp_path / "seed"
+    file.write_bytes(b"no snapshot")
+    code, text = inspect("--partition", f"{topic_name}/0", "--import", file)
+    assert code == 1 and f"file {file}: " in text
+    assert "Traceback" not in text
     code, text = inspect("--reset", 301)
     assert code == 1 and "expected one from 0 to 300" in text
-
-
-def test_nothing_is_changed_while_a_worker_runs(scored, inspect, start_worker):
-    start_worker().wait_ready()
+    start_worker().wait_ready()  # the workers are to be stopped first
     code, text = inspect("--reset", "start", "--yes")
     assert code == 1 and "stop the workers first" in text
     assert len(inspect()[1].splitlines()) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections import Counter
 from contextlib import asynccontextmanager
 
 import orjson
@@ -35,6 +36,26 @@ def busy(monkeypatch):
     waits = ("SNAPSHOT", "LAG", "MEASURE", "PAST", "TOPICS", "MEMBERS", "ENTITIES")
     for name in (f"_{wait}_SECONDS" for wait in waits):
         monkeypatch.setattr(chores, name, 0.005)
+
+
+@pytest.fixture(autouse=True)
+def looks(monkeypatch):
+    """A function that waits until a chore has been done a few more times."""
+    rounds, every = Counter(), chores._every
+
+    def counted(seconds, chore):
+        async def counting():
+            await chore()
+            rounds[chore.__name__] += 1
+
+        return every(seconds, counting)
+
+    async def wait(chore):
+        enough = rounds[chore] + 3  # the next one may have begun already
+        await until(lambda: rounds[chore] >= enough)
+
+    monkeypatch.setattr(chores, "_every", counted)
+    return wait
 
 
 class _Past:
@@ -88,12 +109,12 @@ async def test_what_is_acknowledged_is_committed(tmp_path, broker):
 
 
 @in_loop
-async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, broker):
+async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, snapshot_records=200) as worker, worker.chores():
         await worker.assign(FIRST, SECOND)
         await worker.read(FIRST, 199)
         await worker.read(SECOND)
-        await asyncio.sleep(0.03)  # several looks
+        await looks("_save_snapshots")
         assert await worker.snapshots(FIRST) == []
         await worker.read(FIRST, 1)
         while await worker.snapshots(FIRST) != [200]:
@@ -111,7 +132,7 @@ async def test_snapshots_are_due_by_time_as_well(tmp_path, broker):
 
 
 @in_loop
-async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker):
+async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, snapshot_records=10) as worker:
         await worker.assign(FIRST, SECOND)
         await worker.read(FIRST, 50)
@@ -123,7 +144,7 @@ async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_pa
                 del worker.held[second.tp]
             while await worker.snapshots(first.tp) != [50]:
                 await turns()
-            await asyncio.sleep(0.02)
+            await looks("_save_snapshots")
         assert await worker.snapshots(second.tp) == []
 
 
@@ -138,10 +159,10 @@ async def test_the_lag_is_what_waits_in_the_log(tmp_path, broker):
 
 
 @in_loop
-async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path, broker):
+async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path, broker, looks):
     broker.is_away = True
     async with _Working(tmp_path, broker) as worker, worker.chores():
-        await asyncio.sleep(0.03)  # several questions
+        await looks("_measure_lag")
         assert math.isnan(worker.contact.silent_seconds)
         broker.is_away = False
         await until(lambda: worker.contact.silent_seconds >= 0)
@@ -255,38 +276,40 @@ async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
 
 
 @in_loop
-async def test_a_member_of_the_group_that_is_no_worker_is_named_once(tmp_path, broker, caplog):
+async def test_a_member_of_the_group_that_is_no_worker_is_named_once(
+    tmp_path, broker, caplog, looks
+):
     def warnings():
         return [message for message in caplog.messages if "is no worker" in message]
 
     async with _Working(tmp_path, broker) as worker, worker.chores():
         broker.foreign_members = {"id-1": "client 'other' at 10.0.0.7"}
         await until(warnings)
-        await asyncio.sleep(0.03)  # several looks
+        await looks("_watch_members")
         (warning,) = warnings()
         assert "client 'other' at 10.0.0.7" in warning and worker.settings.app_id in warning
         broker.foreign_members = {}
-        await asyncio.sleep(0.03)
+        await looks("_watch_members")
         broker.foreign_members = {"id-2": "client 'other' at 10.0.0.7"}  # it is back
         await until(lambda: len(warnings()) == 2)
 
 
 @in_loop
-async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker):
+async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker, looks):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         await worker.assign(FIRST, SECOND)
         await until(lambda: all(list(p.metrics.history.incidents) for p in worker.held.values()))
-        await asyncio.sleep(0.03)  # several looks
+        await looks("_read_past_incidents")
         assert sorted(worker.past.asked) == [FIRST, SECOND]
         (known,) = worker.held[FIRST].metrics.history.incidents
         assert (known.offset, known.is_open) == (3, False)
 
 
 @in_loop
-async def test_without_incidents_none_are_read(tmp_path, broker):
+async def test_without_incidents_none_are_read(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, anomalies="records") as worker, worker.chores():
         await worker.assign(FIRST)
-        await asyncio.sleep(0.03)
+        await looks("_measure_lag")
         assert worker.past.asked == []
 
 
@@ -300,14 +323,15 @@ def _of_machines(names, number=100):
 
 @in_loop
 @pytest.mark.parametrize("second", [["lathe", "press"], ["lathe", "saw"]])
-async def test_an_entity_with_records_in_two_partitions_is_warned_of_once(second, tmp_path, caplog):
+async def test_an_entity_with_records_in_two_partitions_is_warned_of_once(
+    second, tmp_path, caplog, looks
+):
     broker = MemoryBroker(_of_machines(["drill", "press"]), _of_machines(second))
     async with _Working(tmp_path, broker, entity="machine") as worker, worker.chores():
         await worker.assign(FIRST, SECOND)
         await worker.read(FIRST)
         await worker.read(SECOND)
-        await turns(100)
-        await asyncio.sleep(0.1)
+        await looks("_watch_entities")
     warned = [record.message for record in caplog.records if "entity" in record.message]
     if "press" in second:
         (message,) = warned

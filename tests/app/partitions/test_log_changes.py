@@ -149,6 +149,7 @@ def test_retention_that_overtakes_a_running_worker_ends_it_with_the_reason(overt
 def test_with_lost_history_continue_a_worker_counts_records_that_retention_deleted(overtaken):
     worker = overtaken(**_GOING_ON)
     worker.wait_offsets(1500)
+    worker.wait_records(900)
     missing = worker.metric("oslrau_missing_offsets_total")
     assert missing in (599, 600)
     assert worker.model()[0]["records"] == 1500 - missing

@@ -130,7 +130,8 @@ def test_a_second_worker_shares_the_partitions_and_nothing_is_lost(
     client.send(topic_name, _rows(4000, 4, seed=1))
     second.wait_ready()
     first.wait_ready()
-    assert len(first.model()) == len(second.model()) == 2
+    for worker in (first, second):
+        worker.wait_until(lambda w=worker: len(w.model()) == 2, "holding two partitions")
     client.send(topic_name, _rows(4000, 4, seed=2))
     for worker in (first, second):
         worker.wait_offsets(3000)

@@ -1,0 +1,122 @@
+"""The parameters of a scorer, read from its state; some of them may change while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faust_oslrau.learner.entities.watch import EVENTS, Watch
+from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.incidents import IncidentParameters, Incidents
+from faust_oslrau.learner.silence.layer import Silences
+
+from .state import ScorerState
+
+
+class ScorerParameters:
+    """A scorer whose parameters are in its state; `StreamScorer` explains them.
+
+    Those with a setter may change while the scorer works.
+    """
+
+    _state: ScorerState
+
+    @property
+    def learner(self) -> Learner:
+        """The density model."""
+        return self._state.learner
+
+    @property
+    def batch_size(self) -> int:
+        """Records of a learning batch."""
+        return self._state.batch_size
+
+    @property
+    def alarm_rate(self) -> float:
+        """Largest p-value of an anomaly."""
+        return self._state.alarm_rate
+
+    @property
+    def learning(self) -> bool:
+        """Whether the learner learns; a new value applies from the next boundary on."""
+        return self._state.learning
+
+    @learning.setter
+    def learning(self, learning: bool) -> None:
+        self._state.learning = learning
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What scores depend on beside the learner and the stream."""
+        state, entities = self._state, self._state.entities
+        return {
+            "batch_size": state.batch_size,
+            "alarm_rate": state.alarm_rate,
+            "transforms": state.transforms.names,
+            "max_entities": None if entities is None else entities.roster.limit,
+            "max_former_entities": None if entities is None else entities.former.limit,
+            "history": None if state.history is None else state.history.names,
+            "stretches": None if state.stretches is None else state.stretches.lengths,
+            "seasons": None if state.seasons is None else state.seasons.zone,
+            "adapt_after": state.guard.adapt_after,
+        }
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether anything but incidents depends on the rows' time stamps."""
+        state = self._state
+        is_timed = state.history is not None and state.history.is_timed
+        return is_timed or state.seasons is not None or self.silences
+
+    @property
+    def incidents(self) -> IncidentParameters | None:
+        """When incidents open and close; a new value applies from the next row on."""
+        return None if self._state.incidents is None else self._state.incidents.parameters
+
+    @incidents.setter
+    def incidents(self, parameters: IncidentParameters | None) -> None:
+        if parameters is None:
+            self._state.incidents = None
+        elif self._state.incidents is None:
+            self._state.incidents = Incidents(parameters)
+        else:
+            self._state.incidents.parameters = parameters
+
+    @property
+    def silences(self) -> bool:
+        """Whether silences are looked for; a new value applies from the next row on."""
+        return self._state.silences is not None
+
+    @silences.setter
+    def silences(self, wanted: bool) -> None:
+        if wanted != self.silences:
+            self._state.silences = Silences() if wanted else None
+
+    @property
+    def forecasting(self) -> bool:
+        """Whether blocks have forecasts; a new value applies from the next row on."""
+        return self._state.forecasting
+
+    @forecasting.setter
+    def forecasting(self, wanted: bool) -> None:
+        self._state.forecasting = wanted
+
+    @property
+    def entity_events(self) -> Sequence[str]:
+        """What is told of entities; a new value applies from the next row on."""
+        watch = None if self._state.entities is None else self._state.entities.watch
+        return () if watch is None else watch.events
+
+    @entity_events.setter
+    def entity_events(self, events: Sequence[str]) -> None:
+        entities = self._state.entities
+        wrong = set(events) - set(EVENTS)
+        if wrong or (events and entities is None):
+            raise InvalidParameterError(
+                f"entity_events: expected some of {', '.join(EVENTS)} with max_entities, "
+                f"got {', '.join(sorted(events))}"
+            )
+        if entities is None or set(events) == set(self.entity_events):
+            return
+        entities.watch = Watch(events, self.alarm_rate) if events else None
