@@ -107,9 +107,7 @@ def summarise(
 
 
 @kernel
-def quantile(
-    weight: Array, mean: Array, deviation: Array, mass: float, score: float
-) -> float:
+def quantile(weight: Array, mean: Array, deviation: Array, mass: float, score: float) -> float:
     """Return where so much mass of a mixture of Gaussians (K,) lies below, by Newton's method.
 
     A step that leaves the bracket, or is not half as long as the one before, is a bisection. The

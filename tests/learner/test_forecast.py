@@ -119,18 +119,6 @@ def test_a_record_has_no_part_in_its_own_forecast(layers):
         assert np.array_equal(np.stack(band), np.stack(bands[0]))
 
 
-@SLOW
-def test_a_history_makes_the_band_narrower_and_as_wide_as_it_must_be():
-    bands = {layers: learned(layers)[1].forecast for layers in ("plain", "history")}
-    late = slice(1500, N - 1)
-    for band in bands.values():
-        values, known = ROWS[late], ~np.isnan(ROWS[late])
-        inside = (band.low[late] <= values) & (values <= band.high[late])
-        assert 0.965 <= inside[known].mean() <= 0.995
-    width = {layers: np.median((band.high - band.low)[late]) for layers, band in bands.items()}
-    assert width["history"] < 0.6 * width["plain"]
-
-
 def test_nothing_is_expected_before_there_is_a_model():
     scorer = scorer_of("entities")
     assert scorer.forecast([b"machine-1"]).expected.shape == (1, 0)
