@@ -68,13 +68,6 @@ def predict(mean: float, own: Array, population: Array, v: int, units: Array) ->
 
 
 @kernel
-def predict_fields(means: Array, statistics: Array, population: Array, units: Array) -> None:
-    """Fill ``units`` (d, 3) as `predict` does, from means (d,) and statistics (d, 2)."""
-    for v in range(len(means)):
-        predict(means[v], statistics[v], population, v, units[v])
-
-
-@kernel
 def learn(mean: float, own: Array, population: Array, v: int, y: float, scale: float) -> float:
     """Add a value ``y`` of field ``v`` to an entity's statistics (2,); return its new mean."""
     count = float(own[COUNT])
