@@ -230,7 +230,9 @@ class PartitionPipeline:
         for i in np.flatnonzero(scored.is_anomaly).tolist():
             text = encode_anomaly(texts[i], records[i].value or b"")
             anomalies.append(shortened(scores[i]._replace(value=text), limit))
-            scores[i] = shortened(scores[i], limit)  # others have nothing that may be large
+            scores[i] = shortened(scores[i], limit)
+        if scored.forecast is not None:  # without, only anomalies have what may be large
+            scores = [shortened(score, limit) for score in scores]
         return scores, anomalies
 
     def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:
@@ -300,6 +302,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         incidents=incident_parameters(settings),
         entity_events=entity_events(settings),
         silences=settings.silences,
+        forecasting=settings.forecasts,
     )
 
 
@@ -325,7 +328,7 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
     scorer.incidents, scorer.silences = new.incidents, settings.silences
-    scorer.entity_events = new.entity_events
+    scorer.entity_events, scorer.forecasting = new.entity_events, settings.forecasts
     return scorer
 
 

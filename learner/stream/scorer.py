@@ -221,7 +221,7 @@ class StreamScorer(ScorerParameters):
         self._state.n_fields = given.shape[1]
         block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         if self.forecasting:
-            block.forecasts.append(forecast(self._state, rows[:0], None, None))
+            block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
         if self._state.stretches is not None:
             block.stretch.append(self._state.stretches.skip(0))
         start = 0
