@@ -81,7 +81,7 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
             row[0, v] = x
             block = StreamScorer.from_bytes(state).process(row, keys, PLACES[at])
             log_density.append(block.log_likelihood[0])
-        inside = simpson(np.exp(log_density), axis)
+        inside = simpson(np.exp(log_density), x=axis)
         assert inside == pytest.approx(0.98, abs=2e-3)
 
 
