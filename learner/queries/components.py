@@ -37,13 +37,13 @@ class Components(NamedTuple):
 
     Attributes
     ----------
-    count
+    n
         Their numbers (d, m).
     weight, mean, deviation
-        Their parameters (d, m, K), of which the first ``count`` ones are set.
+        Their parameters (d, m, K), of which the first ``n`` ones are set.
     """
 
-    count: Array
+    n: Array
     weight: Array
     mean: Array
     deviation: Array
@@ -61,11 +61,11 @@ def append(
     """Add a Gaussian of variable ``v`` in row ``r``, unless its weight is negligible."""
     if weight <= NEGLIGIBLE:
         return
-    n = components.count[v, r]
+    n = components.n[v, r]
     components.weight[v, r, n] = weight
     components.mean[v, r, n] = mean
     components.deviation[v, r, n] = math.sqrt(variance)
-    components.count[v, r] = n + 1
+    components.n[v, r] = n + 1
 
 
 def summaries(
@@ -92,7 +92,7 @@ def summarise(
         for v in range(X.shape[1]):
             if X[r, v] == X[r, v]:
                 continue
-            n = components.count[v, r]
+            n = components.n[v, r]
             weight, centre = components.weight[v, r, :n], components.mean[v, r, :n]
             deviation = components.deviation[v, r, :n]
             total, first = 0.0, 0.0

@@ -39,7 +39,7 @@ def count_leaves(pools: Pools, live: Array, leaves: Array) -> None:
     """Fill ``leaves`` (d,) with the number of leaves of each variable."""
     for i in live:
         kind = pools.nodes[i]["kind"]
-        if kind == LEAF or kind == MULTIVARIATE_LEAF:
+        if kind in (LEAF, MULTIVARIATE_LEAF):
             scope = pools.nodes[i]["scope"]
             for a in range(pools.nodes[i]["n_scope"]):
                 leaves[pools.scopes[scope + a]] += 1

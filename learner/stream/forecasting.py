@@ -34,9 +34,8 @@ def forecast(
     m, d = len(learned), state.n_fields or 0
     if not state.has_model:
         return Forecast(*np.full((3, m, d), np.nan))
-    if state.history is None:
-        given = np.full((1, d), np.nan)  # nothing distinguishes one row from another
-    else:
+    given = np.full((1, d), np.nan)  # without a history, nothing tells one row from another
+    if state.history is not None:
         given = state.history.past(learned)
     mean, quantiles = state.learner.conditional_quantiles(given, LEVELS)
     bounds = [np.broadcast_to(part[:, :d], (m, d)) for part in (mean, *quantiles)]

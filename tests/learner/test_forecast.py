@@ -5,6 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from interpreter import needs_compiler
+from scipy.integrate import simpson
+from scipy.signal import lfilter
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN, StreamScorer
 
@@ -72,14 +74,14 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
     state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
     for v in range(2):
         low, high = band.low[0, v], band.high[0, v]
-        axis = np.linspace(low, high, 81)
+        axis = np.linspace(low, high, 41)
         log_density = []
         for x in axis:
             row = np.full((1, 2), np.nan)
             row[0, v] = x
             block = StreamScorer.from_bytes(state).process(row, keys, PLACES[at])
             log_density.append(block.log_likelihood[0])
-        inside = np.trapezoid(np.exp(log_density), axis)
+        inside = simpson(np.exp(log_density), x=axis)
         assert inside == pytest.approx(0.98, abs=2e-3)
 
 
@@ -117,6 +119,20 @@ def test_a_record_has_no_part_in_its_own_forecast(layers):
         bands.append(scorer.process([[value, value]], keys, PLACES[300:301]).forecast)
     for band in bands[1:]:
         assert np.array_equal(np.stack(band), np.stack(bands[0]))
+
+
+@SLOW
+def test_a_history_makes_the_band_narrower_and_as_wide_as_it_must_be():
+    noise = np.random.default_rng(6).normal(size=(6000, 2))
+    rows = lfilter([1.0], [1.0, -0.95], noise, axis=0)
+    late, width = slice(2000, None), {}
+    for layers in ("plain", "history"):
+        scorer = StreamScorer(OSLRAU(), forecasting=True, **LAYERS[layers])
+        band = scorer.process(rows).forecast
+        inside = (band.low <= rows) & (rows <= band.high)
+        assert 0.96 <= inside[late].mean() <= 0.995
+        width[layers] = np.median((band.high - band.low)[late])
+    assert width["history"] < 0.6 * width["plain"]
 
 
 def test_nothing_is_expected_before_there_is_a_model():
