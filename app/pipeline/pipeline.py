@@ -176,6 +176,7 @@ class PartitionPipeline:
             changes,
             Counter(event.state for event in scored.entity_events),
             _alarming(scored, entities),
+            entities or [],
             silences,
             self._silence_counts(scored),
         )
