@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as parts
 
 from . import networks
 from .board import Row, board, row
-from .panels import heatmap, lines, stat
+from .panels import band, heatmap, lines, stat
 
 
 def dashboard() -> parts.Dashboard:
@@ -18,6 +18,7 @@ def dashboard() -> parts.Dashboard:
         _incidents(),
         _likelihood(),
         _anomalies(),
+        _fields(),
         networks.network(),
         networks.partitions(),
     )
@@ -318,6 +319,32 @@ def _anomalies() -> Row:
             {
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
                 " (rate(oslrau_learned_records_total{selected}[$__rate_interval]))"
+            },
+        ),
+    )
+
+
+def _fields() -> Row:
+    return row(
+        700,
+        "Fields",
+        1,
+        band(
+            701,
+            "Fields and what was expected of them",
+            "The fields of the setting forecast_metrics in the last record of each partition, and "
+            "the band that was expected of each before this record came: 98 of 100 values should "
+            "be between the dashed lines.",
+            "short",
+            {
+                "{{topic}}/{{partition}} {{field}}": "avg by (topic, partition, field)"
+                " (oslrau_field_value{selected})",
+                "{{topic}}/{{partition}} {{field}} low": "avg by (topic, partition, field)"
+                " (oslrau_field_expected_low{selected})",
+                "{{topic}}/{{partition}} {{field}} high": "avg by (topic, partition, field)"
+                " (oslrau_field_expected_high{selected})",
+                "{{topic}}/{{partition}} {{field}} expected": "avg by (topic, partition, field)"
+                " (oslrau_field_expected{selected})",
             },
         ),
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,15 @@ class SilenceCounts:
     found: int
     silent: int
     limit: float | None
+
+
+class ExpectedField(NamedTuple):
+    """The value of a field in a record, and what was expected of it; NaN if unknown."""
+
+    value: float
+    expected: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,8 @@ class ProcessedBlock:
         The events of silences for the anomalies topic.
     silence_counts
         Counts of silences; None without the setting `silences`.
+    expected_fields
+        The fields of the setting `forecast_metrics` in the last scored record, by name.
     """
 
     scores: list[OutMessage]
@@ -120,6 +132,7 @@ class ProcessedBlock:
     alarming: list[str] = field(default_factory=list)
     silences: list[OutMessage] = field(default_factory=list)
     silence_counts: SilenceCounts | None = None
+    expected_fields: dict[str, ExpectedField] = field(default_factory=dict)
 
     @property
     def alerts(self) -> list[OutMessage]:
