@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as parts
 
 from . import networks
 from .board import Row, board, row
-from .panels import band, heatmap, lines, stat
+from .panels import heatmap, lines, stat
 
 
 def dashboard() -> parts.Dashboard:
@@ -329,12 +329,12 @@ def _fields() -> Row:
         700,
         "Fields",
         1,
-        band(
+        lines(
             701,
             "Fields and what was expected of them",
             "The fields of the setting forecast_metrics in the last record of each partition, and "
-            "the band that was expected of each before this record came: 98 of 100 values should "
-            "be between the dashed lines.",
+            "the band in which each was expected before this record came: 98 of 100 values should "
+            "be between low and high.",
             "short",
             {
                 "{{topic}}/{{partition}} {{field}}": "avg by (topic, partition, field)"

@@ -100,15 +100,6 @@ def lines(
     return panel
 
 
-def band(
-    number: int, title: str, description: str, unit: str, expressions: Mapping[str, str]
-) -> timeseries.Panel:
-    """Return lines over time; those whose legends end with low, high or expected are dashed."""
-    dashed = dashboard.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [4, 4]})
-    panel = lines(number, title, description, unit, expressions)
-    return panel.override_by_regexp("/ (low|high|expected)$/", [dashed])
-
-
 def heatmap(
     number: int, title: str, description: str, unit: str, expression: str
 ) -> heatmaps.Panel:

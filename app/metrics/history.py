@@ -127,7 +127,9 @@ class History:
         for message in block.anomalies[-ANOMALIES:]:
             self.anomalies.append(Noted(now, _small(message, block)))
         has_anomalies = len(block.anomalies) > 0
-        self.rows.add(int(now), block.rows, block.p_value, has_anomalies=has_anomalies)
+        self.rows.add(
+            int(now), block.rows, block.p_value, block.forecast, has_anomalies=has_anomalies
+        )
         self.events.extend(Noted(now, message) for message in block.events)
         self.entity_events.extend(Noted(now, message) for message in block.entity_events)
         self.alarming.extend((now, entity) for entity in block.alarming)

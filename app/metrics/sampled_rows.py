@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner import Forecast
+
 # Values of a partition: those of 300 records with up to 218 fields. Of wider ones, fewer are kept.
 _MOST_VALUES = 65_536
 
@@ -26,12 +28,15 @@ class SampledRow(NamedTuple):
         Its p-value, NaN without a model.
     is_anomaly
         Whether there was an anomaly in this second: then this is the most unusual record.
+    band
+        Quantiles (2, d) at 1 % and 99 % that were expected of its fields; None without forecasts.
     """
 
     time: int
     values: NDArray[np.float64]
     p_value: float
     is_anomaly: bool
+    band: NDArray[np.float64] | None = None
 
 
 class SampledRows:
@@ -51,6 +56,7 @@ class SampledRows:
         time: int,
         rows: NDArray[np.float64],
         p_value: NDArray[np.float64],
+        forecast: Forecast | None = None,
         *,
         has_anomalies: bool,
     ) -> None:
@@ -59,12 +65,14 @@ class SampledRows:
             return
         is_new = not self._rows or self._rows[-1].time < time
         at = int(np.nanargmin(p_value)) if has_anomalies else 0
-        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies)
+        band = None if forecast is None else np.stack([forecast.low[at], forecast.high[at]])
+        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, band)
         if is_new:
             self._rows.append(row)
         elif has_anomalies and _is_less_usual(row, self._rows[-1]):
             self._rows[-1] = row
-        while len(self._rows) * rows.shape[1] > _MOST_VALUES and len(self._rows) > 1:
+        width = rows.shape[1] * (1 if band is None else 3)
+        while len(self._rows) * width > _MOST_VALUES and len(self._rows) > 1:
             self._rows.popleft()
 
     def between(self, since: int, until: int) -> Iterator[SampledRow]:

@@ -19,9 +19,11 @@ _HALF_WIDTH = 2.0
 async def field_course(partition: HeldPartition, field: str | None, since: int) -> dict[str, Any]:
     """Return the course of a field since a moment in seconds since 1970, as far as it is known.
 
-    One record of each second counts. `expected_low` and `expected_high` are two standard deviations
-    below and above what the present model expects, given the fields of the record that are not to
-    blame. NaN stands for what is not known. Without a `field`, only the names are returned.
+    One record of each second counts. With forecasts, `expected_low` and `expected_high` are the
+    quantiles at 1 % and 99 % that were expected before the record came. Without them, they are two
+    standard deviations below and above what the present model expects, given the fields of the
+    record that are not to blame. NaN stands for what is not known. Without a `field`, only the
+    names are returned.
     """
     fields = partition.pipeline.fields or ()
     until = int(time.time())
@@ -32,7 +34,11 @@ async def field_course(partition: HeldPartition, field: str | None, since: int) 
     column = fields.index(field)
     sampled = list(partition.metrics.history.rows.between(since, until))
     rows = np.array([row.values for row in sampled]).reshape(len(sampled), len(fields))
-    low, high = await partition.expected_range(rows, _HALF_WIDTH)
+    bands = [row.band for row in sampled if row.band is not None]
+    if bands:  # then every record has one
+        low, high = np.stack(bands, axis=1)
+    else:
+        low, high = await partition.expected_range(rows, _HALF_WIDTH)
     return {
         **answer,
         "times": [row.time for row in sampled],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import Incident
+from faust_oslrau.learner import Forecast, Incident
 from faust_oslrau.topics import OutMessage
 
 STAGES = ("decode", "score", "learn", "emit")
@@ -106,6 +106,8 @@ class ProcessedBlock:
         Counts of silences; None without the setting `silences`.
     expected_fields
         The fields of the setting `forecast_metrics` in the last scored record, by name.
+    forecast
+        What was expected of the scored records; None unless the settings ask for it.
     """
 
     scores: list[OutMessage]
@@ -133,6 +135,7 @@ class ProcessedBlock:
     silences: list[OutMessage] = field(default_factory=list)
     silence_counts: SilenceCounts | None = None
     expected_fields: dict[str, ExpectedField] = field(default_factory=dict)
+    forecast: Forecast | None = None
 
     @property
     def alerts(self) -> list[OutMessage]:

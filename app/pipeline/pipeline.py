@@ -186,6 +186,7 @@ class PartitionPipeline:
             silences,
             self._silence_counts(scored),
             self._expected_fields(decoded.rows, scored),
+            scored.forecast,
         )
 
     @property

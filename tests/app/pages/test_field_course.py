@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from memory_worker import FIRST, in_loop, values
+from memory_worker import FIRST, MemoryBroker, MemoryWorker, in_loop, values
 
 from faust_oslrau.app.pages.field_course import field_course
 
@@ -30,6 +30,24 @@ async def test_one_record_of_each_second_comes_with_the_range_that_the_model_exp
         assert later["times"] == [begin + 4]
         assert not later["is_anomaly"][0]
         assert later["expected_low"][0] < later["values"][0] < later["expected_high"][0]
+
+
+@in_loop
+async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_came(
+    tmp_path, clock
+):
+    broker, layers = MemoryBroker(values(2001)), {"history": ("10",), "forecasts": True}
+    async with MemoryWorker(tmp_path, broker, **layers) as worker:
+        (partition,) = await worker.assign(FIRST)
+        begin = int(clock.now)
+        await worker.read(FIRST, 2000)
+        clock.now += 1
+        (expected,) = partition.pipeline.scorer.forecast().low
+        await worker.read(FIRST, 1)
+        clock.now += 1
+        course = await field_course(partition, "b", begin + 1)
+        assert course["expected_low"] == [expected[1]]
+        assert course["expected_low"] < course["values"] < course["expected_high"]
 
 
 @in_loop
