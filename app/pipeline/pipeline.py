@@ -183,6 +183,7 @@ class PartitionPipeline:
             changes,
             Counter(event.state for event in scored.entity_events),
             _alarming(scored, entities),
+            entities or [],
             silences,
             self._silence_counts(scored),
             self._expected_fields(decoded.rows, scored),

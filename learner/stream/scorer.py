@@ -26,7 +26,7 @@ from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
-from .explaining import entity_events, entity_profile, expected_range
+from .explaining import entity_events, entity_profile, entity_range, expected_range
 from .forecasting import forecast, forecast_next
 from .learning import learn
 from .parameters import ScorerParameters
@@ -279,6 +279,25 @@ class StreamScorer(ScorerParameters):
         """
         (key,) = as_keys([entity], 1)
         return entity_profile(self._state, key)
+
+    def entity_range(self, entity: Name, deviations: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return the range (d,), (d,) in which the next record of an entity is expected.
+
+        That is so many standard deviations below and above the mean of each field alone, without
+        what a history or the season adds. None if the entity is not known.
+        """
+        (key,) = as_keys([entity], 1)
+        return entity_range(self._state, key, deviations)
+
+    def search_entities(self, part: str, most: int) -> list[str]:
+        """Return up to ``most`` names of known entities that contain a part, the exact one first.
+
+        Names of more than 31 bytes are found as a whole only.
+        """
+        if self._state.entities is None:
+            return []
+        found = self._state.entities.roster.search(part.encode(), most)
+        return [name.decode(errors="replace") for name in found]
 
     def common_entity(self, other: StreamScorer, most: int = 1024) -> bytes | None:
         """Return an entity that another scorer knows, too, among up to ``most``; None if none is.

@@ -48,6 +48,15 @@ def test_an_expression_parses(expression):
     promql_parser.parse(expression)
 
 
+@_EVERY
+def test_a_panel_without_data_says_so_and_which_setting_brings_some(dashboard):
+    shown = [panel for panel in panels(dashboard) if panel["type"] in ("stat", "timeseries")]
+    said = {panel["title"]: panel["fieldConfig"]["defaults"]["noValue"] for panel in shown}
+    assert all(said.values())
+    assert said.get("Entities") in (None, "no data without the setting entity")
+    assert said.get("Silences") in (None, "no data without the setting silences")
+
+
 def test_uids_and_the_variables_in_links_never_change():
     assert [load(path)["uid"] for path in DASHBOARDS] == ["oslrau-model", "oslrau-pipeline"]
     names = [[v["name"] for v in load(path)["templating"]["list"]] for path in DASHBOARDS]
