@@ -20,6 +20,7 @@ def dashboard() -> parts.Dashboard:
         entities.entities(),
         entities.silences(),
         _anomalies(),
+        _fields(),
         networks.network(),
         networks.partitions(),
     )
@@ -269,5 +270,32 @@ def _anomalies() -> Row:
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
                 " (rate(oslrau_learned_records_total{selected}[$__rate_interval]))"
             },
+        ),
+    )
+
+
+def _fields() -> Row:
+    return row(
+        700,
+        "Fields",
+        1,
+        lines(
+            701,
+            "Fields and what was expected of them",
+            "The fields of the setting forecast_metrics in the last record of each partition, and "
+            "the band in which each was expected before this record came: 98 of 100 values should "
+            "be between low and high.",
+            "short",
+            {
+                "{{topic}}/{{partition}} {{field}}": "avg by (topic, partition, field)"
+                " (oslrau_field_value{selected})",
+                "{{topic}}/{{partition}} {{field}} low": "avg by (topic, partition, field)"
+                " (oslrau_field_expected_low{selected})",
+                "{{topic}}/{{partition}} {{field}} high": "avg by (topic, partition, field)"
+                " (oslrau_field_expected_high{selected})",
+                "{{topic}}/{{partition}} {{field}} expected": "avg by (topic, partition, field)"
+                " (oslrau_field_expected{selected})",
+            },
+            none="no data without the setting forecast_metrics",
         ),
     )

@@ -130,7 +130,12 @@ class History:
             self.anomalies.append(Noted(now, _small(message, block)))
         has_anomalies = len(block.anomalies) > 0
         self.rows.add(
-            int(now), block.rows, block.p_value, has_anomalies=has_anomalies, keys=block.keys
+            int(now),
+            block.rows,
+            block.p_value,
+            has_anomalies=has_anomalies,
+            keys=block.keys,
+            forecast=block.forecast,
         )
         self._watched.add(int(now), block)
         self.events.extend(Noted(now, message) for message in block.events)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner import Forecast
+
 # Values of a partition: those of 300 records with up to 218 fields. Of wider ones, fewer are kept.
 _MOST_VALUES = 65_536
 
@@ -28,6 +30,8 @@ class SampledRow(NamedTuple):
         Whether there was an anomaly in this second: then this is the most unusual record.
     key
         The entity of the record; None without one.
+    band
+        Quantiles (2, d) at 1 % and 99 % that were expected of its fields; None without forecasts.
     """
 
     time: int
@@ -35,6 +39,7 @@ class SampledRow(NamedTuple):
     p_value: float
     is_anomaly: bool
     key: bytes | None = None
+    band: NDArray[np.float64] | None = None
 
 
 class SampledRows:
@@ -57,22 +62,25 @@ class SampledRows:
         *,
         has_anomalies: bool,
         keys: Sequence[bytes | None] = (),
+        forecast: Forecast | None = None,
     ) -> None:
         """Add a block of records (m, d): the most unusual of a second's anomalies, or the first.
 
-        `keys` are their entities, if they have some.
+        `keys` are their entities, if they have some, `forecast` is what was expected of them.
         """
         if len(rows) == 0:
             return
         is_new = not self._rows or self._rows[-1].time < time
         at = int(np.nanargmin(p_value)) if has_anomalies else 0
         key = keys[at] if keys else None
-        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, key)
+        band = None if forecast is None else np.stack([forecast.low[at], forecast.high[at]])
+        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, key, band)
         if is_new:
             self._rows.append(row)
         elif has_anomalies and _is_less_usual(row, self._rows[-1]):
             self._rows[-1] = row
-        while len(self._rows) * rows.shape[1] > _MOST_VALUES and len(self._rows) > 1:
+        width = rows.shape[1] * (1 if band is None else 3)
+        while len(self._rows) * width > _MOST_VALUES and len(self._rows) > 1:
             self._rows.popleft()
 
     def of(self, key: bytes) -> SampledRows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.app.pipeline import ProcessedBlock
+from faust_oslrau.learner import Forecast
 from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 
 from .sampled_rows import SampledRows
@@ -48,7 +49,16 @@ class WatchedEntities:
                 continue
             at = np.array([i for i, other in enumerate(block.keys) if other == key], np.intp)
             has_anomalies = len(at) > 0 and _name(key) in block.alarming
-            self._rows[key].add(now, block.rows[at], block.p_value[at], has_anomalies=has_anomalies)
+            forecast = block.forecast
+            if forecast is not None:
+                forecast = Forecast(*(part[at] for part in forecast))
+            self._rows[key].add(
+                now,
+                block.rows[at],
+                block.p_value[at],
+                has_anomalies=has_anomalies,
+                forecast=forecast,
+            )
 
     def _forget(self, key: bytes) -> None:
         del self._rows[key], self._asked[key]

@@ -55,7 +55,7 @@ def test_a_panel_without_data_says_so(dashboard):
             assert panel["fieldConfig"]["defaults"]["noValue"], panel["title"]
 
 
-@pytest.mark.parametrize("setting", ["entity", "silences"])
+@pytest.mark.parametrize("setting", ["entity", "silences", "forecast_metrics"])
 def test_panels_that_a_setting_brings_data_name_it_while_they_have_none(setting):
     (model,) = (load(path) for path in DASHBOARDS if path.stem == "model")
     said = [

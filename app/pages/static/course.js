@@ -7,7 +7,7 @@ import { ask } from "./worker.js";
 const BEFORE = 30;
 const AFTER = 15;
 const LEAST_POINTS = 3;
-// Half the width of the band, in deviations, as in the worker's answer.
+// Half the width of the band, in deviations, as in the worker's answer without forecasts.
 const HALF_WIDTH = 2;
 // The time before and after an incident in its picture, as a share of the incident.
 const MARGIN = 0.5;

@@ -330,6 +330,21 @@ def test_a_field_is_plotted_with_the_range_that_is_expected(
     assert page.errors() == []
 
 
+def test_a_forecast_is_plotted_as_the_band_behind_the_values(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(600))
+    worker = start_worker(history="10", forecasts="true").wait_ready().wait_records(600)
+    page.open().wait_state("live")
+    for seed in range(3):
+        client.send(topic_name, _rows(20, seed))
+        time.sleep(1)
+    page.wait_until(lambda: page.pixels("#field canvas", "blue-soft") > 0, "plotting the band")
+    course = orjson.loads(worker.get(f"/field?topic={topic_name}&partition=0&field=a")[1])
+    assert course["expected_low"][-1] < course["expected_high"][-1]
+    assert page.errors() == []
+
+
 def test_all_charts_have_the_same_seconds_and_explain_their_marks(
     topics, client, start_worker, page, topic_name
 ):

@@ -63,6 +63,24 @@ async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_p
 
 
 @in_loop
+async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_came(
+    tmp_path, clock
+):
+    broker, layers = MemoryBroker(values(2001)), {"history": ("10",), "forecasts": True}
+    async with MemoryWorker(tmp_path, broker, **layers) as worker:
+        (partition,) = await worker.assign(FIRST)
+        begin = int(clock.now)
+        await worker.read(FIRST, 2000)
+        clock.now += 1
+        (expected,) = partition.pipeline.scorer.forecast().low
+        await worker.read(FIRST, 1)
+        clock.now += 1
+        course = await field_course(partition, "b", begin + 1)
+        assert course["expected_low"] == [expected[1]]
+        assert course["expected_low"] < course["values"] < course["expected_high"]
+
+
+@in_loop
 async def test_a_young_model_expects_nothing(worker, clock):
     async with worker:
         (partition,) = await worker.assign(FIRST)

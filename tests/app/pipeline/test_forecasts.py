@@ -63,3 +63,18 @@ def test_a_score_that_is_too_large_is_sent_without_its_forecast():
     assert (score.key, orjson.loads(score.value)["offset"]) == (b"key", 3)
     assert "forecast" not in orjson.loads(score.value)
     assert "oslrau-left-out-bytes" in dict(score.headers)
+
+
+def test_the_last_values_of_chosen_fields_come_with_what_was_expected_of_them():
+    settings = dataclasses.replace(PLAIN, forecast_metrics=("b", "a"))
+    pipeline = PartitionPipeline("features", 0, settings)
+    block = pipeline.process(RECORDS)
+    assert "forecast" not in orjson.loads(block.scores[-1].value)
+    told = orjson.loads(
+        PartitionPipeline("features", 0, SETTINGS).process(RECORDS).scores[-1].value
+    )
+    for column, forecast in enumerate(told["forecast"]):
+        value, *expected = block.expected_fields[forecast.pop("field")]
+        assert value == ROWS[-1, column]
+        assert expected == list(forecast.values())
+    assert pipeline.process([]).expected_fields == {}
