@@ -105,6 +105,10 @@ class Page:
         """Count a canvas's pixels that have one of the style sheet's colours."""
         return int(self.run(_COUNT_PIXELS % (selector, colour)))
 
+    def shaded(self, selector: str) -> int:
+        """Count a canvas's pixels that let through what is behind them, as those of a band do."""
+        return int(self.run(_COUNT_SHADED % selector))
+
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + self.patience
         while not condition():
@@ -130,6 +134,13 @@ class Page:
         return {urlsplit(url).netloc for url in urls if not url.startswith(("data:", "chrome:"))}
 
 
+_COUNT_SHADED = """
+const canvas = document.querySelector(%r);
+const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+let found = 0;
+for (let i = 3; i < data.length; i += 4) found += data[i] > 0 && data[i] < 128;
+return found;
+"""
 _COUNT_PIXELS = """
 const canvas = document.querySelector(%r);
 const probe = document.createElement("canvas").getContext("2d");
