@@ -209,7 +209,10 @@ async def test_a_page_that_the_app_has_stays(app, browse):
         assert await response.text() == "mine"
 
 
-_PRIVATE = ("/", "/page/main.js", "/live", "/model", "/model?partition=0", "/model?format=dot")
+_PRIVATE = (
+    *("/", "/page/main.js", "/live", "/model", "/model?partition=0", "/model?format=dot"),
+    *("/field?partition=0", "/entities?name=saw", "/entity?partition=0&entity=saw"),
+)
 _OPEN = ("/metrics", "/healthz", "/readyz")
 
 
