@@ -26,8 +26,7 @@ async def field_course(
     standard deviations below and above what the present model expects, given the fields of the
     record that are not to blame. With an `entity`, the records are its own, and without forecasts
     the range is that of its next record; None if the partition does not know it. NaN stands for
-    what is not known. Without a `field`, only the
-    names are returned.
+    what is not known. Without a `field`, only the names are returned.
     """
     expected = None if entity is None else await partition.entity_range(entity, _HALF_WIDTH)
     if entity is not None and expected is None:

@@ -339,7 +339,7 @@ def test_a_forecast_is_plotted_as_the_band_behind_the_values(
     for seed in range(3):
         client.send(topic_name, _rows(20, seed))
         time.sleep(1)
-    page.wait_until(lambda: page.pixels("#field canvas", "blue-soft") > 0, "plotting the band")
+    page.wait_until(lambda: page.shaded("#field canvas") > 1000, "plotting the band")
     course = orjson.loads(worker.get(f"/field?topic={topic_name}&partition=0&field=a")[1])
     assert course["expected_low"][-1] < course["expected_high"][-1]
     assert page.errors() == []
@@ -352,7 +352,7 @@ def test_all_charts_have_the_same_seconds_and_explain_their_marks(
     start_worker().wait_ready().wait_records(300)
     page.open().wait_state("live")
     assert "incident" in page.text(".heading .legend")
-    assert all(name in page.text(".charts") for name in ("scored", "lowest", "deviations"))
+    assert all(name in page.text(".charts") for name in ("scored", "lowest", "expected"))
     seconds = []
     for name in ("likelihood", "throughput", "waiting"):
         page.run(f"document.querySelector('#{name}').scrollIntoView({{block: 'center'}})")
