@@ -1,11 +1,10 @@
 """Which entities are new, and which are unusual as a whole: among all entities, not among records.
 
-An entity is as unusual as the largest of its deviations from the others (`aspects`), each counted
-from the median and divided by what three entities in four stay below: so a field in which entities
-differ wildly by nature does not decide. The logarithms of these are about Gaussian over entities; a
-p-value is the tail of Student's t with their median and the spread above it. All of these are
-quantiles, of entities that are not far from the others: so unusual entities do not hide each other,
-up to one in five.
+An entity is as unusual as the largest of its deviations from the others (`aspects`), each divided
+by what nine entities in ten stay below: so a field in which entities differ wildly by nature does
+not decide. The logarithms of these are about Gaussian over entities; a p-value is the tail of
+Student's t with their median and the spread above it, by quantiles that a few broken entities do
+not move.
 """
 
 from __future__ import annotations
@@ -46,11 +45,8 @@ too long."""
 FEWEST_ENTITIES = 20
 """Entities from which on they tell what is usual."""
 
-SHARE = 0.75
-"""Share of the entities whose deviations are usual ones. The others may be unusual entities."""
-
-LEAST_USUAL = 0.2
-"""Least usual deviation: unusual entities widen the units in which deviations are counted."""
+SHARE = 0.9
+"""Share of the entities whose deviations are usual ones."""
 
 LEAST_SPREAD = 0.2
 """Least deviation of the logarithms: entities that hardly differ are not unusual for that."""
@@ -59,11 +55,7 @@ QUANTILES = {0.75: 0.674, 0.9: 1.282}
 """Shares of the entities by which the spread of the logarithms is estimated, with the deviations of
 a Gaussian there. Only those above the median count: what is usual has a shape of its own."""
 
-APART, MOST_APART = 4.0, 0.2
-"""Spreads, by the lower of these shares, from which on an entity does not tell what is usual, and
-the most entities that do not: beyond that, they are no exceptions."""
-
-EFFICIENCY = 0.25
+EFFICIENCY = 0.4
 """Share of the entities that would tell as much about the spread by a standard deviation."""
 
 BACK = 10.0
@@ -102,7 +94,7 @@ class Watch:
         self._largest = largest
         self._unusual = np.zeros(0, np.bool_)
         self._latest: list[tuple[int, Key]] = []  # slots and names of the last rows
-        self._centre, self._usual = np.empty(0), np.empty(0)
+        self._usual = np.empty(0)
         self._others = np.zeros(3)
         self._last_row = 0
 
@@ -149,21 +141,13 @@ class Watch:
         """Learn what is usual from the deviations (k, c) of some entities."""
         if len(deviations) < FEWEST_ENTITIES:
             return
-        self._centre = np.median(deviations, axis=0)
-        self._centre[-1] = 0.0  # that of the kinds has no sign
-        distance = np.abs(deviations - self._centre)
-        self._usual = np.maximum(np.quantile(distance, SHARE, axis=0), LEAST_USUAL)
-        logarithm = _logarithm(self._sizes(deviations))
-        centre, spreads = _centre_and_spreads(logarithm)
-        limit = centre + APART * max(spreads[0], LEAST_SPREAD)
-        together = logarithm[logarithm <= limit]
-        if len(together) >= (1.0 - MOST_APART) * len(logarithm):
-            centre, spreads = _centre_and_spreads(together)
-        self._others = np.array([centre, max(*spreads, LEAST_SPREAD), len(deviations)])
-
-    def _sizes(self, deviations: FloatArray) -> FloatArray:
-        """Return how large deviations (k, c) are, in what is usual."""
-        return np.abs(deviations - self._centre) / self._usual
+        size = np.abs(deviations)
+        self._usual = np.maximum(np.quantile(size, SHARE, axis=0), 1.0)
+        logarithm = _logarithm(size / self._usual)
+        centre = np.median(logarithm)
+        above = np.quantile(logarithm, list(QUANTILES)) - centre
+        spread = max(*(above / np.array(list(QUANTILES.values()))), LEAST_SPREAD)
+        self._others = np.array([centre, spread, len(deviations)])
 
     def p_value(self, deviations: FloatArray) -> FloatArray:
         """Return the share (k,) of entities expected to be as unusual, from deviations (k, c).
@@ -173,7 +157,7 @@ class Watch:
         if len(self._usual) == 0:
             return np.full(len(deviations), np.nan)
         centre, spread, n = self._others
-        distance = (_logarithm(self._sizes(deviations)) - centre) / spread
+        distance = (_logarithm(np.abs(deviations) / self._usual) - centre) / spread
         return np.asarray(stdtr(EFFICIENCY * (n - 1.0), -distance))
 
     def judge(self, slots: NDArray[np.int64], deviations: FloatArray) -> list[int]:
@@ -201,8 +185,9 @@ class Watch:
         self, deviations: FloatArray, values: FloatArray, usual: FloatArray
     ) -> tuple[Aspect, ...]:
         """Return in which ways an entity differs, as ``tell`` has them."""
-        d = values.shape[1]
-        size = self._sizes(deviations) if len(self._usual) > 0 else np.abs(deviations)
+        size, d = np.abs(deviations), values.shape[1]
+        if len(self._usual) > 0:
+            size = size / self._usual
         order = [at for at in np.argsort(-size, kind="stable").tolist()[:LISTED]
                  if size[at] >= LEAST_LISTED * size.max()]  # fmt: skip
         found = []
@@ -226,7 +211,6 @@ class Watch:
             "watch_slots": np.array([slot for slot, _ in self._latest], np.int64),
             "watch_names": text,
             "watch_name_lengths": lengths,
-            "watch_centre": self._centre,
             "watch_usual": self._usual,
             "watch_others": self._others,
         }
@@ -237,13 +221,9 @@ class Watch:
         self._usual, self._others = arrays["watch_usual"], arrays["watch_others"]
         if unusual.shape != (k,) or self._others.shape != (3,):
             raise StateError("state: expected which entities are unusual")
-        # states of earlier versions count from 0
-        self._centre = arrays.get("watch_centre", np.zeros_like(self._usual))
-        shapes = {self._usual.shape, self._centre.shape}
-        if shapes not in ({(0,)}, {(2 * d + 1,)}) or (self._usual < LEAST_USUAL).any():
+        if self._usual.shape not in ((0,), (2 * d + 1,)) or (self._usual < 1.0).any():
             raise StateError("state: expected usual deviations of entities")
-        known = (self._centre, self._usual, self._others)
-        if not all(np.isfinite(array).all() for array in known):
+        if not (np.isfinite(self._usual).all() and np.isfinite(self._others).all()):
             raise StateError("state: expected finite deviations of entities")
         if len(self._usual) > 0 and (self._others[1:] < LEAST_SPREAD).any():
             raise StateError("state: expected how much the deviations of entities differ")
@@ -253,13 +233,6 @@ class Watch:
             raise StateError("state: expected the latest entities")
         self._unusual = unusual.astype(np.bool_)
         self._latest = list(zip(slots.tolist(), names, strict=True))
-
-
-def _centre_and_spreads(logarithm: FloatArray) -> tuple[float, list[float]]:
-    """Return the median of logarithms (k,), and their spread above it by each of `QUANTILES`."""
-    centre = float(np.median(logarithm))
-    above = np.quantile(logarithm, list(QUANTILES)) - centre
-    return centre, (above / np.array(list(QUANTILES.values()))).tolist()
 
 
 def _logarithm(size: FloatArray) -> FloatArray:

@@ -12,7 +12,6 @@ from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, Stre
 from faust_oslrau.learner.entities.aspects import deviations
 from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
 from faust_oslrau.learner.entities.population import first_population
-from faust_oslrau.learner.entities.watch import UNUSUAL, Watch
 from faust_oslrau.learner.state import pack, unpack
 
 N, K = 9000, 60
@@ -121,27 +120,6 @@ def test_entities_that_are_alike_are_hardly_ever_unusual():
 
 
 @needs_compiler("long streams")
-@pytest.mark.parametrize("column", [0, 4])
-@pytest.mark.parametrize("wide", [1.0, 3.0])
-def test_unusual_entities_do_not_hide_each_other(column, wide):
-    """They also shift and widen the units in which their field counts."""
-    deviations = np.random.default_rng(3).normal(size=(60, 13))
-    deviations[:8, column] += 10.0
-    deviations[:, column] = deviations[:, column] / wide - 0.5
-    watch = Watch([UNUSUAL], 0.001)
-    watch.compare(deviations)
-    p_value = watch.p_value(deviations)
-    assert (p_value[:8] < 0.001).all() and (p_value[8:] > 0.001).all()
-
-
-def test_an_entity_in_three_is_no_exception():
-    deviations = np.random.default_rng(3).normal(size=(60, 13))
-    deviations[:20, 0] += 10.0
-    watch = Watch([UNUSUAL], 0.001)
-    watch.compare(deviations)
-    assert (watch.p_value(deviations) > 0.001).all()
-
-
 def test_a_level_is_told_in_the_units_of_a_transformed_field():
     rows = np.exp(ROWS / 10.0)
     scorer = StreamScorer(
@@ -208,8 +186,6 @@ def state_of(scorer):
         ("watch_name_lengths", np.full(128, 999)),
         ("watch_usual", np.full(7, np.nan)),
         ("watch_usual", np.ones(4)),
-        ("watch_centre", np.full(7, np.inf)),
-        ("watch_centre", np.ones(4)),
         ("watch_others", np.zeros(3)),
     ],
 )
