@@ -81,7 +81,7 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     merged = merge_models([model for model in models if isinstance(model, OSLRAU)])
     largest = max(scorers, key=lambda scorer: scorer.n_records)
     scorer = StreamScorer.from_bytes(largest.to_bytes())
-    scorer.incidents, scorer.silences = None, False
+    scorer.incidents, scorer.silences = None, False  # forget those of this partition
     scorer.incidents, scorer.silences = largest.incidents, largest.silences
     values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
     arrays["learner"] = np.frombuffer(merged.to_bytes(), np.uint8)

@@ -1,9 +1,9 @@
-"""One record of each of the last seconds of a partition, for plots of its fields."""
+"""One record of each of the last seconds of a partition, or an entity, for plots of its fields."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +26,15 @@ class SampledRow(NamedTuple):
         Its p-value, NaN without a model.
     is_anomaly
         Whether there was an anomaly in this second: then this is the most unusual record.
+    key
+        The entity of the record; None without one.
     """
 
     time: int
     values: NDArray[np.float64]
     p_value: float
     is_anomaly: bool
+    key: bytes | None = None
 
 
 class SampledRows:
@@ -53,19 +56,30 @@ class SampledRows:
         p_value: NDArray[np.float64],
         *,
         has_anomalies: bool,
+        keys: Sequence[bytes | None] = (),
     ) -> None:
-        """Add a block of records (m, d): the most unusual of a second's anomalies, or the first."""
+        """Add a block of records (m, d): the most unusual of a second's anomalies, or the first.
+
+        `keys` are their entities, if they have some.
+        """
         if len(rows) == 0:
             return
         is_new = not self._rows or self._rows[-1].time < time
         at = int(np.nanargmin(p_value)) if has_anomalies else 0
-        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies)
+        key = keys[at] if keys else None
+        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, key)
         if is_new:
             self._rows.append(row)
         elif has_anomalies and _is_less_usual(row, self._rows[-1]):
             self._rows[-1] = row
         while len(self._rows) * rows.shape[1] > _MOST_VALUES and len(self._rows) > 1:
             self._rows.popleft()
+
+    def of(self, key: bytes) -> SampledRows:
+        """Return those of an entity."""
+        found = SampledRows(self._rows.maxlen or 0)
+        found._rows.extend(row for row in self._rows if row.key == key)
+        return found
 
     def between(self, since: int, until: int) -> Iterator[SampledRow]:
         """Yield the records from `since` to before `until`, the first one first."""

@@ -90,6 +90,9 @@ class ProcessedBlock:
         The number of these by state.
     alarming
         The names of the entities of the anomalies, in their order; empty without entities.
+    keys
+        The entity (m,) of each scored record, None for a record without one; empty without
+        entities.
     silences
         The events of silences for the anomalies topic.
     silence_counts
@@ -118,6 +121,7 @@ class ProcessedBlock:
     entity_events: list[OutMessage] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
     alarming: list[str] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
     silences: list[OutMessage] = field(default_factory=list)
     silence_counts: SilenceCounts | None = None
 

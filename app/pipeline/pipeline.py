@@ -176,6 +176,7 @@ class PartitionPipeline:
             changes,
             Counter(event.state for event in scored.entity_events),
             _alarming(scored, entities),
+            entities or [],
             silences,
             self._silence_counts(scored),
         )
@@ -232,11 +233,15 @@ class PartitionPipeline:
         )
         scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
         limit = self._settings.max_output_bytes
-        anomalies = []
-        for i in np.flatnonzero(scored.is_anomaly).tolist():
-            text = encode_anomaly(texts[i], records[i].value or b"")
-            anomalies.append(shortened(scores[i]._replace(value=text), limit))
-            scores[i] = shortened(scores[i], limit)  # others have nothing that may be large
+        anomalous = np.flatnonzero(scored.is_anomaly).tolist()
+        anomalies = [
+            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
+            for i in anomalous
+        ]
+        anomalies = [shortened(anomaly, limit) for anomaly in anomalies]
+        # without forecasts, only scores of anomalies have what may be large
+        for i in anomalous if scored.forecast is None else range(len(scores)):
+            scores[i] = shortened(scores[i], limit)
         return scores, anomalies
 
     def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:
@@ -306,6 +311,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         incidents=incident_parameters(settings),
         entity_events=entity_events(settings),
         silences=settings.silences,
+        forecasting=settings.forecasts,
     )
 
 
@@ -331,7 +337,7 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
     scorer.incidents, scorer.silences = new.incidents, settings.silences
-    scorer.entity_events = new.entity_events
+    scorer.entity_events, scorer.forecasting = new.entity_events, settings.forecasts
     return scorer
 
 

@@ -99,6 +99,7 @@ class Settings(Section):
     seasons: str | None = setting(None, optional(ZONE))
     adapt_after: int = setting(512, integer(1, 8192))
     silences: bool = setting(False, BOOLEAN)
+    forecasts: bool = setting(False, BOOLEAN)
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)

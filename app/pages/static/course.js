@@ -12,9 +12,12 @@ const HALF_WIDTH = 2;
 // The time before and after an incident in its picture, as a share of the incident.
 const MARGIN = 0.5;
 
-/** The worker's answer with its columns as rows: when, value, and the band that was expected. */
-export async function askCourse({ topic, partition }, field, since = 0) {
-  const parameters = { topic, partition, since, ...(field && { field }) };
+/**
+ * The worker's answer with its columns as rows: when, value, and the band that was expected.
+ * With the name of an entity, these are its own.
+ */
+export async function askCourse({ topic, partition }, field, since = 0, entity = null) {
+  const parameters = { topic, partition, since, ...(field && { field }), ...(entity !== null && { entity }) };
   const answer = await ask("field", parameters);
   if (!answer) return null;
   const { times = [], values, expected_low: low, expected_high: high, is_anomaly: unusual } = answer;
