@@ -154,6 +154,48 @@ class EntityDensity(Parameters):
         """Return mean and standard deviation (m, d) of ``given_others``."""
         return self.given_others(X, entity)[1:]
 
+    def impute(self, X: ArrayLike, entity: Names) -> FloatArray:
+        """Fill the missing fields of ``X`` (m, d) with the means of ``expected``."""
+        rows = self._check(X, entity)[0].copy()
+        missing = np.isnan(rows)
+        rows[missing] = self.expected(rows, entity)[0][missing]
+        return rows
+
+    def conditional_log_density(
+        self, X: ArrayLike, entity: Names, given: Sequence[int]
+    ) -> FloatArray:
+        """Log p(the other fields | the fields of index ``given``, entity) (m,) in nats."""
+        rows = self._check(X, entity)[0]
+        condition = np.full_like(rows, np.nan)
+        condition[:, list(given)] = rows[:, list(given)]
+        return self.score_samples(rows, entity) - self.score_samples(condition, entity)
+
+    def sample(
+        self,
+        entity: Name,
+        n: int = 1,
+        *,
+        given: ArrayLike | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> FloatArray:
+        """Draw ``n`` rows (n, d), each as the next record of ``entity``.
+
+        The observed fields of the row ``given`` are held fixed. ``random_state`` is a seed or a
+        generator; without one, the network's own seed is used.
+
+        Raises
+        ------
+        InvalidInputError, NotFittedError
+            As ``score_samples``.
+        """
+        learner = self.learner_
+        row = np.full(self._width or 0, np.nan) if given is None else np.asarray(given, np.float64)
+        seed = learner.random_state if random_state is None else random_state
+        ((layer, own),) = self._ahead(row[None], [entity])
+        layer.mix(own.rows, learner.evaluate(own.rows))
+        drawn = layer.draw(learner, own, n, np.random.default_rng(seed))
+        return np.where(np.isnan(row), drawn, row)
+
     def profile(self, entity: Name) -> EntityProfile | None:
         """Return what is known of an entity; None if it is not known."""
         (key,) = as_keys([entity], 1)

@@ -28,6 +28,7 @@ from .habit_kernels import (
 )
 from .kinds import MOST, Kinds
 from .mixed_density import MixedDensity
+from .sampling import Sampled, draw
 
 FloatArray = NDArray[np.float64]
 
@@ -139,6 +140,14 @@ class Habits:
         if self._shared is None or self._predicted is None:
             return network
         return MixedDensity(network, self._shared, self._predicted).of(which)
+
+    def draw(
+        self, network: Sampled, row: FloatArray, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw ``n`` rows (n, d) with the observed fields of ``row`` (d,), which was mixed last."""
+        if self._shared is None or self._predicted is None:
+            return network.sample(n, given=row, random_state=rng)
+        return draw(network, self._shared, self._predicted, row, n, rng)
 
     def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""

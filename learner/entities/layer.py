@@ -21,6 +21,7 @@ from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
 from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster, stored
+from .sampling import Sampled
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]
@@ -216,6 +217,14 @@ class Entities:
     def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
+
+    def draw(self, network: Sampled, own: OwnRows, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw ``n`` rows (n, d) with the observed fields of the one row mixed last.
+
+        ``own`` is that row; those drawn are in the units that it had before `take`.
+        """
+        drawn = self._habits.draw(network, own.rows[0], n, rng)
+        return self._restored(drawn, np.repeat(own.units, n, axis=0))[0]
 
     def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
         """Learn at a boundary how the fields of the ``usual`` (m,) of its rows go together."""

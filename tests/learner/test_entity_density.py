@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from scipy import stats
 from streams import clusters
 from test_entities import machines
 
@@ -28,8 +29,8 @@ def taught(n=2000, batch_size=256, **parameters):
 
 
 @functools.cache
-def taught_once():
-    return taught()
+def taught_once(n=2000):
+    return taught(n)
 
 
 NEW_ROWS, NEW_KEYS = ROWS[2000:2200], KEYS[2000:2200]
@@ -99,6 +100,65 @@ def test_contributions_are_conditional_densities():
     assert np.isnan(taught_once().contributions([[np.nan, 1.0, 1.0]], ["new"])[0, 0])
 
 
+def in_quantiles(density, drawn, row, field, key):
+    """What share of a field's conditional density lies below each of the drawn values."""
+    low, high = np.quantile(drawn, [0.0, 1.0]) + np.array([-1.0, 1.0]) * np.ptp(drawn)
+    x = np.unique(np.concatenate([np.linspace(low, high, 20_001), drawn]))
+    rows = np.tile(row, (len(x), 1))
+    rows[:, field] = x
+    given = np.flatnonzero(~np.isnan(row))
+    p = np.exp(density.conditional_log_density(rows, [key] * len(x), given))
+    below = np.concatenate([[0.0], np.cumsum(0.5 * (p[1:] + p[:-1]) * np.diff(x))])
+    assert below[-1] == pytest.approx(1.0, abs=0.02)
+    return np.interp(drawn, x, below)
+
+
+@pytest.mark.parametrize("n", [200, 2000], ids=["network only", "mixed"])
+@pytest.mark.parametrize("key", [b"machine-3", b"new"])
+@pytest.mark.parametrize("given", [(), (0,), (0, 2)])
+def test_drawn_rows_have_the_conditional_density_of_the_entity(n, key, given):
+    density, row = taught_once(n), np.full(3, np.nan)
+    row[list(given)] = (LEVELS[3] + [1.0, 0.0, -1.0] * SCALES[3])[list(given)]
+    drawn = density.sample(key, 2000, given=row, random_state=1)
+    np.testing.assert_array_equal(drawn[:, list(given)], np.tile(row[list(given)], (2000, 1)))
+    found = in_quantiles(density, drawn[:, 1], row, 1, key)
+    assert stats.kstest(found, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_drawing_repeats_with_a_seed_and_changes_nothing(kind):
+    density = EntityDensity(kind()).partial_fit(ROWS[:600], KEYS[:600], batch_size=100)
+    before = density.to_bytes()
+    drawn = density.sample("machine-3", 50, random_state=4)
+    np.testing.assert_array_equal(drawn, density.sample("machine-3", 50, random_state=4))
+    assert (drawn != density.sample("machine-3", 50, random_state=5)).any()
+    own, other = (density.score_samples(drawn, [key] * 50).mean() for key in KEYS[:2])
+    assert np.isfinite([own, other]).all() and density.to_bytes() == before
+    assert density.sample("machine-3").shape == (1, 3)
+    whole = density.sample("machine-3", 2, given=LEVELS[3])
+    np.testing.assert_array_equal(whole, np.tile(LEVELS[3], (2, 1)))
+
+
+def test_missing_fields_are_filled_with_what_is_expected_of_the_entity():
+    rows = np.array([[LEVELS[3, 0], np.nan, np.nan], [np.nan, LEVELS[4, 1], LEVELS[4, 2]]])
+    keys = [b"machine-3", b"machine-4"]
+    filled = taught_once().impute(rows, keys)
+    mean, _ = taught_once().expected(rows, keys)
+    np.testing.assert_array_equal(filled, np.where(np.isnan(rows), mean, rows))
+    assert (np.abs(filled - LEVELS[[3, 4]]) < 2 * SCALES[[3, 4]]).all()
+
+
+def test_a_conditional_density_is_that_of_the_row_over_that_of_the_condition():
+    rows, keys = NEW_ROWS[:20], NEW_KEYS[:20]
+    condition = np.column_stack([rows[:, 0], np.full((20, 2), np.nan)])
+    expected = taught_once().score_samples(rows, keys)
+    expected -= taught_once().score_samples(condition, keys)
+    found = taught_once().conditional_log_density(rows, keys, given=[0])
+    np.testing.assert_array_equal(found, expected)
+    nothing = taught_once().conditional_log_density(rows, keys, given=[])
+    np.testing.assert_allclose(nothing, taught_once().score_samples(rows, keys), atol=1e-6)
+
+
 def test_an_entity_that_gave_way_is_known_by_its_level():
     density = EntityDensity(max_entities=2, max_former_entities=10)
     rows = np.repeat([[0.0], [50.0], [100.0], [150.0]], 100, axis=0)
@@ -161,6 +221,8 @@ def test_before_the_first_mini_batch_queries_are_refused():
     for query in (EntityDensity().score_samples, EntityDensity().expected):
         with pytest.raises(NotFittedError, match="call partial_fit first"):
             query(NEW_ROWS, NEW_KEYS)
+    with pytest.raises(NotFittedError, match="call partial_fit first"):
+        EntityDensity().sample("machine-3")
 
 
 @pytest.mark.parametrize(
@@ -180,6 +242,8 @@ def test_wrong_input_is_refused_and_changes_nothing(X, entity, message):
         taught_once().partial_fit,
         taught_once().score_samples,
         taught_once().contributions,
+        taught_once().impute,
+        functools.partial(taught_once().conditional_log_density, given=[0]),
     ):
         with pytest.raises(InvalidInputError, match=message):
             use(X, entity)
