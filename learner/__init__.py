@@ -1,6 +1,7 @@
 """The learner: a sum-product network that grows online, and everything that scores depend on."""
 
 from .compile import compile_kernels
+from .entities.density import EntityDensity
 from .errors import (
     InvalidInputError,
     InvalidParameterError,
@@ -24,6 +25,7 @@ __all__ = [
     "Aspect",
     "Blame",
     "Change",
+    "EntityDensity",
     "EntityEvent",
     "EntityProfile",
     "Incident",

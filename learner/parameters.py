@@ -14,8 +14,18 @@ class Parameters:
     """An estimator whose hyper-parameters are the arguments of its constructor."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the hyper-parameters by name, as in scikit-learn; ``deep`` changes nothing."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        """Return the hyper-parameters by name, as in scikit-learn.
+
+        With ``deep``, those of an estimator among them as well, such as ``learner__min_count``.
+        """
+        own = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        inner = {
+            f"{name}__{of}": value
+            for name, estimator in own.items()
+            if deep and isinstance(estimator, Parameters)
+            for of, value in estimator.get_params().items()
+        }
+        return own | inner
 
     def set_params(self, **parameters: Any) -> Self:
         """Set hyper-parameters by name; they apply to what is learned from now on.
@@ -27,25 +37,31 @@ class Parameters:
         """
         known = inspect.signature(type(self)).parameters
         for name, value in parameters.items():
+            outer, _, inner = name.partition("__")
+            estimator = getattr(self, outer, None)
+            if inner and outer in known and isinstance(estimator, Parameters):
+                estimator.set_params(**{inner: value})
+                continue
             require(name in known, name, value, f"one of {', '.join(known)}")
             setattr(self, name, value)
         return self
 
     def untrained(self) -> Self:
         """Return an estimator with the same hyper-parameters that has learned nothing."""
-        return type(self)(**self.get_params())
+        return type(self)(**self.get_params(deep=False))
 
     def plain_params(self) -> dict[str, Any]:
         """Hyper-parameters as plain values, numpy's numbers turned into Python's own."""
         return {
             name: value.item() if isinstance(value, np.generic) else value
-            for name, value in self.get_params().items()
+            for name, value in self.get_params(deep=False).items()
         }
 
     def __repr__(self) -> str:
         """Write the hyper-parameters that differ from their defaults."""
         known = inspect.signature(type(self)).parameters
-        changed = {n: v for n, v in self.get_params().items() if v != known[n].default}
+        own = self.get_params(deep=False)
+        changed = {n: v for n, v in own.items() if v != known[n].default}
         return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
 
 

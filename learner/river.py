@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .entities.density import EntityDensity
+from .entities.roster import Key, as_keys
 from .errors import InvalidInputError, InvalidParameterError
 from .oslrau import OSLRAU
 from .stacked import StackedSPN
@@ -34,12 +36,16 @@ class OSLRAUAnomaly(AnomalyDetector):
     Parameters
     ----------
     learner
-        The model whose hyper-parameters to use; None for ``OSLRAU()``.
+        The model whose hyper-parameters to use; None for ``OSLRAU()``, with ``entity`` for
+        ``EntityDensity()``.
     batch_size
         Records of a mini-batch, at least 1.
     fields
         Names of the fields, whatever order they come in; None takes those of the first
         mini-batch. Others are left out.
+    entity
+        Name of the field that says which device, customer or service a record belongs to: a text, a
+        whole number or bytes. What is usual for that one counts. None for no entities.
 
     Examples
     --------
@@ -55,18 +61,26 @@ class OSLRAUAnomaly(AnomalyDetector):
 
     def __init__(
         self,
-        learner: OSLRAU | StackedSPN | None = None,
+        learner: OSLRAU | StackedSPN | EntityDensity | None = None,
         batch_size: int = 256,
         fields: Sequence[Hashable] | None = None,
+        entity: Hashable | None = None,
     ) -> None:
         if batch_size < 1:
             raise InvalidParameterError(f"batch_size = {batch_size}: expected at least 1")
+        if learner is None:
+            self._learner: Any = OSLRAU() if entity is None else EntityDensity()
+        else:
+            self._learner = learner.untrained()
+        if isinstance(self._learner, EntityDensity) != (entity is not None):
+            raise InvalidParameterError(f"entity = {entity!r}: expected with an EntityDensity only")
         self.learner = learner
         self.batch_size = batch_size
         self.fields = fields
-        self._learner = OSLRAU() if learner is None else type(learner)(**learner.get_params())
+        self.entity = entity
         self._columns = None if fields is None else tuple(fields)
         self._pending: list[dict[Hashable, float]] = []
+        self._entities: list[Key] = []
         self._next_batch = min(FIRST_BATCH, batch_size)
 
     def learn_one(self, x: dict[Hashable, Any]) -> None:
@@ -75,16 +89,19 @@ class OSLRAUAnomaly(AnomalyDetector):
         Raises
         ------
         InvalidInputError
-            A field holds something else than a finite number, None or NaN.
+            A field holds something else than a finite number, None or NaN; or that of the entity
+            something else than a text, a whole number, bytes or None.
         """
-        if not x:
+        if not self._names(x):
             return
-        self._pending.append(self._numbers(x))
+        numbers, entity = self._numbers(x), self._entity(x)
+        self._pending.append(numbers)
+        self._entities += entity
         if len(self._pending) >= self._next_batch:
             if self._columns is None:
                 self._columns = tuple(sorted(set().union(*self._pending), key=repr))
-            self._learner.partial_fit(self._matrix(self._pending))
-            self._pending = []
+            self._learner.partial_fit(self._matrix(self._pending), **self._of(self._entities))
+            self._pending, self._entities = [], []
             self._next_batch = min(2 * self._next_batch, self.batch_size)
 
     def score_one(self, x: dict[Hashable, Any]) -> float:
@@ -93,15 +110,26 @@ class OSLRAUAnomaly(AnomalyDetector):
         Raises
         ------
         InvalidInputError
-            A field holds something else than a finite number, None or NaN.
+            As ``learn_one``.
         """
         if self._learner.n_records_ == 0:
             return 0.0
-        return -float(self._learner.score_samples(self._matrix([self._numbers(x)]))[0])
+        row = self._matrix([self._numbers(x)])
+        return -float(self._learner.score_samples(row, **self._of(self._entity(x)))[0])
 
     def _numbers(self, x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
-        fields = x if self._columns is None else self._columns
+        fields = self._names(x) if self._columns is None else self._columns
         return {field: _number(field, x.get(field)) for field in fields}
+
+    def _names(self, x: Mapping[Hashable, Any]) -> Collection[Hashable]:
+        return x.keys() if self.entity is None else x.keys() - {self.entity}
+
+    def _entity(self, x: Mapping[Hashable, Any]) -> list[Key]:
+        """Return the entity that a record names, none without entities."""
+        return [] if self.entity is None else as_keys([x.get(self.entity)], 1)
+
+    def _of(self, entities: Sequence[Key]) -> dict[str, Any]:
+        return {} if self.entity is None else {"entity": entities}
 
     def _matrix(self, records: Sequence[Mapping[Hashable, float]]) -> NDArray[np.float64]:
         columns = self._columns or ()

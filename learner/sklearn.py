@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .entities.density import EntityDensity, Names
+from .errors import InvalidInputError, InvalidParameterError
 from .oslrau import OSLRAU
 from .stacked import StackedSPN
 
@@ -20,6 +22,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 FloatArray = NDArray[np.float64]
+Density = OSLRAU | StackedSPN | EntityDensity
 
 
 class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -29,7 +32,8 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ----------
     learner
         The model whose hyper-parameters to use, None for ``OSLRAU()``; a grid names them
-        ``learner__corr_threshold`` and so on.
+        ``learner__corr_threshold`` and so on. With an ``EntityDensity``, ``entity`` has the entity
+        of each row; without ``entity``, all rows belong to one.
     batch_size
         Rows of a mini-batch of ``fit``, at least 1.
 
@@ -43,6 +47,8 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Notes
     -----
     ``X`` is (m, d), NaN = missing. The order of the rows matters: one pass, as in a stream.
+    ``entity`` is sample-aligned metadata: ``set_fit_request(entity=True)`` and
+    ``set_score_request(entity=True)`` have it routed through pipelines and cross-validation.
 
     Examples
     --------
@@ -59,43 +65,51 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     600
     """
 
-    def __init__(
-        self, learner: OSLRAU | StackedSPN | None = None, *, batch_size: int = 256
-    ) -> None:
+    def __init__(self, learner: Density | None = None, *, batch_size: int = 256) -> None:
         self.learner = learner
         self.batch_size = batch_size
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, entity: Names | None = None) -> Self:
         """Forget everything, then learn the rows of ``X`` in mini-batches of ``batch_size``."""
-        rows = self._check(X, reset=True)
-        self.learner_ = self._new_learner().partial_fit(rows, batch_size=self.batch_size)
+        rows, learner = self._check(X, reset=True), self._new_learner()
+        of = _entity_of(learner, entity, len(rows))
+        self.learner_ = learner.partial_fit(rows, **of, batch_size=self.batch_size)
         return self
 
-    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: object = None, entity: Names | None = None) -> Self:
         """Learn the rows of ``X`` as one mini-batch."""
         is_first = not hasattr(self, "learner_")
         rows = self._check(X, reset=is_first)
         learner = self._new_learner() if is_first else self.learner_
-        self.learner_ = learner.partial_fit(rows)
+        self.learner_ = learner.partial_fit(rows, **_entity_of(learner, entity, len(rows)))
         return self
 
-    def score_samples(self, X: ArrayLike) -> FloatArray:
+    def score_samples(self, X: ArrayLike, entity: Names | None = None) -> FloatArray:
         """Log-density (m,) of each row in nats, missing values marginalised."""
         check_is_fitted(self)
-        return self.learner_.score_samples(self._check(X, reset=False))
+        rows = self._check(X, reset=False)
+        of = _entity_of(self.learner_, entity, len(rows))
+        log_density: FloatArray = self.learner_.score_samples(rows, **of)
+        return log_density
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(self, X: ArrayLike, y: object = None, entity: Names | None = None) -> float:
         """Mean log-density of the rows in nats (as in scikit-learn's mixtures)."""
-        return float(self.score_samples(X).mean())
+        return float(self.score_samples(X, entity).mean())
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.Generator | None = None
     ) -> FloatArray:
-        """Draw rows (n_samples, d); without a ``random_state``, the learner's is used."""
-        check_is_fitted(self)
-        return self.learner_.sample(n_samples, random_state=random_state)
+        """Draw rows (n_samples, d); without a ``random_state``, the learner's is used.
 
-    def _new_learner(self) -> OSLRAU | StackedSPN:
+        Not with an ``EntityDensity``, which cannot be drawn from.
+        """
+        check_is_fitted(self)
+        if isinstance(self.learner_, EntityDensity):
+            raise InvalidParameterError("learner: expected no EntityDensity, to draw rows")
+        rows: FloatArray = self.learner_.sample(n_samples, random_state=random_state)
+        return rows
+
+    def _new_learner(self) -> Any:
         return OSLRAU() if self.learner is None else clone(self.learner)
 
     def _check(self, X: ArrayLike, *, reset: bool) -> Any:
@@ -106,3 +120,12 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _entity_of(learner: Density, entity: Names | None, m: int) -> dict[str, Any]:
+    """Return the keyword with the entities of ``m`` rows, none for a learner without entities."""
+    if isinstance(learner, EntityDensity):
+        return {"entity": [None] * m if entity is None else entity}
+    if entity is not None:
+        raise InvalidInputError("entity: expected none, as learner is no EntityDensity")
+    return {}

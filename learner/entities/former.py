@@ -49,6 +49,10 @@ class FormerEntities:
             del self._of[next(iter(self._of))]
         self._of[key] = Former(means.copy(), statistics.copy())
 
+    def find(self, key: Key) -> Former | None:
+        """Return the levels of a former entity, None if it is not known."""
+        return self._of.get(key)
+
     def take(self, key: Key) -> Former | None:
         """Return the levels of an entity that comes back, which is no former one any more."""
         return self._of.pop(key, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,6 +122,17 @@ class Habits:
         if len(self._entities) < room:
             self._entities = _enlarged(self._entities, room, WIDTH)
             self._products = _enlarged(self._products, room, d * (d + 1) // 2)
+
+    def ahead(self, slots: NDArray[np.int64]) -> Habits:
+        """Return habits in which each of some entities (m,) has a slot of its own, in their order.
+
+        They share what all entities share, and are good for one call of ``mix``.
+        """
+        found = copy(self)
+        found._votes, found._shares = _no_votes(), np.empty((0, 0))
+        if len(self._entities) > 0:
+            found._entities, found._products = self._entities[slots], self._products[slots]
+        return found
 
     def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
         """Return the densities of some of the rows (m,) that were mixed last."""

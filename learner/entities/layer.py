@@ -20,10 +20,11 @@ from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
 from .own_scores import OwnScores
-from .roster import Key, Newcomer, Roster
+from .roster import Key, Newcomer, Roster, stored
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]
+Others = tuple[FloatArray, FloatArray, FloatArray]
 T = TypeVar("T", bound=np.generic)
 
 SAMPLED = 1024
@@ -178,6 +179,28 @@ class Entities:
             followed = min(room, memory.FOLLOWED)
             self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
 
+    def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
+        """Return rows (m, d) in units of their entities, each as the next one of its entity.
+
+        Nothing here changes. The layer that is returned has taken the rows: row r is in slot r.
+        """
+        slots, m = [self.roster.find(key) for key in keys], len(rows)
+        at = np.array([0 if slot is None else slot for slot in slots], np.int64)
+        found = Entities(max(m, 1))
+        found._levels, found._statistics = self._levels[at], self._statistics[at]
+        found._slots, found._fresh = np.arange(m), np.array([slot is None for slot in slots])
+        found._reference, found._population = self._reference, self._population
+        found._habits = self._habits.ahead(at)
+        blank = found._fresh.copy()
+        for row in np.flatnonzero(blank).tolist():
+            former = self.former.find(stored(keys[row]))
+            if former is not None:
+                found._levels[row], found._statistics[row] = former
+                blank[row] = False
+        own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
+        found._standardise(rows, blank, own, slice(0, m))
+        return found, own
+
     def mix(self, rows: FloatArray, network: Measured) -> Measured:
         """Return the density of the rows (m, d) taken last, in their own units.
 
@@ -265,6 +288,16 @@ class Entities:
             expected=expected,
             deviation=blame.deviation * np.exp(-at_mean),
         )
+
+    def undo_others(self, others: Others, rows: FloatArray, units: FloatArray) -> Others:
+        """Return what fields of rows (m, d) in own units say of each other, in the fields' units.
+
+        ``units`` (m, d, 3) are those of `take`.
+        """
+        nats, mean, deviation = others
+        _, at_value = self._restored(rows, units)
+        expected, at_mean = self._restored(mean, units)
+        return nats - at_value, expected, deviation * np.exp(-at_mean)
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, slope = np.empty(U.shape), np.empty(U.shape)

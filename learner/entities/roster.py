@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,9 @@ from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 
 Key = bytes | None
 """Name of an entity; None for all records without one."""
+
+Name = bytes | str | int | None
+"""The same as callers may give it: see `as_keys`."""
 
 LONGEST_KEY = 31
 """Bytes of the longest key that is stored as it is; longer ones are stored as their digest."""
@@ -84,7 +88,7 @@ class Roster:
 
     def find(self, key: Key) -> int | None:
         """Return the slot of an entity, None if it is not known."""
-        return self._slots.get(_stored(key))
+        return self._slots.get(stored(key))
 
     def common(self, other: Roster, most: int) -> Key:
         """Return an entity that another roster has, too, among up to ``most``; None if none has."""
@@ -93,7 +97,7 @@ class Roster:
 
     def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
         """Return the slot of the key of one record, after it has come in if it is new."""
-        key = _stored(key)
+        key = stored(key)
         slot = self._slots.get(key)
         if slot is None:
             slot, gone = self._free_slot()
@@ -148,7 +152,7 @@ class Roster:
         self._last, self._n, self._oldest = -ages, 0, []
 
 
-def _stored(key: Key) -> Key:
+def stored(key: Key) -> Key:
     """Return a key as it is stored: a long one as its digest."""
     if key is None or len(key) <= LONGEST_KEY:
         return key
@@ -184,17 +188,26 @@ def unpacked(text: NDArray[np.uint8], lengths: NDArray[np.int64], longest: int) 
 
 
 def as_keys(entities: object, m: int) -> list[Key]:
-    """Return the entities of ``m`` records as keys: text as UTF-8, bytes and None as they are.
+    """Return the entities of ``m`` records as keys: bytes and None as they are, text as UTF-8.
+
+    A whole number is the entity of its digits: 7 and "7" are one.
 
     Raises
     ------
     InvalidInputError
-        There is not one entity for each record, or one is neither bytes, text nor None.
+        There is not one entity for each record, or one is neither bytes, text, a whole number nor
+        None.
     """
     if not isinstance(entities, Sequence | np.ndarray) or len(entities) != m:
         raise InvalidInputError(f"entity: expected one for each of {m} records")
-    keys = [key.encode() if isinstance(key, str) else key for key in entities]
-    wrong = {type(key) for key in keys} - {bytes, type(None)}
-    if wrong:
-        raise InvalidInputError(f"entity: expected bytes, text or None, got {wrong.pop().__name__}")
-    return keys
+    names = entities.tolist() if isinstance(entities, np.ndarray) else entities
+    keys = [key.encode() if isinstance(key, str) else key for key in names]
+    others = {type(key) for key in keys} - {bytes, type(None)}
+    if not others:
+        return keys
+    for kind in others:
+        if kind is bool or not issubclass(kind, Integral):
+            raise InvalidInputError(
+                f"entity: expected bytes, text, a whole number or None, got {kind.__name__}"
+            )
+    return [b"%d" % key if isinstance(key, Integral) else key for key in keys]

@@ -52,13 +52,22 @@ class DerivedQueries:
         raise NotImplementedError
 
     def _check(self, X: ArrayLike) -> FloatArray:
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] == 0:
-            raise InvalidInputError(
-                f"X: expected a matrix (m, d) with d >= 1, got shape {rows.shape}"
-            )
-        if self._width() not in (None, rows.shape[1]):
-            raise InvalidInputError(f"X: expected {self._width()} columns, got {rows.shape[1]}")
-        if np.isinf(rows).any():
-            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
-        return rows
+        return as_rows(X, self._width())
+
+
+def as_rows(X: ArrayLike, width: int | None) -> FloatArray:
+    """Return ``X`` as rows (m, d); ``width`` is their d, or None if any will do.
+
+    Raises
+    ------
+    InvalidInputError
+        ``X`` is not a matrix of finite or missing numbers with so many columns.
+    """
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise InvalidInputError(f"X: expected a matrix (m, d) with d >= 1, got shape {rows.shape}")
+    if width not in (None, rows.shape[1]):
+        raise InvalidInputError(f"X: expected {width} columns, got {rows.shape[1]}")
+    if np.isinf(rows).any():
+        raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+    return rows

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.roster import Key, as_keys
+from faust_oslrau.learner.entities.roster import Key, Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
@@ -191,14 +191,15 @@ class StreamScorer(ScorerParameters):
     def process(
         self,
         X: ArrayLike,
-        entity: Sequence[Key | str] | None = None,
+        entity: Sequence[Name] | NDArray[Any] | None = None,
         places: ArrayLike | None = None,
     ) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
 
-        With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, or None
-        for the entity of all rows without one. ``places`` (m, 2) are the rows' offsets and
-        timestamps, by which incidents name them; by default their numbers in the stream, and -1.
+        With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, a whole
+        number as its digits, or None for the entity of all rows without one. ``places`` (m, 2) are
+        the rows' offsets and timestamps, by which incidents name them; by default their numbers in
+        the stream, and -1.
         Seasons, silences and a history over seconds need the timestamps, in milliseconds; negative
         ones are unknown.
 
@@ -241,7 +242,7 @@ class StreamScorer(ScorerParameters):
         self._check(given)
         return expected_range(self._state, self._state.transforms.apply(given), deviations)
 
-    def entity_profile(self, entity: Key | str) -> EntityProfile | None:
+    def entity_profile(self, entity: Name) -> EntityProfile | None:
         """Return what is known of an entity; None if it is not known, or without ``max_entities``.
 
         ``entity`` is one of those of ``process``.
@@ -285,7 +286,7 @@ class StreamScorer(ScorerParameters):
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
 
-    def _keys(self, entity: Sequence[Key | str] | None, m: int) -> list[Key]:
+    def _keys(self, entity: Sequence[Name] | NDArray[Any] | None, m: int) -> list[Key]:
         if self._state.entities is not None:
             return as_keys(entity, m)
         if entity is not None:

@@ -310,6 +310,13 @@ def test_text_names_the_entity_of_its_utf8():
     assert as_text.log_likelihood.tobytes() == run([])[1][0].log_likelihood.tobytes()
 
 
+def test_a_whole_number_names_the_entity_of_its_digits():
+    numbers = [int(key.split(b"-")[1]) for key in KEYS]
+    as_number = run([], np.array(numbers))[1][0]
+    as_text = run([], [str(number) for number in numbers])[1][0]
+    assert as_number.log_likelihood.tobytes() == as_text.log_likelihood.tobytes()
+
+
 def test_records_without_an_entity_share_one():
     _, (block,) = run([], [None] * len(ROWS))
     assert np.isfinite(block.log_likelihood[16:]).all()
@@ -320,7 +327,8 @@ def test_records_without_an_entity_share_one():
     [
         (None, "expected one for each of 3 records"),
         ([b"a"], "expected one for each of 3 records"),
-        ([b"a", b"b", 7], "expected bytes, text or None, got int"),
+        ([b"a", b"b", 7.5], "expected bytes, text, a whole number or None, got float"),
+        ([b"a", 7, True], "expected bytes, text, a whole number or None, got bool"),
     ],
 )
 def test_entities_that_are_none_are_refused_before_anything_is_scored(entity, message):

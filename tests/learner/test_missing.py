@@ -126,6 +126,7 @@ def test_the_fewer_fields_a_record_has_the_further_its_measures_would_spread():
     assert stretch(rows[:1]) is None
 
 
+@needs_compiler("thousands of records")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_stream_whose_records_have_one_field_each_keeps_its_alarm_rate(seed):
     rng = np.random.default_rng(seed)

@@ -11,7 +11,13 @@ from river import anomaly, checks, evaluate, metrics, preprocessing
 from streams import clusters
 
 import faust_oslrau.learner.river as adapter
-from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StackedSPN
+from faust_oslrau.learner import (
+    OSLRAU,
+    EntityDensity,
+    InvalidInputError,
+    InvalidParameterError,
+    StackedSPN,
+)
 from faust_oslrau.learner.river import OSLRAUAnomaly
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -38,8 +44,9 @@ def labelled(n):
         OSLRAUAnomaly(),
         OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10),
         OSLRAUAnomaly(StackedSPN(max_nodes=300, tree_nodes=50)),
+        OSLRAUAnomaly(entity="machine"),
     ],
-    ids=["default", "small", "stacked"],
+    ids=["default", "small", "stacked", "entities"],
 )
 def test_rivers_own_checks_pass(detector, check):
     if isinstance(check, functools.partial):
@@ -136,3 +143,34 @@ def taught(stream, **parameters):
     for x in stream:
         detector.learn_one(x)
     return detector
+
+
+def test_scores_with_entities_are_those_of_the_entity_that_a_field_names():
+    X, machines = clusters(0, 200, 5), [f"machine-{i % 7}" for i in range(200)]
+    detector = OSLRAUAnomaly(batch_size=64, entity="machine")
+    for x, machine in zip(records(X), machines, strict=True):
+        detector.learn_one({**x, "machine": machine})
+    density = EntityDensity()
+    for at in (slice(0, 16), slice(16, 48), slice(48, 112), slice(112, 176)):
+        density.partial_fit(X[at], machines[at])
+    for x, row in zip(records(X[-9:]), X[-9:], strict=True):
+        expected = -density.score_samples([row], ["machine-3"])[0]
+        assert detector.score_one({**x, "machine": "machine-3"}) == expected
+    assert detector.score_one(records(X)[-1]) == -density.score_samples(X[-1:], [None])[0]
+
+
+@pytest.mark.parametrize("machine", [1.5, True, ["a"]])
+def test_an_entity_that_is_none_is_refused_and_not_learned(machine):
+    detector = OSLRAUAnomaly(entity="machine")
+    with pytest.raises(InvalidInputError, match="entity: expected bytes, text"):
+        detector.learn_one({"a": 1.0, "machine": machine})
+    detector.learn_one({"machine": "nothing else"})
+    for i in range(16):
+        detector.learn_one({"a": float(i), "machine": i % 3})
+    assert detector.score_one({"a": 3.0, "machine": 0}) != 0.0
+
+
+@pytest.mark.parametrize(("learner", "entity"), [(EntityDensity(), None), (OSLRAU(), "machine")])
+def test_entities_and_their_density_go_together(learner, entity):
+    with pytest.raises(InvalidParameterError, match="expected with an EntityDensity only"):
+        OSLRAUAnomaly(learner, entity=entity)

@@ -7,16 +7,23 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import clusters
 
 import faust_oslrau.learner.sklearn as adapter
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StackedSPN
+from faust_oslrau.learner import (
+    OSLRAU,
+    EntityDensity,
+    InvalidInputError,
+    InvalidParameterError,
+    StackedSPN,
+)
 from faust_oslrau.learner.sklearn import OSLRAUDensity
 
 X = clusters(0, 600, 3)
@@ -30,6 +37,7 @@ X_test = clusters(0, 900, 3)[600:]
         OSLRAUDensity(),
         OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16),
         OSLRAUDensity(StackedSPN(max_nodes=300, tree_nodes=50)),
+        OSLRAUDensity(EntityDensity()),
     ]
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
@@ -137,3 +145,39 @@ def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'faust-oslrau\[sklearn\]'"):
         importlib.reload(adapter)
+
+
+ENTITY = np.arange(600) % 20
+LEVELS = 10 * np.random.default_rng(1).normal(size=(20, 3))
+X_OF = X + LEVELS[ENTITY]
+
+
+def test_with_entities_rows_are_held_against_their_own():
+    density = OSLRAUDensity(EntityDensity(), batch_size=50).fit(X_OF, entity=ENTITY)
+    model = EntityDensity().partial_fit(X_OF, ENTITY, batch_size=50)
+    np.testing.assert_array_equal(
+        density.score_samples(X_OF, entity=ENTITY), model.score_samples(X_OF, ENTITY)
+    )
+    assert density.score(X_OF, entity=ENTITY) > density.score(X_OF, entity=ENTITY[::-1]) + 5
+    density.partial_fit(X_OF, entity=ENTITY)
+    assert density.learner_.n_records_ == 1200
+
+
+def test_entities_are_routed_to_folds_and_hyper_parameters_to_the_network():
+    density = OSLRAUDensity(EntityDensity(OSLRAU()), batch_size=50)
+    with config_context(enable_metadata_routing=True):
+        density.set_fit_request(entity=True).set_score_request(entity=True)
+        own = cross_val_score(density, X_OF, params={"entity": ENTITY}, cv=2)
+        search = GridSearchCV(density, {"learner__learner__min_count": [20, 40]}, cv=2)
+        search.fit(X_OF, entity=ENTITY)
+    shared = cross_val_score(OSLRAUDensity(batch_size=50), X_OF, cv=2)
+    assert (own > shared + 1).all()
+    assert search.best_estimator_.learner_.learner_.min_count in (20, 40)
+
+
+def test_entities_without_their_density_are_refused_and_nothing_is_drawn_from_it():
+    with pytest.raises(InvalidInputError, match="learner is no EntityDensity"):
+        OSLRAUDensity().fit(X, entity=ENTITY)
+    density = OSLRAUDensity(EntityDensity()).fit(X_OF, entity=ENTITY)
+    with pytest.raises(InvalidParameterError, match="expected no EntityDensity"):
+        density.sample(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,10 +28,10 @@ class Demo:
             [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def wait_for(self, text: str) -> None:
-        """Read the lines until one begins with the text."""
+    def wait_until_running(self) -> None:
+        """Read the lines until one tells how many seconds records have come for."""
         assert self.process.stderr is not None
-        assert any(line.startswith(text) for line in self.process.stderr), "it ended before"
+        assert any(re.match(r"\d+ s\b", line) for line in self.process.stderr), "it ended before"
 
     def children(self) -> list[int]:
         found = subprocess.run(
@@ -95,7 +96,7 @@ def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Pat
 
 def test_ctrl_c_ends_it_with_the_summary_and_nothing_is_left(start: Callable[..., Demo]) -> None:
     demo = start("--seconds", "600")
-    demo.wait_for("2 s")
+    demo.wait_until_running()
     (worker,) = demo.children()
     demo.process.send_signal(signal.SIGINT)
     code, summary, lines = demo.end()
@@ -108,7 +109,7 @@ def test_ctrl_c_ends_it_with_the_summary_and_nothing_is_left(start: Callable[...
 
 def test_records_that_a_dead_worker_leaves_are_missing(start: Callable[..., Demo]) -> None:
     demo = start("--seconds", "600", "--rate", "5000")
-    demo.wait_for("2 s")
+    demo.wait_until_running()
     (worker,) = demo.children()
     os.kill(worker, signal.SIGKILL)
     code, summary, _ = demo.end()
