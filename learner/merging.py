@@ -57,13 +57,17 @@ def merge_models(models: Sequence[OSLRAU]) -> OSLRAU:
 def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     """Return the state of the scorer with the most records, with the mixture of all models.
 
-    Recent scores, by which scores become p-values, are those of that scorer.
+    Recent scores, by which scores become p-values, are those of that scorer. Incidents and silences
+    are followed if it does, but anew: no incident is open, and no gap between records is known, as
+    these belong to the log of one partition.
 
     Raises
     ------
     InvalidInputError
-        A model is not an `OSLRAU`, or a scorer has entities, history, stretches or seasons: what
-        these layers know of one partition cannot be mixed with what they know of another.
+        There is no scorer, or one has learned nothing; a model is not an `OSLRAU`; a scorer has
+        other transforms than the first one; or a scorer has entities, history, stretches or
+        seasons: what these layers know of one partition cannot be mixed with what they know of
+        another.
     """
     models = [scorer.learner for scorer in scorers]
     for scorer in scorers:
@@ -72,9 +76,14 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
         for parameter, layer in _LAYERS.items():
             if scorer.parameters[parameter] is not None:
                 raise InvalidInputError(f"models: expected those without {layer}")
-    largest = max(scorers, key=lambda scorer: scorer.n_records)
-    values, arrays = unpack(largest.to_bytes(), "StreamScorer")
+        if scorer.parameters["transforms"] != scorers[0].parameters["transforms"]:
+            raise InvalidInputError("models: expected those with the same transforms")
     merged = merge_models([model for model in models if isinstance(model, OSLRAU)])
+    largest = max(scorers, key=lambda scorer: scorer.n_records)
+    scorer = StreamScorer.from_bytes(largest.to_bytes())
+    scorer.incidents, scorer.silences = None, False  # forget those of this partition
+    scorer.incidents, scorer.silences = largest.incidents, largest.silences
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
     arrays["learner"] = np.frombuffer(merged.to_bytes(), np.uint8)
     return pack("StreamScorer", values, arrays)
 

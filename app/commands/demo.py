@@ -41,6 +41,13 @@ _SECONDS = 30.0
     help="Partitions; each has its own model.",
 )
 @click.option(
+    "--machines",
+    type=click.IntRange(2, 10_000),
+    metavar="N",
+    help="Simulate so many machines that differ, as entities.  [default: a few alike]",
+)
+@click.option("--no-entities", is_flag=True, help="Score all --machines by one model, to compare.")
+@click.option(
     "--broker",
     metavar="HOST:PORT",
     help="Kafka to use, with new topics.  [default: an embedded broker]",
@@ -64,6 +71,8 @@ def demo(
     seconds: float | None,
     rate: float,
     partitions: int,
+    machines: int | None,
+    no_entities: bool,
     broker: str | None,
     csv: Path | None,
     seed: int,
@@ -72,13 +81,18 @@ def demo(
     """Stream simulated machine sensors through Kafka and a worker, and watch the scores.
 
     The machines have regimes, drift, missing fields, injected anomalies and malformed messages.
+    With --machines, each is scored by what is usual for itself.
     Settings come from the environment (OSLRAU_...). Exit code: 0 if every record was scored or
     dead-lettered exactly once, else 1.
     """
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
+    if machines is not None and csv is not None:
+        raise click.UsageError("--machines and --csv exclude each other.")
+    if no_entities and machines is None:
+        raise click.UsageError("--no-entities needs --machines.")
     if seconds is None and csv is None:
         seconds = _SECONDS
-    plan = Plan(seconds, rate, partitions, broker, csv, seed)
+    plan = Plan(seconds, rate, partitions, machines, not no_entities, broker, csv, seed)
     summary = asyncio.run(run_demo(plan, open_view(Console(stderr=True))))
     if as_json:
         click.echo(orjson.dumps(summary.to_json()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -37,12 +37,15 @@ class Collector:
     ----------
     alarms
         The last anomalies, oldest first.
+    alarms_by_key
+        The number of anomalies of each key.
     log_likelihoods
         The log-likelihoods since the list was last cleared.
     """
 
     def __init__(self, consumer: AIOKafkaConsumer, settings: Settings, account: Account) -> None:
         self.alarms: deque[Alarm] = deque(maxlen=_RECENT_ALARMS)
+        self.alarms_by_key: Counter[str] = Counter()
         self.log_likelihoods: list[float] = []
         self._consumer = consumer
         self._account = account
@@ -97,6 +100,8 @@ class Collector:
         self._account.add_anomaly(_place(anomaly))
         blamed = [(item["field"], item["nats"]) for item in anomaly["contributions"]]
         key = (record.key or b"").decode(errors="replace")
+        if key:
+            self.alarms_by_key[key] += 1
         self.alarms.append(Alarm(_place(anomaly), key, anomaly["log_likelihood"], blamed))
 
     def _add_dead_letter(self, record: KafkaRecord) -> None:

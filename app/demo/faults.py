@@ -16,14 +16,15 @@ FloatArray = NDArray[np.float64]
 
 
 class Surroundings(NamedTuple):
-    """Two readings (12,) from which a fault may take values.
+    """Readings from which a fault may take values.
 
-    `before` is the machine's reading at the end of its last regime, `opposite` that of the machine
-    whose load differs most at the moment.
+    `before` (12,) is the machine's reading at the end of its last regime, `opposite` (12,) that of
+    the machine whose load differs most at the moment, `others` (n, 12) are those of all others.
     """
 
     before: FloatArray
     opposite: FloatArray
+    others: FloatArray
 
 
 class Change(NamedTuple):
@@ -86,6 +87,14 @@ def _shift(reading: FloatArray, around: Surroundings, rng: np.random.Generator) 
     return Change(_COOLING, reading[_COOLING] + _CLOGGED * SPANS[_COOLING])
 
 
+def _other_machine(reading: FloatArray, around: Surroundings, rng: np.random.Generator) -> Change:
+    """Take the whole reading of another machine: usual for that one, not for this one."""
+    return Change(range(len(FIELDS)), rng.choice(around.others))
+
+
+OTHER_MACHINE = "other_machine"
+"""The kind that is an anomaly only among machines that differ."""
+
 FAULTS: dict[str, Fault] = {
     "spike": _spike,
     "dropout": _dropout,
@@ -93,6 +102,7 @@ FAULTS: dict[str, Fault] = {
     "broken_correlation": _broken_correlation,
     "stuck": _stuck,
     "shift": _shift,
+    OTHER_MACHINE: _other_machine,
 }
 """The kinds of anomalies, and the function that changes a reading."""
 

@@ -14,13 +14,19 @@ from numpy.typing import NDArray
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.offline.partitioner import partition_of
 
-from .faults import FAULTS, MALFORMATIONS, Change, Surroundings, fault_readings
+from .faults import FAULTS, MALFORMATIONS, OTHER_MACHINE, Change, Surroundings, fault_readings
 from .sensors import FIELDS, Plant
 
 MACHINES_PER_PARTITION = 4
 
 WARM_UP = 2000
 """Messages of each partition before its first anomaly, for a calibrated p-value."""
+
+WARM_UP_READINGS = 64
+"""Readings of each machine before its first anomaly: they show what is usual for it."""
+
+# Machines that differ are many, so each sends less often than one of a few: every ten steps.
+_STEPS_BETWEEN = 10
 
 # By default an alarm is a record among the most unusual 1 in 1,000. Anomalies must be rarer, or the
 # most extreme ones would hide the others.
@@ -53,21 +59,24 @@ def file_messages(path: Path, partitions: int) -> Iterator[Message]:
     )
 
 
-def sensor_messages(partitions: int, seed: int) -> Iterator[Message]:
+def sensor_messages(partitions: int, seed: int, machines: int | None = None) -> Iterator[Message]:
     """Yield messages of simulated machines without end, the same ones for the same seed.
 
-    Message i belongs to partition i modulo `partitions`.
+    Machine i belongs to partition i modulo `partitions`; the machines take turns. A number of
+    `machines` differ from each other; None is a few that are alike.
     """
     rng = np.random.default_rng(seed)
-    machines = MACHINES_PER_PARTITION * partitions
-    plant = Plant(machines, rng)
-    disturber = _Disturber(machines, rng)
-    for step in count():
-        readings = plant.step()
-        if step * MACHINES_PER_PARTITION >= WARM_UP:
+    are_alike = machines is None
+    if machines is None:
+        machines = MACHINES_PER_PARTITION * partitions
+    plant = Plant(machines, rng, are_alike=are_alike)
+    disturber = _Disturber(machines, rng, are_alike=are_alike)
+    warm_up = max(WARM_UP * partitions // machines, WARM_UP_READINGS)
+    for reading in count():
+        readings = plant.read_after(1 if are_alike else _STEPS_BETWEEN)
+        labels: list[str | None] = [None] * machines
+        if reading >= warm_up:
             labels = disturber.disturb(readings, plant)
-        else:
-            labels = [None] * machines
         yield from disturber.messages(readings, labels, partitions)
 
 
@@ -88,12 +97,13 @@ class _Deck:
 class _Disturber:
     """Injects anomalies, missing fields and malformed messages."""
 
-    def __init__(self, machines: int, rng: np.random.Generator) -> None:
+    def __init__(self, machines: int, rng: np.random.Generator, *, are_alike: bool) -> None:
         self._rng = rng
         self._names = [b"machine-%02d" % (machine + 1) for machine in range(machines)]
-        self._faults = _Deck(list(FAULTS), rng)
+        kinds = [kind for kind in FAULTS if not (are_alike and kind == OTHER_MACHINE)]
+        self._faults = _Deck(kinds, rng)
         self._malformations = _Deck(list(MALFORMATIONS), rng)
-        readings = sum(map(fault_readings, FAULTS)) / len(FAULTS)
+        readings = sum(map(fault_readings, kinds)) / len(kinds)
         self._fault_begins = _ANOMALOUS / readings
         self._lasting: dict[int, tuple[str, Change, int]] = {}
 
@@ -133,7 +143,8 @@ class _Disturber:
     def _begin(self, machine: int, readings: NDArray[np.float64], plant: Plant) -> None:
         kind = self._faults.draw()
         opposite = int(np.argmax(abs(plant.load - plant.load[machine])))
-        around = Surroundings(plant.before[machine], readings[opposite])
+        others = np.delete(readings, machine, axis=0)
+        around = Surroundings(plant.before[machine], readings[opposite], others)
         change = FAULTS[kind](readings[machine], around, self._rng)
         self._lasting[machine] = (kind, change, fault_readings(kind))
 

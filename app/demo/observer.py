@@ -16,6 +16,7 @@ from .feeder import Feeder
 # The interval of the rates.
 _RATE_SECONDS = 3.0
 _HISTORY = 60
+_ALARMING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Situation:
         Medians of the scores between two observations, oldest first.
     alarms
         The last anomalies, oldest first.
+    alarming
+        The keys with the most anomalies, and how many each has, most first.
     """
 
     title: str
@@ -65,6 +68,7 @@ class Situation:
     network: Network
     log_likelihoods: Sequence[float]
     alarms: Sequence[Alarm]
+    alarming: Sequence[tuple[str, int]]
 
 
 class Observer:
@@ -116,6 +120,7 @@ class Observer:
             self.network,
             list(self._log_likelihoods),
             list(collector.alarms),
+            collector.alarms_by_key.most_common(_ALARMING),
         )
 
 

@@ -6,7 +6,7 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from .summary import Summary
+from .summary import Caught, Summary
 
 _WRONG = {
     "missing": "neither scored nor dead-lettered",
@@ -71,13 +71,18 @@ def _tables(summary: Summary) -> list[Table]:
 
 
 def _injected(summary: Summary) -> Table:
-    rows = _table("injected anomalies", "caught", "missed")
+    rows = _table("injected anomalies", "caught", "missed", "recall")
     for kind, count in summary.injected.items():
-        rows.add_row(kind, f"{count.caught:,}", f"{count.missed:,}")
+        rows.add_row(kind, *_shown(count))
     caught = sum(count.caught for count in summary.injected.values())
     missed = sum(count.missed for count in summary.injected.values())
-    rows.add_row("all", f"{caught:,}", f"{missed:,}", style="bold")
+    rows.add_row("all", *_shown(Caught(caught, missed)), style="bold")
     return rows
+
+
+def _shown(count: Caught) -> tuple[str, str, str]:
+    recall = count.caught / (count.caught + count.missed)
+    return f"{count.caught:,}", f"{count.missed:,}", f"{recall:.0%}"
 
 
 def _rejected(summary: Summary) -> Table:

@@ -25,6 +25,7 @@ from .collector import Collector
 from .feed import Message, file_messages, sensor_messages
 from .feeder import Feeder
 from .observer import Observer
+from .sensors import FIELDS
 from .summary import Summary, summarize
 from .topics import create_topics, output_topics, worker_environment
 from .view import View
@@ -55,6 +56,10 @@ class Plan:
         How long to send; None until the end of the file.
     rate
         Records per second.
+    machines
+        How many machines that differ to simulate; None for a few that are alike.
+    has_entities
+        Whether machines that differ are entities.
     broker
         Bootstrap servers of Kafka; None for an embedded broker.
     csv
@@ -64,6 +69,8 @@ class Plan:
     seconds: float | None
     rate: float
     partitions: int
+    machines: int | None
+    has_entities: bool
     broker: str | None
     csv: Path | None
     seed: int
@@ -83,7 +90,7 @@ async def run_demo(plan: Plan, view: View) -> Summary:
     with ExitStack() as stack:
         embedded = None if plan.broker else stack.enter_context(EmbeddedBroker())
         address = embedded.bootstrap_servers if embedded else ""
-        environment = worker_environment(plan.broker, address, plan.csv is None)
+        environment = worker_environment(plan.broker, address, _own_settings(plan))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="oslrau-demo-")))
         environment["OSLRAU_SNAPSHOT_DIR"] = str(folder)
         settings = load_settings(None, environment)
@@ -223,10 +230,20 @@ class _Run:
         return None
 
 
+def _own_settings(plan: Plan) -> dict[str, str]:
+    """Return the settings of the model that suit the messages."""
+    if plan.csv is not None:
+        return {}
+    own = {"FEATURES": ",".join(FIELDS)}
+    if plan.machines is not None:
+        own["ENTITY"] = "key" if plan.has_entities else "none"
+    return own
+
+
 def _feed(plan: Plan) -> Iterator[Message]:
     if plan.csv is not None:
         return file_messages(plan.csv, plan.partitions)
-    return sensor_messages(plan.partitions, plan.seed)
+    return sensor_messages(plan.partitions, plan.seed, plan.machines)
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

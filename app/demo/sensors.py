@@ -51,6 +51,17 @@ REGIMES = (
     Regime(0.40, 0.05, 10, 30, (0,)),  # coast
 )
 
+
+class Character(NamedTuple):
+    """What tells machines apart (machines,): factors of what their sensors show, and offsets."""
+
+    vibration: FloatArray
+    motor_current: FloatArray
+    oil_pressure: FloatArray
+    motor_warmth: FloatArray
+    oil_warmth: FloatArray
+
+
 # The share of the distance to the target that each step covers.
 _SPEED_PACE = 0.25
 _LOAD_PACE = 0.30
@@ -63,6 +74,12 @@ _WEAR = 100_000
 class Plant:
     """The machines of one hall; each step reads all sensors once.
 
+    Parameters
+    ----------
+    are_alike
+        Whether all machines are the same but for slight differences. Otherwise each has its own
+        vibration, motor current, oil pressure and temperatures.
+
     Attributes
     ----------
     load
@@ -71,7 +88,7 @@ class Plant:
         The reading of each machine at the end of its last regime (machines, 12).
     """
 
-    def __init__(self, machines: int, rng: np.random.Generator) -> None:
+    def __init__(self, machines: int, rng: np.random.Generator, *, are_alike: bool = True) -> None:
         self._rng = rng
         self._regimes = rng.integers(len(REGIMES), size=machines)
         self._steps_left = rng.integers(1, 60, size=machines)
@@ -81,7 +98,14 @@ class Plant:
         self._heat = _heating(self._speed, self.load)
         # Machines differ slightly.
         self._stiffness = rng.normal(1.0, 0.02, size=machines)
+        self._character = _equal(machines) if are_alike else _drawn(machines, rng)
         self.before = self._read()
+
+    def read_after(self, steps: int) -> FloatArray:
+        """Simulate some steps, and return the last readings (machines, 12)."""
+        for _ in range(steps - 1):
+            self.step()
+        return self.step()
 
     def step(self) -> FloatArray:
         """Simulate one step, and return the readings (machines, 12)."""
@@ -110,16 +134,17 @@ class Plant:
         ambient = 21 + 3 * climate + 0.2 * noise[1]
         turns = 300 + 2700 * speed + 8 * noise[8]
         torque = 5 + 180 * load * self._stiffness + 2 * noise[9]
-        vibration = 0.5 + 1.8 * speed + 0.8 * load + self._step / _WEAR
+        own = self._character
+        vibration = own.vibration * (0.5 + 1.8 * speed + 0.8 * load) + self._step / _WEAR
         rms = vibration * np.exp(0.04 * noise[11])
         columns = {
             "ambient.humidity": 45 - 4 * climate + 0.8 * noise[0],
             "ambient.temperature": ambient,
             "coolant_flow": 4 + 10 * heat + 0.15 * noise[2],
-            "motor.current": 2 + 0.22 * torque + 0.001 * turns + 0.4 * noise[3],
-            "motor.temperature": ambient + 15 + 50 * heat + 0.5 * noise[4],
-            "oil.pressure": 1.5 + 3.5 * speed + 0.05 * noise[5],
-            "oil.temperature": ambient + 10 + 34 * heat + 0.4 * noise[6],
+            "motor.current": 2 + 0.22 * own.motor_current * torque + 0.001 * turns + 0.4 * noise[3],
+            "motor.temperature": ambient + 15 + own.motor_warmth + 50 * heat + 0.5 * noise[4],
+            "oil.pressure": own.oil_pressure * (1.5 + 3.5 * speed) + 0.05 * noise[5],
+            "oil.temperature": ambient + 10 + own.oil_warmth + 34 * heat + 0.4 * noise[6],
             "power": torque * turns / 9549 * (1 + 0.01 * noise[7]),
             "speed": turns,
             "torque": torque,
@@ -131,3 +156,18 @@ class Plant:
 
 def _heating(speed: FloatArray, load: FloatArray) -> FloatArray:
     return np.asarray(0.3 * speed + 0.7 * load, np.float64)
+
+
+def _equal(machines: int) -> Character:
+    one, zero = np.ones(machines), np.zeros(machines)
+    return Character(one, one, one, zero, zero)
+
+
+def _drawn(machines: int, rng: np.random.Generator) -> Character:
+    return Character(
+        vibration=np.exp(rng.normal(0.0, 0.4, size=machines)),
+        motor_current=rng.normal(1.0, 0.1, size=machines),
+        oil_pressure=rng.normal(1.0, 0.1, size=machines),
+        motor_warmth=rng.normal(0.0, 6.0, size=machines),
+        oil_warmth=rng.normal(0.0, 6.0, size=machines),
+    )

@@ -12,16 +12,16 @@ from faust_oslrau.app.kafka.clients import connected_admin
 from faust_oslrau.app.offline.produce import create_topic
 from faust_oslrau.app.settings import Settings
 
-from .sensors import FIELDS
-
 _SECURITY = ("OSLRAU_SECURITY_", "OSLRAU_SASL_")
 
 
-def worker_environment(broker: str | None, embedded: str, simulated: bool) -> dict[str, str]:
+def worker_environment(
+    broker: str | None, embedded: str, of_model: Mapping[str, str]
+) -> dict[str, str]:
     """Return this process's environment with the settings of the demo's worker.
 
     On the user's `broker` the topics and the group have new names; without one, `embedded` is the
-    address. For `simulated` machines the fields are chosen by name.
+    address. `of_model` are further settings.
     """
     prefix = f"demo-{uuid.uuid4().hex[:6]}-" if broker else ""
     environment = dict(os.environ) if broker else _without_security(os.environ)
@@ -37,8 +37,7 @@ def worker_environment(broker: str | None, embedded: str, simulated: bool) -> di
         "WEB_HOST": "127.0.0.1",
         "WEB_PORT": str(free_ports(1)[0]),
     }
-    if simulated:
-        own["FEATURES"] = ",".join(FIELDS)
+    own.update(of_model)
     return environment | {f"OSLRAU_{name}": value for name, value in own.items()}
 
 

@@ -223,7 +223,9 @@ def _anomalies(situation: Situation) -> RenderableType:
         rows.add_row(*_alarm(alarm, situation))
     for _ in range(_ALARMS_SHOWN - len(shown)):
         rows.add_row()  # the picture keeps its height
-    return _panel(f"Last of {len(situation.account.alarms):,} anomalies", rows)
+    most = ", ".join(f"{key} {count:,}" for key, count in situation.alarming)
+    title = f"Last of {len(situation.account.alarms):,} anomalies"
+    return _panel(title, rows, below=f"most anomalies: {most}" if most else None)
 
 
 def _alarm(alarm: Alarm, situation: Situation) -> list[RenderableType]:
@@ -243,11 +245,15 @@ def _dead_letters(situation: Situation) -> RenderableType:
     return _panel("Dead letters by reason", counts if reasons else "none", height=4)
 
 
-def _panel(title: str, content: RenderableType, height: int | None = None) -> Panel:
+def _panel(
+    title: str, content: RenderableType, height: int | None = None, below: str | None = None
+) -> Panel:
     return Panel(
         content,
         title=title,
         title_align="left",
+        subtitle=None if below is None else Text(below),
+        subtitle_align="left",
         box=box.ROUNDED,
         border_style="dim",
         height=height,

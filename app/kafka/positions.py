@@ -1,7 +1,8 @@
 """Reads the offsets of logs, the committed offsets, and the offsets where learning began.
 
-The metadata of the group's committed offset record where learning began. Scores are a function of
-the log from there on, so a restart must not choose another offset.
+The metadata of the group's committed offset record where learning began, and with which initial
+model. Scores are a function of it and of the log from there on, so a restart must not choose
+others.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class PartitionLog:
         The recorded start of learning, and the id of the topic at that time; None if unknown.
     topic_id
         The current id of the topic; None if the broker assigns no ids.
+    recorded_model
+        The digest of the initial model with which learning began; None without one.
     """
 
     tp: TP
@@ -65,6 +68,7 @@ class PartitionLog:
     recorded: int | None = None
     topic_id: str | None = None
     recorded_topic: str | None = None
+    recorded_model: str | None = None
 
 
 async def find_logs(
@@ -86,15 +90,19 @@ async def find_logs(
             recorded_start(committed[tp].metadata) if tp in committed else None,
             ids.get(tp.topic),
             recorded_topic(committed[tp].metadata) if tp in committed else None,
+            recorded_model(committed[tp].metadata) if tp in committed else None,
         )
         for tp in partitions
     ]
 
 
-def start_metadata(start: int, topic_id: str | None = None) -> str:
-    """Return the metadata that record where learning began, and in which topic."""
-    named = {} if topic_id is None else {"topic_id": topic_id}
-    return json.dumps({"start": start, "format": _FORMAT} | named)
+def start_metadata(
+    start: int, topic_id: str | None = None, initial_model: str | None = None
+) -> str:
+    """Return the metadata that record where learning began, in which topic, with which model."""
+    named = {"topic_id": topic_id, "initial_model": initial_model}
+    known = {name: value for name, value in named.items() if value is not None}
+    return json.dumps({"start": start, "format": _FORMAT} | known)
 
 
 def recorded_start(metadata: str) -> int | None:
@@ -107,6 +115,12 @@ def recorded_topic(metadata: str) -> str | None:
     """Return the id of the topic in which learning began; None if it is not recorded."""
     topic_id = _recorded(metadata, "topic_id")
     return topic_id if isinstance(topic_id, str) else None
+
+
+def recorded_model(metadata: str) -> str | None:
+    """Return the digest of the initial model with which learning began; None without one."""
+    digest = _recorded(metadata, "initial_model")
+    return digest if isinstance(digest, str) else None
 
 
 def is_of_earlier_version(metadata: str) -> bool:

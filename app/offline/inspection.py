@@ -13,10 +13,16 @@ from aiokafka.errors import KafkaError
 
 from faust_oslrau.app.errors import OslrauError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
-from faust_oslrau.app.kafka.positions import recorded_start, start_metadata
+from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, start_metadata
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
-from faust_oslrau.app.pipeline import LEARNERS, Snapshot, check_settings, profile_data
+from faust_oslrau.app.pipeline import (
+    LEARNERS,
+    Snapshot,
+    check_settings,
+    initial_digest,
+    profile_data,
+)
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnapshot
 from faust_oslrau.app.snapshots.configured import snapshot_store
@@ -209,7 +215,7 @@ async def apply(settings: Settings, changes: Sequence[PartitionChange]) -> None:
                 await producers.open(change.tp)
                 await producers.fence_earlier_version(change.tp)
             await _apply(store, change)
-        await _commit(settings, [change for change in changes if change.offset is not None])
+        await _commit(settings, changes)
     except (SnapshotError, LostPartitionError, KafkaError) as error:
         raise InspectionError(
             f"not all changes were made: {error!r}; repeat the command"
@@ -226,15 +232,32 @@ async def _apply(store: SnapshotStore, change: PartitionChange) -> None:
 
 
 async def _commit(settings: Settings, changes: Sequence[PartitionChange]) -> None:
-    if not changes:
-        return
-    offsets = {
-        change.tp: OffsetAndMetadata(change.offset, start_metadata(change.start or 0))
-        for change in changes
-    }
+    """Commit where the partitions continue, and the initial model with which they begin."""
+    chosen = [change.tp for change in changes]
     async with connected(_consumer(settings), settings) as consumer:
-        consumer.assign(list(offsets))
-        await consumer.commit(offsets)
+        consumer.assign(chosen)
+        committed = await consumer._coordinator.fetch_committed_offsets(chosen)
+        offsets = {
+            change.tp: position
+            for change in changes
+            if (position := _position(change, committed.get(change.tp), settings)) is not None
+        }
+        if offsets:
+            await consumer.commit(offsets)
+
+
+def _position(
+    change: PartitionChange, before: OffsetAndMetadata | None, settings: Settings
+) -> OffsetAndMetadata | None:
+    """Return the offset to commit; None if the group has committed none, and none is chosen."""
+    model = initial_digest(settings)
+    if change.offset is not None:
+        metadata = start_metadata(change.start or 0, initial_model=model)
+        return OffsetAndMetadata(change.offset, metadata)
+    if before is None or change.start is None:
+        return None
+    topic_id = recorded_topic(before.metadata)
+    return OffsetAndMetadata(before.offset, start_metadata(change.start, topic_id, model))
 
 
 async def _check_idle(admin: AIOKafkaAdminClient, group: str) -> None:

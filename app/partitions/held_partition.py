@@ -230,7 +230,8 @@ class HeldPartition:
         return self.pipeline.snapshot(self.start, self.next_offset, self.topic_id).to_bytes()
 
     def _position(self, offset: int) -> OffsetAndMetadata:
-        return OffsetAndMetadata(offset, start_metadata(self.start, self.topic_id))
+        model = self.pipeline.initial_model
+        return OffsetAndMetadata(offset, start_metadata(self.start, self.topic_id, model))
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
         """Yield the new records: first those whose outputs exist, then the others."""

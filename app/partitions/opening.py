@@ -76,6 +76,8 @@ class Opener:
             Records that the state needs are gone, and `lost_history` is "refuse".
         IncompatibleSnapshotError
             The snapshot was made with other settings or by another version.
+        OtherModelError
+            There is no snapshot, and the partition began with another initial model.
         """
         restored = None
         if parked is None or parked.next_offset < (log.committed or 0):  # another worker continued

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from faust_oslrau.app.errors import TopicError
+from faust_oslrau.app.errors import SettingsError, TopicError
 from faust_oslrau.app.kafka.positions import PartitionLog
 from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.logs import at
-from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.pipeline import initial_digest
+from faust_oslrau.app.settings import Settings, short
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,10 @@ class LostHistoryError(TopicError):
 
 class ForeignOffsetError(TopicError):
     """Another program committed an offset of the group; earlier records would get no scores."""
+
+
+class OtherModelError(SettingsError):
+    """The partition began with another initial model, so learning it again gives other scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,8 @@ def resume_without_state(log: PartitionLog, settings: Settings) -> Resume:
     ForeignOffsetError
         Another program committed the offset, the settings do not explain it, and `lost_history`
         is "refuse".
+    OtherModelError
+        The partition is to be learned again, and began with another initial model.
     """
     if log.committed is None:
         return _from_configured_start(log)
@@ -111,11 +118,24 @@ def resume_without_state(log: PartitionLog, settings: Settings) -> Resume:
         _report_foreign(log, settings)
         return _after_loss(log, settings)
     if loss is None:
+        _check_model(log, settings)
         start = log.configured if log.recorded is None else log.recorded
         emit_from = max(start, log.committed)
         return Resume(start, emit_from, _with_start(log), log.topic_id)
     _report_loss(log, loss, settings)
     return _after_loss(log, settings)
+
+
+def _check_model(log: PartitionLog, settings: Settings) -> None:
+    """Raise OtherModelError if the recorded start was with another initial model."""
+    model = initial_digest(settings)
+    if log.recorded is not None and log.recorded_model != model:
+        raise OtherModelError(
+            f"{log.tp.topic}/{log.tp.partition} began with initial_model = "
+            f"{short(log.recorded_model)}, now {short(model)}: restore the old file, start a new "
+            "deployment with another app_id, or learn the log again with the new one by "
+            "`faust-oslrau inspect --forget`"
+        )
 
 
 def _with_start(log: PartitionLog) -> int | None:

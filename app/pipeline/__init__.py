@@ -7,6 +7,7 @@ from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
 from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
+from .model_file import initial_digest
 from .pipeline import PartitionPipeline
 from .snapshot import (
     IncompatibleSnapshotError,
@@ -29,6 +30,7 @@ __all__ = [
     "Snapshot",
     "changed_settings",
     "check_settings",
+    "initial_digest",
     "initial_model",
     "installed_version",
     "new_pipeline",

@@ -7,9 +7,20 @@ from hashlib import blake2b
 from pathlib import Path
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.settings import short
+from faust_oslrau.app.settings import Settings, short
 
 _DIGEST_BYTES = 16
+
+
+def initial_digest(settings: Settings) -> str | None:
+    """Return the digest of the setting `initial_model`; None without one.
+
+    Raises
+    ------
+    SettingsError
+        The file cannot be read.
+    """
+    return None if settings.initial_model is None else digest(settings.initial_model)
 
 
 @cache

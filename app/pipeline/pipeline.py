@@ -48,6 +48,7 @@ from faust_oslrau.topics.shortening import shortened
 
 from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
 from .learners import LEARNERS
+from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
 
@@ -106,6 +107,11 @@ class PartitionPipeline:
     def fields(self) -> tuple[str, ...] | None:
         """Names of the columns; None before the first valid record, which chooses them."""
         return self._decoder.fields
+
+    @property
+    def initial_model(self) -> str | None:
+        """The digest of the setting `initial_model`; None without one."""
+        return initial_digest(self._settings)
 
     @property
     def learner(self) -> NetworkLearner | None:

@@ -171,7 +171,7 @@ class Stretches:
         self._means, self.pending = means, arrays["stretch_pending"]
         self._runs, self.pending_runs = runs, pending_runs
         self._usual = Usual(level, spread, record_count(arrays["stretch_records"].item()))
-        self._calibration.update(arrays["stretch_recent"])
+        self._calibration.restore(arrays["stretch_recent"])
 
 
 class Usual(NamedTuple):

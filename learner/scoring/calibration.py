@@ -16,6 +16,11 @@ RECENT = 8192
 """Scores that p-values are computed from: so many that eight are below a rate of 0.001, so few that
 they follow the stream."""
 
+FIRST = 2048
+"""So many scores are kept before any is dropped. From then on, until there are ``RECENT``, one is
+dropped for each two that come: p-values are those of the later half of a young stream, whose first
+records the model did not know as well. With all scores, faults looked usual beside these."""
+
 TAIL_SHARE = 0.1
 """Share of the recent scores, the lowest ones, that the tail is fitted to."""
 
@@ -60,7 +65,7 @@ class Tail(NamedTuple):
 
 
 class RecentScores:
-    """The last ``RECENT`` scores.
+    """The last ``RECENT`` scores, or the later half of fewer.
 
     Attributes
     ----------
@@ -74,17 +79,21 @@ class RecentScores:
         self.recent = np.empty(0)
         self.ascending = np.empty(0)
 
+    def restore(self, recent: FloatArray) -> None:
+        """Take up these scores (n,) instead, oldest first, none of them NaN."""
+        self._set(recent, np.sort(recent))
+
     def update(self, score: FloatArray) -> None:
         """Add the scores (m,) of a learning batch, none of them NaN."""
-        score = score[-RECENT:]
+        n = n_kept(len(self.recent), len(score))
+        score = score[-n:]
         recent = np.concatenate([self.recent, score])
-        gone = np.sort(recent[:-RECENT])
-        self._set(recent[-RECENT:], replace_ordered(self.ascending, gone, np.sort(score)))
+        gone, recent = np.split(recent, [len(recent) - n])
+        self._set(recent, replace_ordered(self.ascending, np.sort(gone), np.sort(score)))
 
     def select(self, which: NDArray[np.bool_]) -> None:
         """Forget all scores except those where ``which`` (n,) is true."""
-        recent = self.recent[which]
-        self._set(recent, np.sort(recent))
+        self.restore(self.recent[which])
 
     def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
         self.recent, self.ascending = recent, ascending
@@ -142,6 +151,12 @@ class Calibration(RecentScores):
         spread = self.ascending[n // QUARTER] - lowest
         excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
         return np.asarray(0.5 + 0.5 / (1.0 + excess), np.float64)
+
+
+def n_kept(n: int, m: int) -> int:
+    """Return how many of ``n`` scores and ``m`` more are kept."""
+    beyond_first = n + m - max(n, FIRST)
+    return min(n + m - max(beyond_first, 0) // 2, RECENT)
 
 
 def fit_tail(ascending: FloatArray) -> Tail | None:

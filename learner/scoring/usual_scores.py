@@ -49,7 +49,7 @@ class UsualScores:
             if scores.ndim != 1 or not 0 < len(scores) <= RECENT or np.isnan(scores).any():
                 raise StateError("state: expected scores of records in no incident")
             self.calibration = Calibration()
-            self.calibration.update(scores)
+            self.calibration.restore(scores)
 
     def p_value(self, score: FloatArray, p_value: FloatArray) -> FloatArray:
         """Return the p-values (m,) of scores; ``p_value`` are those among all recent records."""
@@ -74,6 +74,6 @@ class UsualScores:
             self.calibration = None
         if self.calibration is None and within.any():
             self.calibration = Calibration()
-            self.calibration.update(every.recent)
+            self.calibration.restore(every.recent)
         if self.calibration is not None:
             self.calibration.update(score[~within])

@@ -208,12 +208,12 @@ def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
     state.ranking.restore(arrays["level"], arrays["spread"], record_count(values["ranked"]))
     if arrays["recent"].shape != arrays["recent_densities"].shape:
         raise StateError("state: expected a log-density for each recent score")
-    state.calibration.update(arrays["recent"])
-    state.densities.update(arrays["recent_densities"])
+    state.calibration.restore(arrays["recent"])
+    state.densities.restore(arrays["recent_densities"])
     proximities = arrays.get("recent_proximities", np.empty(0))
     if len(proximities) not in (0, len(arrays["recent"])):
         raise StateError("state: expected a proximity for each recent score")
-    state.proximities.update(proximities)
+    state.proximities.restore(proximities)
     state.drift.restore(arrays["drift_reference"], arrays["drift_numbers"])
 
 

@@ -22,6 +22,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from forked_worker import ForkedWorker
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
 from faust_oslrau.app.settings import Settings
@@ -214,13 +215,10 @@ class _Admin(AIOKafkaAdminClient):
 class WorkerProcess:
     """A worker in a process of its own."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        self.port = int(environment["OSLRAU_WEB_PORT"])
-        self._log = log
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                command, env={**os.environ, **environment}, stderr=output, stdout=output
-            )
+    def __init__(
+        self, process: ForkedWorker | subprocess.Popen[bytes], port: int, log: Path
+    ) -> None:
+        self._process, self.port, self._log = process, port, log
 
     @property
     def pid(self) -> int:
@@ -338,21 +336,35 @@ def settings(servers: str, topic_name: str, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def start_worker(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
-    """A function that starts a worker with the test's settings, changed by its arguments."""
+    """A function that starts a worker with the test's settings, changed by its arguments.
+
+    `command` are arguments of a new Python process; without it, the worker is a forked one.
+    """
     started: list[WorkerProcess] = []
 
     def start(*, command: Sequence[str] = (), **changes: object) -> WorkerProcess:
-        environment = _environment(settings) | {
-            f"OSLRAU_{name.upper()}": str(value) for name, value in changes.items()
-        }
+        changed = {f"OSLRAU_{name.upper()}": str(value) for name, value in changes.items()}
+        environment = {**os.environ, **_environment(settings), **changed}
         log = tmp_path / f"worker-{len(started)}.log"
-        script = command or (str(Path(sys.executable).with_name("faust-oslrau")), "worker")
-        started.append(WorkerProcess([sys.executable, *script], environment, log))
+        log.touch()
+        process = (
+            _run([sys.executable, *command], environment, log)
+            if command
+            else ForkedWorker(["worker"], environment, log)
+        )
+        started.append(WorkerProcess(process, int(environment["OSLRAU_WEB_PORT"]), log))
         return started[-1]
 
     yield start
     for worker in started:
         worker.kill()
+
+
+def _run(
+    command: Sequence[str], environment: Mapping[str, str], log: Path
+) -> subprocess.Popen[bytes]:
+    with log.open("ab") as output:
+        return subprocess.Popen(command, env=environment, stderr=output, stdout=output)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -13,7 +13,7 @@ from faust_oslrau.learner.scoring.ordered import replace_ordered
 
 def calibrated(scores):
     calibration = Calibration()
-    calibration.update(scores)
+    calibration.restore(scores)
     return calibration
 
 
@@ -128,6 +128,19 @@ def test_scores_beyond_the_recent_ones_are_forgotten(batch):
         recent.update(scores[start : start + batch])
     assert np.array_equal(recent.recent, scores[-RECENT:])
     assert np.array_equal(recent.ascending, np.sort(scores[-RECENT:]))
+
+
+def test_p_values_of_a_young_stream_forget_what_a_younger_model_gave():
+    rng = np.random.default_rng(9)
+    scores = [rng.normal(-20, 1, 1024), rng.normal(0, 1, 6144), [-8.0]]
+    assert prequential(np.concatenate(scores))[-1] < 0.001
+
+
+def test_while_a_stream_is_young_each_two_scores_replace_one():
+    recent, scores = RecentScores(), np.arange(6 * 1024.0)
+    for start in range(0, len(scores), 256):
+        recent.update(scores[start : start + 256])
+    assert np.array_equal(recent.recent, scores[2048:])
 
 
 def test_numbers_that_are_not_there_to_be_replaced_do_no_harm():

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN, StreamScorer
+from faust_oslrau.learner import (
+    OSLRAU,
+    IncidentParameters,
+    InvalidInputError,
+    StackedSPN,
+    StreamScorer,
+)
 from faust_oslrau.learner.merging import merge_models, merge_scorers
 
 
@@ -103,3 +109,30 @@ def test_scorers_with_a_layer_of_one_partition_are_refused(layer, parameters):
 def test_scorers_with_another_kind_of_model_are_refused():
     with pytest.raises(InvalidInputError, match="expected those of the kind oslrau"):
         merge_scorers([scorer_of(rows_of(1, 100), StackedSPN)])
+
+
+def test_scorers_of_other_transforms_or_without_a_model_are_refused():
+    rows = np.abs(rows_of(1, 100))
+    with pytest.raises(InvalidInputError, match="expected those with the same transforms"):
+        merge_scorers([scorer_of(rows), scorer_of(rows, transforms={0: "log1p"})])
+    for scorers in ([], [scorer_of(rows), scorer_of(rows[:10])]):
+        with pytest.raises(InvalidInputError, match="expected some that have learned records"):
+            merge_scorers(scorers)
+
+
+def test_a_merged_scorer_follows_incidents_and_silences_anew():
+    """An open incident, and the gaps between records, are those of one partition's log."""
+    rows = rows_of(1, 800)
+    rows[700:] += 100.0  # an incident that does not end
+    scorer = StreamScorer(OSLRAU(), incidents=IncidentParameters(), silences=True)
+    times = 1000 * np.arange(len(rows))
+    scorer.process(rows, places=np.column_stack([np.arange(len(rows)), times]))
+    assert scorer.open_incident is not None and scorer.silence_limit is not None
+    before = scorer.to_bytes()
+    merged = StreamScorer.from_bytes(merge_scorers([scorer, scorer_of(rows_of(2, 300))]))
+    assert (merged.open_incident, merged.silence_limit) == (None, None)
+    assert (merged.incidents, merged.silences) == (scorer.incidents, True)
+    assert scorer.to_bytes() == before
+    later = 10**9 + 1000 * np.arange(400)  # another log, with other time stamps
+    block = merged.process(rows_of(3, 400), places=np.column_stack([np.arange(400), later]))
+    assert not block.silences

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from faust_oslrau.app.brokers import KafkaBroker
+from faust_oslrau.app.cli import main
 
 COMMAND = [str(Path(sys.executable).with_name("faust-oslrau")), "demo", "--json"]
 pytestmark = pytest.mark.timeout(600)  # the kernels may have to be compiled first
@@ -60,8 +62,11 @@ def start() -> Iterator[Callable[..., Demo]]:
         demo.process.communicate()
 
 
-def test_every_record_of_the_machines_is_accounted_for(start: Callable[..., Demo]) -> None:
-    code, summary, lines = start("--seconds", "4", "--rate", "500").end()
+@pytest.mark.parametrize("machines", [(), ("--machines", "60")], ids=["alike", "entities"])
+def test_every_record_of_the_machines_is_accounted_for(
+    start: Callable[..., Demo], machines: tuple[str, ...]
+) -> None:
+    code, summary, lines = start("--seconds", "4", "--rate", "500", *machines).end()
     assert code == 0, lines
     assert summary["accounted"]
     assert summary["records"] == summary["scored"] + sum(summary["rejected"].values()) > 500
@@ -132,6 +137,23 @@ def test_a_file_that_cannot_be_read_ends_it_in_one_line(
     assert (
         lines.splitlines()[-1] == f"Error: {path} line 2: expected 2 cells as in the header, got 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--machines", "9", "--csv", "rows.csv"], "--machines and --csv exclude each other"),
+        (["--no-entities"], "--no-entities needs --machines"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: list[str], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    result = CliRunner().invoke(main, ["demo", *arguments])
+    assert result.exit_code == 2
+    assert reason in result.stderr
 
 
 @pytest.mark.real_kafka

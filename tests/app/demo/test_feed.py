@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from faust_oslrau.app.demo.faults import FAULTS, MALFORMATIONS, STUCK_READINGS
-from faust_oslrau.app.demo.feed import WARM_UP, Message, file_messages, sensor_messages
+from faust_oslrau.app.demo.faults import FAULTS, MALFORMATIONS, OTHER_MACHINE, STUCK_READINGS
+from faust_oslrau.app.demo.feed import (
+    WARM_UP,
+    WARM_UP_READINGS,
+    Message,
+    file_messages,
+    sensor_messages,
+)
 from faust_oslrau.app.demo.sensors import FIELDS, SPANS, Plant
 from faust_oslrau.app.offline.input_files import InputFileError
 from faust_oslrau.topics import FeatureDecoder
@@ -19,8 +25,8 @@ from faust_oslrau.topics import FeatureDecoder
 PARTITIONS = 3
 
 
-def messages(count: int, seed: int = 0) -> list[Message]:
-    return list(islice(sensor_messages(PARTITIONS, seed), count))
+def messages(count: int, seed: int = 0, machines: int | None = None) -> list[Message]:
+    return list(islice(sensor_messages(PARTITIONS, seed, machines), count))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,7 @@ def test_messages_take_turns_between_the_partitions(many: list[Message]) -> None
 
 def test_every_kind_of_anomaly_and_malformation_occurs(many: list[Message]) -> None:
     labels = {message.label for message in many} - {None}
-    assert labels == FAULTS.keys() | MALFORMATIONS.keys()
+    assert labels == FAULTS.keys() - {OTHER_MACHINE} | MALFORMATIONS.keys()
 
 
 def test_anomalies_are_rarer_than_alarms_so_that_mild_ones_can_be_caught(
@@ -129,8 +135,41 @@ def test_a_stuck_sensor_shows_one_value_for_some_readings_of_its_machine(
 
 def test_kinds_of_anomalies_occur_about_equally_often(many: list[Message]) -> None:
     counts = Counter(message.label for message in many if message.label in FAULTS)
-    events = [counts[kind] / (STUCK_READINGS if kind == "stuck" else 1) for kind in FAULTS]
+    kinds = FAULTS.keys() - {OTHER_MACHINE}
+    events = [counts[kind] / (STUCK_READINGS if kind == "stuck" else 1) for kind in kinds]
     assert max(events) - min(events) <= 1
+
+
+@pytest.fixture(scope="module")
+def of_different_machines() -> list[Message]:
+    return messages(30_000, machines=90)
+
+
+def test_different_machines_take_turns_and_stay_in_their_partition(
+    of_different_machines: list[Message],
+) -> None:
+    first, second = of_different_machines[:90], of_different_machines[90:180]
+    assert len({message.key for message in first}) == 90
+    assert [(m.key, m.partition) for m in first] == [(m.key, m.partition) for m in second]
+    assert Counter(message.partition for message in first) == {0: 30, 1: 30, 2: 30}
+
+
+def test_different_machines_differ_more_than_their_own_readings(
+    of_different_machines: list[Message],
+) -> None:
+    usual = [message for message in of_different_machines if message.label is None]
+    rows = FeatureDecoder(FIELDS, 10_000).decode([message.value for message in usual]).rows
+    ratio = rows[:, FIELDS.index("oil.pressure")] / rows[:, FIELDS.index("speed")]
+    means = [np.nanmean(ratio[[m.key == key for m in usual]]) for key in {m.key for m in usual}]
+    assert np.std(means) > 0.05 * np.mean(means)
+
+
+def test_the_reading_of_another_machine_is_one_of_the_anomalies_of_machines_that_differ(
+    of_different_machines: list[Message],
+) -> None:
+    labels = [message.label for message in of_different_machines]
+    assert OTHER_MACHINE in labels
+    assert not set(labels[: 90 * WARM_UP_READINGS]) & FAULTS.keys()
 
 
 def test_a_file_of_another_kind_is_refused_before_anything_starts(tmp_path: Path) -> None:

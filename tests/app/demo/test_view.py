@@ -44,6 +44,7 @@ def situation() -> Situation:
         network=Network({"sum": 88, "product": 510, "leaf": 4128, "multivariate_leaf": 98}, 13),
         log_likelihoods=[-30.0 + k / 4 for k in range(60)],
         alarms=alarms,
+        alarming=[("machine-16", 12), ("machine-07", 5), ("machine-[3]", 3)],
     )
 
 
@@ -63,6 +64,12 @@ def test_the_picture_names_the_blamed_fields_and_the_injected_kind(situation: Si
     (alarm,) = [row for row in text.splitlines() if "3/19 " in row]
     assert "ambient.temperature, m" in alarm
     assert "broken_correlation" in alarm
+
+
+def test_the_picture_names_the_keys_with_the_most_anomalies(situation: Situation) -> None:
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(picture(situation))
+    assert "most anomalies: machine-16 12, machine-07 5, machine-[3] 3" in console.export_text()
 
 
 def test_the_picture_begins_with_the_incidents_the_open_ones_on_top(situation: Situation) -> None:

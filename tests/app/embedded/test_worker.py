@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import orjson
 import pytest
+
+_SCRIPT = str(Path(sys.executable).with_name("faust-oslrau"))
 
 
 def test_records_are_scored_and_bad_ones_are_dead_letters(
@@ -57,7 +60,7 @@ def test_changed_settings_are_refused_in_one_line(
 def test_a_worker_that_is_still_importing_its_libraries_can_be_stopped(
     library, topics, start_worker
 ):
-    worker = start_worker()
+    worker = start_worker(command=[_SCRIPT, "worker"])
     mapped = Path(f"/proc/{worker.pid}/maps")
     worker.wait_until(lambda: library in mapped.read_text(), f"importing {library}")
     assert worker.terminate() == 0, worker.log()

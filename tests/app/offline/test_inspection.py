@@ -135,12 +135,18 @@ def test_a_reset_says_what_it_would_do_and_does_it_with_yes(
 
 
 def test_a_forgotten_model_is_learned_again_under_new_settings(
-    scored, inspect, start_worker, topic_name
+    scored, inspect, start_worker, tmp_path
 ):
-    refused = start_worker(batch_size=64)
+    rows, model = tmp_path / "rows.ndjson", tmp_path / "model"
+    rows.write_bytes(b"\n".join(b'{"a": %d, "b": %d}' % (i % 97, i % 89) for i in range(100)))
+    batch_size = {"OSLRAU_BATCH_SIZE": "64"}
+    made = CliRunner().invoke(main, ["fit", str(rows), "--out", str(model)], env=batch_size)
+    assert made.exit_code == 0
+    new = {"batch_size": 64, "initial_model": model}
+    refused = start_worker(**new)
     assert refused.wait() == 2 and "inspect --forget" in refused.log()
-    assert inspect("--forget", "--yes", batch_size=64)[0] == 0
-    worker = start_worker(batch_size=64).wait_records(600)
+    assert inspect("--forget", "--yes", **new)[0] == 0
+    worker = start_worker(**new).wait_records(600)
     assert worker.metric("oslrau_records_total", outcome="replayed") == 600
     assert worker.terminate() == 0
 

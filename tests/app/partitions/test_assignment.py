@@ -10,13 +10,16 @@ from memory_worker import (
     MemoryWorker,
     clean_scores,
     in_loop,
+    records,
     turns,
     until,
     values,
 )
 
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic
+from faust_oslrau.app.kafka.positions import recorded_model, recorded_start, recorded_topic
+from faust_oslrau.app.pipeline import PartitionPipeline, initial_digest
+from faust_oslrau.app.settings import Settings
 
 _LOG = values(300)
 
@@ -34,6 +37,22 @@ async def test_a_new_deployment_records_where_it_begins_and_reads_from_there(tmp
         assert recorded_start(broker.group[FIRST].metadata) == 20
         assert recorded_topic(broker.group[FIRST].metadata) == "id-1"
         assert worker.metric("assigned_partitions") == 2
+
+
+@in_loop
+async def test_commits_record_the_initial_model(tmp_path, broker):
+    pipeline = PartitionPipeline(*FIRST, Settings())
+    pipeline.process(records(FIRST, _LOG))
+    model = tmp_path / "model"
+    model.write_bytes(pipeline.snapshot(0, 300).to_bytes())
+    expected = initial_digest(Settings(initial_model=str(model)))
+    async with MemoryWorker(tmp_path, broker, initial_model=str(model)) as worker:
+        await worker.assign(FIRST)
+        assert recorded_model(broker.group[FIRST].metadata) == expected
+        await worker.read(FIRST, 100)
+        await worker.assignment.revoked(60)
+    assert broker.committed(FIRST) == 100
+    assert recorded_model(broker.group[FIRST].metadata) == expected
 
 
 @in_loop

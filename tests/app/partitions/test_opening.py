@@ -22,8 +22,12 @@ from prometheus_client import CollectorRegistry
 from faust_oslrau.app.kafka.positions import PartitionLog
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.partitions.opening import Opener
-from faust_oslrau.app.partitions.resume import LostHistoryError, Resume
-from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
+from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError, Resume
+from faust_oslrau.app.pipeline import (
+    IncompatibleSnapshotError,
+    PartitionPipeline,
+    initial_digest,
+)
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.learner.state import MAGIC
@@ -98,6 +102,25 @@ def test_the_newest_snapshot_goes_on_to_the_same_scores(find, save, metrics):
     assert [score.value for score in rest] == clean_scores(FIRST, _LOG)[200:]
     restores = {"topic": "features", "partition": "0", "stage": "restore"}
     assert metrics.registry.get_sample_value("oslrau_stage_seconds_count", restores) == 1
+
+
+def test_without_a_snapshot_a_log_is_learned_again_with_the_same_initial_model_only(find, tmp_path):
+    """With other scores of the old records, those of the new ones would be others, too."""
+    settings = {None: Settings()}
+    for n in (100, 120):
+        (tmp_path / str(n)).write_bytes(_snapshot(n))
+        with_model = Settings(initial_model=str(tmp_path / str(n)))
+        settings[initial_digest(with_model)] = with_model
+    for recorded in settings:
+        log = _log(recorded_model=recorded)
+        for now, chosen in settings.items():
+            if now == recorded:
+                assert find(log, chosen).resume == Resume(0, 150, committed=150, topic_id="id-1")
+                continue
+            with pytest.raises(OtherModelError, match="features/0 began with initial_model = "):
+                find(log, chosen)
+            anew = _log(recorded_model=recorded, committed=None, recorded=None)
+            assert find(anew, chosen).resume.start == 0
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from faust.types import TP
 from faust_oslrau.app.kafka.positions import (
     PartitionLog,
     is_of_earlier_version,
+    recorded_model,
     recorded_start,
     start_metadata,
 )
@@ -136,6 +137,8 @@ def test_going_on_without_lost_history_keeps_the_state_and_skips_the_gap():
 
 def test_the_start_survives_as_metadata():
     assert recorded_start(start_metadata(123)) == 123
+    assert recorded_model(start_metadata(123, "id-1")) is None
+    assert recorded_model(start_metadata(123, "id-1", "abc")) == "abc"
 
 
 @pytest.mark.parametrize("metadata", ["", "text", '{"start": 0, "topic_id": "id-1"}'])
