@@ -19,7 +19,7 @@ LEAST_LEAF = 3e-4
 variables are independent."""
 
 NEGLIGIBLE = 1e-9
-"""Shares of a leaf that are not counted when a variable gets fresh leaves."""
+"""Shares below this are not counted when a variable gets fresh leaves."""
 
 FEW_LEAVES = 16
 """Leaves of a variable, so few that all of them are looked at for each value."""
@@ -240,10 +240,10 @@ def set_weights(
 
 @kernel
 def add_cross_products(A: Array, B: Array, result: Array) -> None:
-    """Add A^T B to ``result`` (n, k), for ``A`` (m, n) and ``B`` (m, k); entries of A below
-    `NEGLIGIBLE` do not count.
+    """Add A^T B to ``result`` (n, k), for ``A`` (m, n) and ``B`` (m, k).
 
-    In this order whatever the number of processors, which a library's product need not be.
+    Entries of A below `NEGLIGIBLE` do not count. The order of sums is this one whatever the number
+    of processors, which that of a library's product need not be.
     """
     for r in range(len(A)):
         for i in range(A.shape[1]):
