@@ -56,8 +56,9 @@ class _Groups:
     def _log_likelihoods(self, leaf_count: FloatArray) -> FloatArray:
         """Log-likelihood (K,) of counts (n, K) under weights that are proportional to them."""
         totals = np.add.reduceat(leaf_count, self.first)
-        own: FloatArray = _times_logarithm(leaf_count).sum(axis=0)
-        return own - _times_logarithm(totals).sum(axis=0)
+        by_leaf: FloatArray = _times_logarithm(leaf_count).sum(axis=0)
+        by_variable: FloatArray = _times_logarithm(totals).sum(axis=0)
+        return by_leaf - by_variable
 
 
 def _times_logarithm(x: FloatArray) -> FloatArray:
