@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as parts
 
-from . import networks
+from . import entities, networks
 from .board import Row, board, row
 from .panels import heatmap, lines, stat
 
@@ -17,7 +17,10 @@ def dashboard() -> parts.Dashboard:
         _now(),
         _incidents(),
         _likelihood(),
+        entities.entities(),
+        entities.silences(),
         _anomalies(),
+        _fields(),
         networks.network(),
         networks.partitions(),
     )
@@ -196,58 +199,6 @@ def _likelihood() -> Row:
             },
             alert="OslrauDrift",
         ),
-        lines(
-            207,
-            "Entities",
-            "Entities whose usual values are known. At the setting max_entities, the one not seen "
-            "for longest gives way to a new one. Only with the setting entity.",
-            "short",
-            {
-                "{{topic}}/{{partition}}": "max by (topic, partition) (oslrau_entities{selected})",
-                "{{topic}}/{{partition}} former": "max by (topic, partition)"
-                " (oslrau_former_entities{selected})",
-            },
-        ),
-        lines(
-            208,
-            "Entities that gave way",
-            "Entities that gave way to others in 15 minutes, and records without an entity. Where "
-            "many give way, a larger max_entities helps.",
-            "short",
-            {
-                "{{topic}}/{{partition}} gave way": "sum by (topic, partition)"
-                " (increase(oslrau_entities_evicted_total{selected}[15m]))",
-                "{{topic}}/{{partition}} without entity": "sum by (topic, partition)"
-                " (increase(oslrau_records_without_entity_total{selected}[15m]))",
-            },
-        ),
-        lines(
-            209,
-            "Silences",
-            "Silences longer than usual that were found in 15 minutes, and the entities that are "
-            "silent. Only with the setting silences. OslrauSilence fires at the first.",
-            "short",
-            {
-                "{{topic}}/{{partition}}": "sum by (topic, partition)"
-                " (increase(oslrau_silences_total{selected}[15m]))",
-                "{{topic}}/{{partition}} silent": "max by (topic, partition)"
-                " (oslrau_silent_entities{selected})",
-            },
-            alert="OslrauSilence",
-        ),
-        lines(
-            210,
-            "Age of the last record",
-            "Time since the timestamp of a partition's last record, as a multiple of the silence "
-            "that is usual. Only with the setting silences.",
-            "short",
-            {
-                "{{topic}}/{{partition}}": "(time() - max by (topic, partition)"
-                " (oslrau_last_record_timestamp_seconds{selected})) / clamp_min(max by"
-                " (topic, partition) (oslrau_silence_limit_seconds{selected}), 60)"
-            },
-            alert="OslrauPartitionSilent",
-        ),
     )
 
 
@@ -319,5 +270,32 @@ def _anomalies() -> Row:
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
                 " (rate(oslrau_learned_records_total{selected}[$__rate_interval]))"
             },
+        ),
+    )
+
+
+def _fields() -> Row:
+    return row(
+        700,
+        "Fields",
+        1,
+        lines(
+            701,
+            "Fields and what was expected of them",
+            "The fields of the setting forecast_metrics in the last record of each partition, and "
+            "the band in which each was expected before this record came: 98 of 100 values should "
+            "be between low and high.",
+            "short",
+            {
+                "{{topic}}/{{partition}} {{field}}": "avg by (topic, partition, field)"
+                " (oslrau_field_value{selected})",
+                "{{topic}}/{{partition}} {{field}} low": "avg by (topic, partition, field)"
+                " (oslrau_field_expected_low{selected})",
+                "{{topic}}/{{partition}} {{field}} high": "avg by (topic, partition, field)"
+                " (oslrau_field_expected_high{selected})",
+                "{{topic}}/{{partition}} {{field}} expected": "avg by (topic, partition, field)"
+                " (oslrau_field_expected{selected})",
+            },
+            none="no data without the setting forecast_metrics",
         ),
     )

@@ -77,8 +77,12 @@ def lines(
     *,
     alert: str | None = None,
     stacked: bool = False,
+    none: str = "no data",
 ) -> timeseries.Panel:
-    """Return lines over time by legend, with the limit of an alert as a dashed one."""
+    """Return lines over time by legend, with the limit of an alert as a dashed one.
+
+    `none` is shown where there are no series.
+    """
     panel = (
         timeseries.Panel()
         .id(number)
@@ -86,6 +90,7 @@ def lines(
         .description(description)
         .datasource(DATASOURCE)
         .unit(unit)
+        .no_value(none)
         .height(8)
         .line_width(1)
         .fill_opacity(30 if stacked else 0)

@@ -31,9 +31,12 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     entities = StreamScorer(kind(), alarm_rate=0.1, max_entities=8)
     entities.process(rows, [b"%d" % (row % 9) for row in range(len(rows))])
     places = np.column_stack([np.arange(100), 1000 * np.arange(100)])
-    layers = StreamScorer(kind(), history=("10",), stretches=(8,), silences=True, seasons="UTC")
+    layers = StreamScorer(
+        kind(), history=("10",), stretches=(8,), silences=True, seasons="UTC", forecasting=True
+    )
     layers.process(rows[:100], places=places)
     StreamScorer.from_bytes(layers.to_bytes(), kind)  # a stacked density still has its tree
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)
+    model.conditional_quantiles(rows[:20] * np.nan, [0.01, 0.99])

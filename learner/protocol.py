@@ -69,6 +69,14 @@ class Learner(Comparable, Protocol):
         lack fields compare with complete ones. None says that the log-density serves as well.
         """
 
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
+
+        An observed field is its value. A row's bits depend on that row alone.
+        """
+
     def untrained(self) -> Self:
         """Return a learner with the same hyper-parameters that has learned nothing."""
 

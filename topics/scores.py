@@ -13,6 +13,7 @@ _TEMPLATE = (
     b'{"topic":%b,"partition":%d,"offset":%%b,"timestamp":%%b,"log_likelihood":%%b,'
     b'"p_value":%%b,%%b'
 )
+_FORECAST = b'{"field":%b,"expected":%%b,"low":%%b,"high":%%b}'
 _BOOLEANS = (b"false", b"true")
 _END = b'"is_anomaly":%b,"n_learned":%d,"warming_up":%b}'
 
@@ -72,6 +73,22 @@ class Stretch(Protocol):
         """(m,) records of the most unusual stretch."""
 
 
+class Forecast(Protocol):
+    """What was expected of each field of m records; `learner.Forecast` implements it."""
+
+    @property
+    def expected(self) -> NDArray[np.float64]:
+        """(m, d) means; NaN if unknown."""
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """(m, d) quantiles at 1 %."""
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """(m, d) quantiles at 99 %."""
+
+
 class Scores(Protocol):
     """The scores of m records, k of them anomalous; `learner.ScoredBlock` implements it."""
 
@@ -103,6 +120,10 @@ class Scores(Protocol):
     def stretch(self) -> Stretch | None:
         """The stretches that end with the records, if they are judged."""
 
+    @property
+    def forecast(self) -> Forecast | None:
+        """What was expected of the records, if that is asked for."""
+
 
 def encode_scores(
     topic: str,
@@ -130,6 +151,8 @@ def encode_scores(
     messages = [template % row for row in columns]
     if scores.stretch is not None:
         messages = _with_stretches(messages, scores.stretch)
+    if scores.forecast is not None:
+        messages = _with_forecasts(messages, scores.forecast, fields)
     _add_contributions(messages, scores, fields)
     return messages
 
@@ -138,6 +161,17 @@ def _with_stretches(messages: Sequence[bytes], stretch: Stretch) -> list[bytes]:
     columns = zip(messages, _texts(stretch.p_value), stretch.length.tolist(), strict=True)
     return [b'%b,"stretch_p_value":%b,"stretch_records":%d}' % (message[:-1], p_value, length)
             for message, p_value, length in columns]  # fmt: skip
+
+
+def _with_forecasts(
+    messages: Sequence[bytes], forecast: Forecast, fields: Sequence[str]
+) -> list[bytes]:
+    entries = [_FORECAST % orjson.dumps(field).replace(b"%", b"%%") for field in fields]
+    template = b'%%b,"forecast":[%b]}' % b",".join(entries)
+    numbers = np.stack([forecast.expected, forecast.low, forecast.high], axis=2)
+    texts, width = _texts(numbers.ravel()), 3 * len(fields)
+    return [template % (message[:-1], *texts[i * width : (i + 1) * width])
+            for i, message in enumerate(messages)]  # fmt: skip
 
 
 def extend_object(message: bytes, name: str, content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from .records import OutMessage
 
 _LEFT_OUT = "oslrau-left-out-bytes"
 # The last members of a score and an anomaly. In a string, their quotes would be escaped.
-_CONTRIBUTIONS, _RECORD = b',"contributions":', b',"record":'
+_LAST = b',"record":', b',"contributions":', b',"forecast":'
 
 
 def shortened(message: OutMessage, max_bytes: int) -> OutMessage:
@@ -20,7 +20,7 @@ def shortened(message: OutMessage, max_bytes: int) -> OutMessage:
 
 
 def without_largest(message: OutMessage) -> OutMessage:
-    """Return a score, anomaly or event without the largest of its key, record and contributions.
+    """Return a score, anomaly or event without the largest of its key and its last members.
 
     The headers name its record and the size of the original message. A message without any such
     part, and a dead letter, whose headers name its record already, are reduced to the headers.
@@ -32,26 +32,27 @@ def without_largest(message: OutMessage) -> OutMessage:
     if message.value is None or "oslrau-reason" in names:
         return message._replace(key=None, value=None, headers=headers)
 
-    rest, record = _cut(message.value, _RECORD)
-    score, contributions = _cut(rest, _CONTRIBUTIONS)
+    score, members = _last_members(message.value)
     if not names:
-        place = orjson.loads(score)
+        place = orjson.loads(score + b"}")
         headers = (*place_headers(place["topic"], place["partition"], place["offset"]), *headers)
-    largest = max(len(message.key or b""), record, contributions)
-    if largest == 0:
+    if len(message.key or b"") > max(map(len, members.values()), default=0):
+        return message._replace(key=None, headers=headers)
+    if not members:
         return message._replace(value=None, headers=headers)
-    if largest == record:
-        return message._replace(value=rest, headers=headers)
-    if largest == contributions:
-        tail = message.value[len(rest) - 1 :]
-        return message._replace(value=score[:-1] + tail, headers=headers)
-    return message._replace(key=None, headers=headers)
+    del members[max(members, key=lambda name: len(members[name]))]
+    value = b"".join([score, *(name + members[name] for name in reversed(members)), b"}"])
+    return message._replace(value=value, headers=headers)
 
 
-def _cut(value: bytes, member: bytes) -> tuple[bytes, int]:
-    """Return a JSON object without its members from this one on, and the size of these."""
-    before, found, after = value.partition(member)
-    return (before + b"}", len(after)) if found else (value, 0)
+def _last_members(value: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+    """Return a JSON object without its end and its last members, and these, the last one first."""
+    rest, members = value[:-1], dict[bytes, bytes]()
+    for name in _LAST:  # the record first: it may have members of these names
+        rest, found, after = rest.partition(name)
+        if found:
+            members[name] = after
+    return rest, members
 
 
 def _size(message: OutMessage) -> int:

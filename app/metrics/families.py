@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import isnan
 from typing import NamedTuple
 
 from prometheus_client.core import (
@@ -45,6 +46,16 @@ class _Histogram(NamedTuple):
 def _network(name: str) -> _Read:
     """Return a function that reads a number of the network; None without a network."""
     return lambda of: None if of.network is None else getattr(of.network, name)
+
+
+def _field(name: str) -> _Read:
+    """Return a function that reads a number of each followed field in the last record."""
+
+    def read(of: PartitionMetrics) -> dict[str, float]:
+        numbers = {field: getattr(last, name) for field, last in of.expected_fields.items()}
+        return {field: number for field, number in numbers.items() if not isnan(number)}
+
+    return read
 
 
 _COUNTERS = (
@@ -199,6 +210,30 @@ _GAUGES = (
         "silent_entities",
         "Entities whose silence is longer than usual after the last record.",
         lambda of: of.silent_entities,
+    ),
+    _Numbers(
+        "field_value",
+        "Value of a field of the setting forecast_metrics in the last scored record.",
+        _field("value"),
+        "field",
+    ),
+    _Numbers(
+        "field_expected",
+        "Mean that was expected of the field before this record came.",
+        _field("expected"),
+        "field",
+    ),
+    _Numbers(
+        "field_expected_low",
+        "Quantile at 1 % that was expected of the field before this record came.",
+        _field("low"),
+        "field",
+    ),
+    _Numbers(
+        "field_expected_high",
+        "Quantile at 99 % that was expected of the field before this record came.",
+        _field("high"),
+        "field",
     ),
     _Numbers("consumer_lag_records", "Unread records in the log.", lambda of: of.lag),
     _Numbers(

@@ -21,6 +21,7 @@ from faust_oslrau.topics import OutMessage
 
 from .last_incidents import LastIncidents
 from .sampled_rows import SampledRows
+from .watched_entities import WatchedEntities
 
 SECONDS = 300
 """The length of the history."""
@@ -113,6 +114,7 @@ class History:
         self.incidents = LastIncidents()
         self.knows_past_incidents = False
         self.rows = SampledRows(SECONDS)
+        self._watched = WatchedEntities(SECONDS)
         self._seconds: deque[Second] = deque(maxlen=SECONDS)
         self._lags: deque[tuple[float, int]] = deque(maxlen=SECONDS)
 
@@ -127,7 +129,15 @@ class History:
         for message in block.anomalies[-ANOMALIES:]:
             self.anomalies.append(Noted(now, _small(message, block)))
         has_anomalies = len(block.anomalies) > 0
-        self.rows.add(int(now), block.rows, block.p_value, has_anomalies=has_anomalies)
+        self.rows.add(
+            int(now),
+            block.rows,
+            block.p_value,
+            has_anomalies=has_anomalies,
+            keys=block.keys,
+            forecast=block.forecast,
+        )
+        self._watched.add(int(now), block)
         self.events.extend(Noted(now, message) for message in block.events)
         self.entity_events.extend(Noted(now, message) for message in block.entity_events)
         self.alarming.extend((now, entity) for entity in block.alarming)
@@ -154,6 +164,10 @@ class History:
         points = np.array([(-np.inf, np.nan), *self._lags])
         lags: NDArray[np.float64] = points[np.searchsorted(points[:, 0], moments, "right") - 1, 1]
         return lags
+
+    def rows_of(self, entity: str) -> SampledRows:
+        """Return records of an entity, one of each second from the first call on, some before."""
+        return self._watched.watch(entity.encode(), int(time.time()), self.rows)
 
     def alarms_by_entity(self, since: float) -> Counter[str]:
         """Return the number of anomalies of each entity since a time in seconds."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.app.pipeline import STAGES, ProcessedBlock, Skipped
+from faust_oslrau.app.pipeline import STAGES, ExpectedField, ProcessedBlock, Skipped
 from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.entity_events import NEW, UNUSUAL, USUAL
 from faust_oslrau.learner.scoring.incidents import LEVELS
@@ -85,6 +85,7 @@ class PartitionMetrics:
         self.silent_entities: int | None = None
         self.silence_limit: float | None = None
         self.last_timestamp: float | None = None
+        self.expected_fields: dict[str, ExpectedField] = {}
         self.incidents = Counter(dict.fromkeys(LEVELS, 0))
         self.open_incident: Incident | None = None
         self.structure_changes = Counter[str]()
@@ -191,6 +192,7 @@ class PartitionMetrics:
         known = block.timestamps[block.timestamps >= 0]
         if len(known) > 0:
             self.last_timestamp = float(known[-1]) / 1000
+        self.expected_fields |= block.expected_fields
         self.open_incident = block.open_incident
         for stage, seconds in block.seconds.items():
             self.observe_stage(stage, seconds)

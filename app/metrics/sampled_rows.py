@@ -1,13 +1,15 @@
-"""One record of each of the last seconds of a partition, for plots of its fields."""
+"""One record of each of the last seconds of a partition, or an entity, for plots of its fields."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from faust_oslrau.learner import Forecast
 
 # Values of a partition: those of 300 records with up to 218 fields. Of wider ones, fewer are kept.
 _MOST_VALUES = 65_536
@@ -26,12 +28,18 @@ class SampledRow(NamedTuple):
         Its p-value, NaN without a model.
     is_anomaly
         Whether there was an anomaly in this second: then this is the most unusual record.
+    key
+        The entity of the record; None without one.
+    band
+        Quantiles (2, d) at 1 % and 99 % that were expected of its fields; None without forecasts.
     """
 
     time: int
     values: NDArray[np.float64]
     p_value: float
     is_anomaly: bool
+    key: bytes | None = None
+    band: NDArray[np.float64] | None = None
 
 
 class SampledRows:
@@ -53,19 +61,33 @@ class SampledRows:
         p_value: NDArray[np.float64],
         *,
         has_anomalies: bool,
+        keys: Sequence[bytes | None] = (),
+        forecast: Forecast | None = None,
     ) -> None:
-        """Add a block of records (m, d): the most unusual of a second's anomalies, or the first."""
+        """Add a block of records (m, d): the most unusual of a second's anomalies, or the first.
+
+        `keys` are their entities, if they have some, `forecast` is what was expected of them.
+        """
         if len(rows) == 0:
             return
         is_new = not self._rows or self._rows[-1].time < time
         at = int(np.nanargmin(p_value)) if has_anomalies else 0
-        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies)
+        key = keys[at] if keys else None
+        band = None if forecast is None else np.stack([forecast.low[at], forecast.high[at]])
+        row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, key, band)
         if is_new:
             self._rows.append(row)
         elif has_anomalies and _is_less_usual(row, self._rows[-1]):
             self._rows[-1] = row
-        while len(self._rows) * rows.shape[1] > _MOST_VALUES and len(self._rows) > 1:
+        width = rows.shape[1] * (1 if band is None else 3)
+        while len(self._rows) * width > _MOST_VALUES and len(self._rows) > 1:
             self._rows.popleft()
+
+    def of(self, key: bytes) -> SampledRows:
+        """Return those of an entity."""
+        found = SampledRows(self._rows.maxlen or 0)
+        found._rows.extend(row for row in self._rows if row.key == key)
+        return found
 
     def between(self, since: int, until: int) -> Iterator[SampledRow]:
         """Yield the records from `since` to before `until`, the first one first."""

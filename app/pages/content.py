@@ -16,6 +16,7 @@ from faust_oslrau.learner import NetworkLearner
 
 from . import health
 from .answers import Answer, json_answer, refusal, text_answer
+from .entity_search import search_entities
 from .field_course import field_course
 from .limits import SharedPages
 from .live_state import LiveState
@@ -53,6 +54,7 @@ class PageContent:
         self._states = SharedPages(_SHARE, _SECONDS)
         self._courses = SharedPages(_SHARE, _SECONDS)
         self._entities = SharedPages(_SHARE, _SECONDS)
+        self._searches = SharedPages(_SHARE, _SECONDS)
 
     async def healthz(self, _: Request) -> Answer:
         """Return whether the worker lives."""
@@ -86,18 +88,23 @@ class PageContent:
         return await self._networks.get((_names(chosen), as_dot), network)
 
     async def field(self, request: Request) -> Answer:
-        """Return the course of a field of the first partition that the request names."""
+        """Return the course of a field of the first partition that the request names.
+
+        If it names an entity, too, the course is that of its records.
+        """
         since = _seconds(request)
         if since is None:
             return _BAD_SINCE
         chosen, name = self._chosen(request)[:1], request.query.get("field")
+        entity = request.query.get("entity")
         if not chosen:
             return _NO_PARTITION
 
         async def make() -> Answer:
-            return json_answer(await field_course(chosen[0], name, since))
+            course = await field_course(chosen[0], name, since, entity)
+            return _NO_ENTITY if course is None else json_answer(course)
 
-        return await self._courses.get((_names(chosen), name, since), make)
+        return await self._courses.get((_names(chosen), name, since, entity), make)
 
     async def entity(self, request: Request) -> Answer:
         """Return what the first partition that the request names knows of an entity."""
@@ -112,6 +119,15 @@ class PageContent:
             return json_answer(profile_data(found, chosen[0].pipeline.fields or ()))
 
         return await self._entities.get((_names(chosen), name), make)
+
+    async def entities(self, request: Request) -> Answer:
+        """Return some entities whose name has a part, of the partitions that the request names."""
+        chosen, part = self._chosen(request), request.query.get("name", "")
+
+        async def make() -> Answer:
+            return json_answer({"entities": await search_entities(chosen, part)})
+
+        return await self._searches.get((_names(chosen), part), make)
 
     async def live(self, request: Request) -> Answer:
         """Return what partitions did since a moment, all of them if the request names none."""

@@ -16,23 +16,38 @@ _MOST_FIELDS = 1000
 _HALF_WIDTH = 2.0
 
 
-async def field_course(partition: HeldPartition, field: str | None, since: int) -> dict[str, Any]:
+async def field_course(
+    partition: HeldPartition, field: str | None, since: int, entity: str | None = None
+) -> dict[str, Any] | None:
     """Return the course of a field since a moment in seconds since 1970, as far as it is known.
 
-    One record of each second counts. `expected_low` and `expected_high` are two standard deviations
-    below and above what the present model expects, given the fields of the record that are not to
-    blame. NaN stands for what is not known. Without a `field`, only the names are returned.
+    One record of each second counts. With forecasts, `expected_low` and `expected_high` are the
+    quantiles at 1 % and 99 % that were expected before the record came. Without them, they are two
+    standard deviations below and above what the present model expects, given the fields of the
+    record that are not to blame. With an `entity`, the records are its own, and without forecasts
+    the range is that of its next record; None if the partition does not know it. NaN stands for
+    what is not known. Without a `field`, only the names are returned.
     """
+    expected = None if entity is None else await partition.entity_range(entity, _HALF_WIDTH)
+    if entity is not None and expected is None:
+        return None
     fields = partition.pipeline.fields or ()
     until = int(time.time())
     since = min(max(since, until - SECONDS), until)
     answer: dict[str, Any] = {"since": since, "until": until, "fields": fields[:_MOST_FIELDS]}
     if field not in fields:
         return answer
-    column = fields.index(field)
-    sampled = list(partition.metrics.history.rows.between(since, until))
+    column, history = fields.index(field), partition.metrics.history
+    kept = history.rows if entity is None else history.rows_of(entity)
+    sampled = list(kept.between(since, until))
     rows = np.array([row.values for row in sampled]).reshape(len(sampled), len(fields))
-    low, high = await partition.expected_range(rows, _HALF_WIDTH)
+    bands = [row.band for row in sampled if row.band is not None]
+    if bands:  # then every record has one
+        band = np.stack(bands)
+        expected = band[:, 0], band[:, 1]
+    elif expected is None:
+        expected = await partition.expected_range(rows, _HALF_WIDTH)
+    low, high = (np.broadcast_to(bound, rows.shape) for bound in expected)
     return {
         **answer,
         "times": [row.time for row in sampled],

@@ -71,6 +71,7 @@ class LiveState:
             "anomalies": _contents(islice(anomalies, ANOMALIES), _ANOMALY_BYTES),
             "events": _contents(islice(events, _EVENTS), _ANOMALY_BYTES),
             "incidents": _incidents(parts, moment, until),
+            "entity": settings.entity,
             "entities": None if settings.entity is None else _entities(chosen, since, until),
         }
 

@@ -221,6 +221,24 @@ class HeldPartition:
             return None
         return await self._in_learner_thread(scorer.entity_profile, entity)
 
+    async def entity_range(
+        self, entity: str, deviations: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return the range (d,), (d,) of an entity's next record; None if it is not known."""
+        scorer = self.pipeline.scorer
+        if scorer is None:
+            return None
+        return await self._in_learner_thread(
+            partial(scorer.entity_range, deviations=deviations), entity
+        )
+
+    async def search_entities(self, part: str, most: int) -> list[str]:
+        """Return up to `most` names of entities that contain a part, the exact one first."""
+        scorer = self.pipeline.scorer
+        if scorer is None:
+            return []
+        return await self._in_learner_thread(partial(scorer.search_entities, most=most), part)
+
     async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""
         return await asyncio.get_running_loop().run_in_executor(self._compute, question, given)

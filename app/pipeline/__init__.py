@@ -3,7 +3,14 @@
 No I/O, but for the file of the setting `initial_model`.
 """
 
-from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
+from .block import (
+    STAGES,
+    EntityCounts,
+    ExpectedField,
+    ProcessedBlock,
+    SilenceCounts,
+    Skipped,
+)
 from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
@@ -22,6 +29,7 @@ __all__ = [
     "LEARNERS",
     "STAGES",
     "EntityCounts",
+    "ExpectedField",
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",

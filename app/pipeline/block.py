@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import Incident
+from faust_oslrau.learner import Forecast, Incident
 from faust_oslrau.topics import OutMessage
 
 STAGES = ("decode", "score", "learn", "emit")
@@ -47,6 +48,15 @@ class SilenceCounts:
     found: int
     silent: int
     limit: float | None
+
+
+class ExpectedField(NamedTuple):
+    """The value of a field in a record, and what was expected of it; NaN if unknown."""
+
+    value: float
+    expected: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +100,17 @@ class ProcessedBlock:
         The number of these by state.
     alarming
         The names of the entities of the anomalies, in their order; empty without entities.
+    keys
+        The entity (m,) of each scored record, None for a record without one; empty without
+        entities.
     silences
         The events of silences for the anomalies topic.
     silence_counts
         Counts of silences; None without the setting `silences`.
+    expected_fields
+        The fields of the setting `forecast_metrics` in the last scored record, by name.
+    forecast
+        What was expected of the scored records; None unless the settings ask for it.
     """
 
     scores: list[OutMessage]
@@ -118,8 +135,11 @@ class ProcessedBlock:
     entity_events: list[OutMessage] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
     alarming: list[str] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
     silences: list[OutMessage] = field(default_factory=list)
     silence_counts: SilenceCounts | None = None
+    expected_fields: dict[str, ExpectedField] = field(default_factory=dict)
+    forecast: Forecast | None = None
 
     @property
     def alerts(self) -> list[OutMessage]:

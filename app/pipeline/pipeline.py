@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from time import perf_counter
 from typing import Any, Self, cast
 
@@ -46,7 +46,14 @@ from faust_oslrau.topics import (
 )
 from faust_oslrau.topics.shortening import shortened
 
-from .block import STAGES, EntityCounts, ProcessedBlock, SilenceCounts, Skipped
+from .block import (
+    STAGES,
+    EntityCounts,
+    ExpectedField,
+    ProcessedBlock,
+    SilenceCounts,
+    Skipped,
+)
 from .learners import LEARNERS
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
@@ -176,8 +183,11 @@ class PartitionPipeline:
             changes,
             Counter(event.state for event in scored.entity_events),
             _alarming(scored, entities),
+            entities or [],
             silences,
             self._silence_counts(scored),
+            self._expected_fields(decoded.rows, scored),
+            scored.forecast,
         )
 
     @property
@@ -194,6 +204,19 @@ class PartitionPipeline:
             return None
         new = sum(each.state == "began" or each.entity is None for each in scored.silences)
         return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
+
+    def _expected_fields(
+        self, rows: NDArray[np.float64], scored: ScoredBlock
+    ) -> dict[str, ExpectedField]:
+        wanted = self._settings.forecast_metrics or ()
+        if scored.forecast is None or len(rows) == 0:
+            return {}
+        last = np.array([rows[-1], *(part[-1] for part in scored.forecast)])
+        return {
+            field: ExpectedField(*last[:, column].tolist())
+            for column, field in enumerate(self.fields or ())
+            if field in wanted
+        }
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
         if self._settings.learning:
@@ -227,16 +250,22 @@ class PartitionPipeline:
         self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
     ) -> tuple[list[OutMessage], list[OutMessage]]:
         offsets = [record.offset for record in records]
+        if not self._settings.forecasts:
+            scored = replace(scored, forecast=None)
         texts = encode_scores(
             self.topic, self.partition, offsets, timestamps, scored, self.fields or ()
         )
         scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
         limit = self._settings.max_output_bytes
-        anomalies = []
-        for i in np.flatnonzero(scored.is_anomaly).tolist():
-            text = encode_anomaly(texts[i], records[i].value or b"")
-            anomalies.append(shortened(scores[i]._replace(value=text), limit))
-            scores[i] = shortened(scores[i], limit)  # others have nothing that may be large
+        anomalous = np.flatnonzero(scored.is_anomaly).tolist()
+        anomalies = [
+            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
+            for i in anomalous
+        ]
+        anomalies = [shortened(anomaly, limit) for anomaly in anomalies]
+        # without forecasts, only scores of anomalies have what may be large
+        for i in anomalous if scored.forecast is None else range(len(scores)):
+            scores[i] = shortened(scores[i], limit)
         return scores, anomalies
 
     def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:
@@ -306,6 +335,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         incidents=incident_parameters(settings),
         entity_events=entity_events(settings),
         silences=settings.silences,
+        forecasting=settings.needs_forecasts,
     )
 
 
@@ -331,7 +361,7 @@ def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> Str
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
     scorer.learning = settings.learning
     scorer.incidents, scorer.silences = new.incidents, settings.silences
-    scorer.entity_events = new.entity_events
+    scorer.entity_events, scorer.forecasting = new.entity_events, new.forecasting
     return scorer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from .value_types import (
     ENTITY,
     EVENTS,
     FEATURES,
+    FIELDS,
     HOSTS,
     SERVERS,
     SPANS,
@@ -99,6 +101,8 @@ class Settings(Section):
     seasons: str | None = setting(None, optional(ZONE))
     adapt_after: int = setting(512, integer(1, 8192))
     silences: bool = setting(False, BOOLEAN)
+    forecasts: bool = setting(False, BOOLEAN)
+    forecast_metrics: tuple[str, ...] | None = setting(None, optional(FIELDS))
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)
@@ -132,11 +136,8 @@ class Settings(Section):
     def __post_init__(self) -> None:
         """Check the fields, then their combination: no topic may have two roles."""
         Section.__post_init__(self)
-        for name, _ in self.transforms:
-            if self.chosen_fields and name not in self.chosen_fields:
-                raise SettingsError(
-                    f"setting transforms: expected fields of the setting features, got {name}"
-                )
+        self._require_chosen("transforms", [name for name, _ in self.transforms])
+        self._require_chosen("forecast_metrics", self.forecast_metrics or ())
         if self.entity in (self.chosen_fields or ()):
             raise SettingsError(
                 f"setting entity: expected none of the setting features, got {self.entity}"
@@ -149,6 +150,13 @@ class Settings(Section):
                     f"setting {name}: expected a topic of its own, got {short(topic)}"
                 )
             taken.add(topic)
+
+    def _require_chosen(self, setting: str, names: Sequence[str]) -> None:
+        for name in names:
+            if self.chosen_fields and name not in self.chosen_fields:
+                raise SettingsError(
+                    f"setting {setting}: expected fields of the setting features, got {name}"
+                )
 
     @property
     def chosen_fields(self) -> tuple[str, ...] | None:
@@ -176,6 +184,11 @@ class Settings(Section):
     def sends_anomalous_records(self) -> bool:
         """Whether the anomalies topic gets each anomalous record."""
         return self.anomalies != "incidents"
+
+    @property
+    def needs_forecasts(self) -> bool:
+        """Whether scores or metrics tell what was expected of fields."""
+        return self.forecasts or self.forecast_metrics is not None
 
     @property
     def max_output_bytes(self) -> int:

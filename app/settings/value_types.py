@@ -101,15 +101,17 @@ def _read_topics(value: Any) -> tuple[str, ...]:
 
 
 def _read_features(value: Any) -> str | tuple[str, ...]:
-    if value == "auto":
-        return "auto"
-    return _distinct(_read_field(name) for name in _listed(value))
+    return "auto" if value == "auto" else _read_fields(value)
 
 
 def _read_field(value: Any) -> str:
     _require(isinstance(value, str) and bool(value))
     value.encode("utf-8")  # raises for a lone surrogate, which no message can contain
     return str(value)
+
+
+def _read_fields(value: Any) -> tuple[str, ...]:
+    return _distinct(_read_field(name) for name in _listed(value))
 
 
 def _read_entity(value: Any) -> str:
@@ -211,6 +213,7 @@ TEXT = ValueType("a non-empty text", _read_text)
 TOPIC = ValueType("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
 TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
 FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
+FIELDS = ValueType("distinct field names", _read_fields)
 ENTITY = ValueType('"key" or the name of a field', _read_entity)
 EVENTS = ValueType(f"some of {', '.join(ENTITY_EVENTS)}", _read_events)
 TRANSFORMS = ValueType(

@@ -289,6 +289,19 @@ class Entities:
             deviation=blame.deviation * np.exp(-at_mean),
         )
 
+    def foresee(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return the slots (k,) of entities and the units (k, d, 3) of their next records.
+
+        The slot of an entity that is not known is -1. Units are those of `take`.
+        """
+        slots = [self.roster.find(key) for key in keys]
+        _, own = self.ahead(np.full((len(keys), self._reference.shape[1]), np.nan), keys)
+        return np.array([-1 if slot is None else slot for slot in slots], np.int64), own.units
+
+    def undo(self, rows: FloatArray, units: FloatArray) -> FloatArray:
+        """Return rows (m, d) in own units in the units that they had before."""
+        return self._restored(rows, units)[0]
+
     def undo_others(self, others: Others, rows: FloatArray, units: FloatArray) -> Others:
         """Return what fields of rows (m, d) in own units say of each other, in the fields' units.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import islice
 from numbers import Integral
 from typing import NamedTuple
 
@@ -94,6 +95,21 @@ class Roster:
         """Return an entity that another roster has, too, among up to ``most``; None if none has."""
         some = self._keys[:: max(1, len(self._keys) // most)]
         return next((key for key in some if key is not None and key in other._slots), None)
+
+    def search(self, part: bytes, most: int) -> list[bytes]:
+        """Return up to ``most`` names that contain a part, in capital or small letters.
+
+        An entity whose whole name is the part comes first. Long names, which are stored as their
+        digests, are found as a whole only.
+        """
+        exact = [part] if part and self.find(part) is not None else []
+        lower = part.lower()
+        others = (
+            key
+            for key in self._keys
+            if key and len(key) <= LONGEST_KEY and key != part and lower in key.lower()
+        )
+        return [*exact, *islice(others, most - len(exact))]
 
     def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
         """Return the slot of the key of one record, after it has come in if it is new."""

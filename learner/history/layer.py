@@ -14,7 +14,7 @@ from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state import record_count
 
-from .running_means import WEIGHT, take_means
+from .running_means import MEAN, WEIGHT, take_means
 from .spans import read_spans
 
 FloatArray = NDArray[np.float64]
@@ -90,6 +90,20 @@ class History:
             np.array([span.timed for span in self._spans]),
             self._spread, self._centred, self._means, self._last, result,
         )  # fmt: skip
+        return result
+
+    def foresee(self, slots: IntArray, d: int) -> FloatArray:
+        """Return the next row of each slot (k,) widened, its ``d`` own fields missing.
+
+        A slot of -1 is one that nothing is known of.
+        """
+        result = np.full((len(slots), self.n_columns(d)), np.nan)
+        if self._centred:
+            result[:, d:] = 0.0
+        for row, slot in enumerate(slots.tolist()):
+            if 0 <= slot < len(self._means):
+                known = self._means[slot, :, :, WEIGHT].ravel() > 0.0
+                result[row, d:][known] = self._means[slot, :, :, MEAN].ravel()[known]
         return result
 
     def _reserve(self, d: int, slots: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 
 FloatArray = NDArray[np.float64]
 
@@ -33,6 +33,33 @@ class DerivedQueries:
         missing = np.isnan(rows)
         rows[missing] = self.expected(rows)[0][missing]
         return rows
+
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
+
+        Exact: each field has a mixture of Gaussians. An observed field is its value; NaN for a
+        field that was never observed.
+
+        Raises
+        ------
+        InvalidParameterError
+            A level of ``levels`` (q,) is not in (0, 1).
+        NotFittedError
+            Nothing was learned yet.
+        InvalidInputError
+            ``X`` (m, d) does not fit the model.
+        """
+        wanted = np.asarray(levels, np.float64)
+        if not ((wanted > 0.0) & (wanted < 1.0)).all():
+            raise InvalidParameterError(f"levels = {levels}: expected numbers in (0, 1)")
+        return self._conditional_quantiles(self._check(X), wanted)
+
+    def _conditional_quantiles(
+        self, rows: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        raise NotImplementedError
 
     def conditional_log_density(self, X: ArrayLike, given: Sequence[int]) -> FloatArray:
         """Log p(the other fields | the fields of index ``given``) (m,) in nats."""

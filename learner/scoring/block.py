@@ -32,6 +32,24 @@ class StretchScores(NamedTuple):
     length: NDArray[np.int64]
 
 
+class Forecast(NamedTuple):
+    """What is expected of each field of m records before they come, in the fields' own units.
+
+    NaN while there is no model, and for a field that was never observed.
+
+    Attributes
+    ----------
+    expected
+        Mean (m, d); with units of an entity or a transform, that in these units, transformed back.
+    low, high
+        Quantiles (m, d) at 1 % and 99 %.
+    """
+
+    expected: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
 BEGAN, ENDED = "began", "ended"
 """States of a silence in its events."""
 
@@ -104,6 +122,8 @@ class ScoredBlock:
         Entities that are new, or became unusual as a whole, in the order of the rows.
     silences
         Silences that began or ended, in the order of the rows.
+    forecast
+        What was expected of each row before it came; None unless it is asked for.
     """
 
     log_likelihood: FloatArray
@@ -122,6 +142,7 @@ class ScoredBlock:
     stretch: StretchScores | None = None
     entity_events: tuple[EntityEvent, ...] = ()
     silences: tuple[Silence, ...] = ()
+    forecast: Forecast | None = None
 
     @property
     def contributions(self) -> FloatArray:
@@ -166,6 +187,7 @@ class BlockMaker:
         self.held_back = 0
         self.stretch: list[StretchScores] = []
         self.silences: list[Silence] = []
+        self.forecasts: list[Forecast] = []
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
 
@@ -190,4 +212,7 @@ class BlockMaker:
             else None,
             entity_events=tuple(self.entity_events),
             silences=tuple(self.silences),
+            forecast=Forecast(*map(np.concatenate, zip(*self.forecasts, strict=True)))
+            if self.forecasts
+            else None,
         )

@@ -91,12 +91,16 @@ class Seasons:
         ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots`` and ``fresh``
         (m,) are kept beside the rows.
         """
-        place = np.maximum.accumulate(np.where(times >= 0, np.arange(len(times)), -1))
-        filled = np.where(place >= 0, times[place], self._last)
+        filled = self.known(times)
         self._last = int(filled[-1]) if len(filled) else self._last
         rows = Rows(values, filled, slots, fresh)
         self.recent.add(rows)
         return self.less_usual(rows)
+
+    def known(self, times: IntArray) -> IntArray:
+        """Return time stamps (m,), that of the row before in place of an unknown one."""
+        place = np.maximum.accumulate(np.where(times >= 0, np.arange(len(times)), -1))
+        return np.where(place >= 0, times[place], self._last)
 
     def less_usual(self, rows: Rows) -> SeasonalRows:
         """Return rows less what is usual at their hour."""

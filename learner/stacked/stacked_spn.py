@@ -14,7 +14,7 @@ from faust_oslrau.learner.parameters import Parameters, require
 from faust_oslrau.learner.queries.derived import DerivedQueries
 from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
 
-from . import graph, members
+from . import graph, members, predictive
 from .contest import Contest, Terms
 from .contest_packing import pack_contest, unpack_contest
 from .members import Joint, Member
@@ -278,6 +278,11 @@ class StackedSPN(Parameters, DerivedQueries):
         """
         found, rows = self._members(), self._check(np.asarray(row, np.float64)[None])
         return members.moments(found, rows[0])
+
+    def _conditional_quantiles(
+        self, rows: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return predictive.conditional_quantiles(self._members(), rows, levels)
 
     def sample(
         self,

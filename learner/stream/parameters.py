@@ -94,6 +94,15 @@ class ScorerParameters:
             self._state.silences = Silences() if wanted else None
 
     @property
+    def forecasting(self) -> bool:
+        """Whether blocks have forecasts; a new value applies from the next row on."""
+        return self._state.forecasting
+
+    @forecasting.setter
+    def forecasting(self, wanted: bool) -> None:
+        self._state.forecasting = wanted
+
+    @property
     def entity_events(self) -> Sequence[str]:
         """What is told of entities; a new value applies from the next row on."""
         watch = None if self._state.entities is None else self._state.entities.watch

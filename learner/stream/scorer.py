@@ -17,7 +17,7 @@ from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
-from faust_oslrau.learner.scoring.block import BlockMaker, ScoredBlock
+from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
@@ -26,7 +26,8 @@ from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
-from .explaining import entity_events, entity_profile, expected_range
+from .explaining import entity_events, entity_profile, entity_range, expected_range
+from .forecasting import forecast, forecast_next
 from .learning import learn
 from .parameters import ScorerParameters
 from .relearning import relearn
@@ -89,6 +90,8 @@ class StreamScorer(ScorerParameters):
     silences
         Whether to find silences of entities, and of the partition, that are longer than the gaps
         between their records so far.
+    forecasting
+        Whether blocks tell what was expected of each row before it came. No score depends on it.
 
     Examples
     --------
@@ -130,6 +133,7 @@ class StreamScorer(ScorerParameters):
         incidents: IncidentParameters | None = None,
         entity_events: Sequence[str] = (),
         silences: bool = False,
+        forecasting: bool = False,
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -143,6 +147,7 @@ class StreamScorer(ScorerParameters):
             None if stretches is None else Stretches(stretches),
             None if seasons is None else Seasons(seasons),
             Silences() if silences else None,
+            forecasting,
             guard=Guard(adapt_after),
         )
         self.entity_events = entity_events
@@ -216,6 +221,8 @@ class StreamScorer(ScorerParameters):
         rows = self._state.transforms.apply(given)
         self._state.n_fields = given.shape[1]
         block = BlockMaker(given, self._numbered(places, len(rows)), keys)
+        if self.forecasting:
+            block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
         if self._state.stretches is not None:
             block.stretch.append(self._state.stretches.skip(0))
         start = 0
@@ -242,6 +249,29 @@ class StreamScorer(ScorerParameters):
         self._check(given)
         return expected_range(self._state, self._state.transforms.apply(given), deviations)
 
+    def forecast(
+        self, entity: Sequence[Name] | None = None, timestamps: ArrayLike | None = None
+    ) -> Forecast:
+        """Return what is expected of the next record: k rows, and one without arguments.
+
+        With ``max_entities``, ``entity`` (k,) has the entities of whose next records it tells.
+        ``timestamps`` (k,) in milliseconds are when these come, which counts with ``seasons``; by
+        default when the latest row came. Means and quantiles are in the fields' own units, and
+        exact given the past: the running means of a history, the entity's level and scale, the
+        hour. Habits of entities do not count. Nothing is scored or learned.
+
+        Raises
+        ------
+        InvalidInputError
+            There is not one entity for each time stamp, or one without ``max_entities``, or none
+            with it.
+        """
+        k = len(entity) if entity is not None else 1 if timestamps is None else np.size(timestamps)
+        times = np.full(k, -1) if timestamps is None else np.asarray(timestamps, np.int64)
+        if times.shape != (k,):
+            raise InvalidInputError(f"timestamps: expected {k} of them, got shape {times.shape}")
+        return forecast_next(self._state, self._keys(entity, k), times)
+
     def entity_profile(self, entity: Name) -> EntityProfile | None:
         """Return what is known of an entity; None if it is not known, or without ``max_entities``.
 
@@ -249,6 +279,25 @@ class StreamScorer(ScorerParameters):
         """
         (key,) = as_keys([entity], 1)
         return entity_profile(self._state, key)
+
+    def entity_range(self, entity: Name, deviations: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return the range (d,), (d,) in which the next record of an entity is expected.
+
+        That is so many standard deviations below and above the mean of each field alone, without
+        what a history or the season adds. None if the entity is not known.
+        """
+        (key,) = as_keys([entity], 1)
+        return entity_range(self._state, key, deviations)
+
+    def search_entities(self, part: str, most: int) -> list[str]:
+        """Return up to ``most`` names of known entities that contain a part, the exact one first.
+
+        Names of more than 31 bytes are found as a whole only.
+        """
+        if self._state.entities is None:
+            return []
+        found = self._state.entities.roster.search(part.encode(), most)
+        return [name.decode(errors="replace") for name in found]
 
     def common_entity(self, other: StreamScorer, most: int = 1024) -> bytes | None:
         """Return an entity that another scorer knows, too, among up to ``most``; None if none is.
@@ -311,6 +360,9 @@ class StreamScorer(ScorerParameters):
         learned, times = rows if own is None else own.rows, block.places[at, 2]
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
+        if state.forecasting:
+            units = None if own is None else own.units, None if seasonal is None else seasonal.units
+            block.forecasts.append(forecast(state, learned, *units))
         measures, evaluation = score(state, rows, own, seasonal, learned, block, at)
         state.collect(learned, measures)
         scored = perf_counter()

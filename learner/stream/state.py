@@ -58,6 +58,9 @@ class ScorerState:
         What is usual at each hour of the week, None without seasons.
     silences
         When entities and the partition were silent for too long, None if that is not looked for.
+    forecasting
+        Whether to tell what is expected of each row before it is scored. No score depends on it,
+        and it is not part of the state.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     missing
@@ -91,6 +94,7 @@ class ScorerState:
     stretches: Stretches | None = None
     seasons: Seasons | None = None
     silences: Silences | None = None
+    forecasting: bool = False
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)

@@ -246,6 +246,13 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     assert figures[-4]["scorer"] == "single records"
 
 
+def test_forecasts_measures_how_many_values_are_within_the_band(tmp_path):
+    figures = quick("forecasts", tmp_path)
+    assert {row["given"] for row in figures["rows"]} == {"nothing", "history", "season", "entity"}
+    assert all(0.9 < row["within"] <= 1.0 for row in figures["rows"])
+    assert all(row["multiple"] > 0.5 for row in figures["costs"])
+
+
 def test_soon_counts_records_until_most_is_gained(tmp_path):
     figures = quick("soon", tmp_path)
     assert all(float(row["long-run gain, nats"]) > 0 for row in figures["rows"])

@@ -45,7 +45,9 @@ def processed():
         Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
         for offset, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
-    settings = Settings(max_message_bytes=1024, stretches=(8, 32), entity="key", silences=True)
+    settings = Settings(
+        max_message_bytes=1024, stretches=(8, 32), entity="key", silences=True, forecasts=True
+    )
     return PartitionPipeline("features", 1, settings).process(records)
 
 
@@ -86,7 +88,7 @@ def flat(message):
     """Return members and values of a message, those of lists too, in their order."""
     for name, value in message.items():
         yield name, value
-        for inner in value if name in ("contributions", "aspects") else ():
+        for inner in value if name in ("contributions", "aspects", "forecast") else ():
             yield from ((f"{name}[].{member}", found) for member, found in inner.items())
 
 
@@ -162,7 +164,7 @@ def test_the_example_messages_have_the_documented_members(page):
         optional = {name for name in documented(kind) if name.startswith("contributions")}
         if message.get("is_anomaly") or kind == "incident":
             optional = set()
-        optional |= {name for name in documented(kind) if name.startswith("stretch_")}
+        optional |= {name for name in documented(kind) if name.startswith(("stretch_", "forecast"))}
         assert names == documented(kind).keys() - optional
 
 

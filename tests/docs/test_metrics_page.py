@@ -4,6 +4,7 @@ from doc_pages import code, read, rows
 from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app.metrics import Metrics, NetworkSize
+from faust_oslrau.app.pipeline import ExpectedField
 
 ROWS = {code(row[0])[0]: row for row in rows(read("docs/metrics.md"), 4)}
 
@@ -18,6 +19,7 @@ def exported():
     partition.set_network(NetworkSize(kinds, 0, 0, 0, changes))
     partition.entities = 0
     partition.silent_entities, partition.silence_limit, partition.last_timestamp = 0, 60.0, 0.0
+    partition.expected_fields["a"] = ExpectedField(1.0, 0.0, -2.0, 2.0)
     return [family for family in registry.collect() if family.name.startswith("oslrau_")]
 
 

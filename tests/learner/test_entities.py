@@ -266,6 +266,36 @@ def test_an_entity_that_gave_way_comes_back_as_a_new_one():
     assert known > gone.process([[200.0]], [b"c"]).log_likelihood[0] + 0.5
 
 
+def test_entities_are_searched_by_a_part_of_their_name():
+    roster = Roster(10)
+    long = b"a saw with a very long name, " + b"x" * 40
+    roster.take([b"Saw-10", None, b"saw-1", b"", b"mill", long, b"saw-11"])
+    assert roster.search(b"saw", 10) == [b"Saw-10", b"saw-1", b"saw-11"]
+    assert roster.search(b"saw-1", 10) == [b"saw-1", b"Saw-10", b"saw-11"]
+    assert roster.search(b"saw", 2) == [b"Saw-10", b"saw-1"]
+    assert roster.search(b"", 10) == [b"Saw-10", b"saw-1", b"mill", b"saw-11"]
+    assert roster.search(long, 10) == [long]
+    assert roster.search(b"lathe", 10) == []
+
+
+def test_the_next_record_of_an_entity_is_expected_in_a_range_in_the_fields_own_units():
+    rows = np.exp(ROWS / 10)
+    scorer, _ = run([], rows=rows, max_entities=100, transforms={0: "log"})
+    scorer.process(rows[:0], [])
+    low, high = scorer.entity_range("machine-4", 2.0)
+    own = rows[[key == b"machine-4" for key in KEYS]]
+    within = ((own >= low) & (own <= high)) | np.isnan(own)
+    assert within.mean() > 0.85
+    assert low[0] > 0
+    profile = scorer.entity_profile("machine-4")
+    np.testing.assert_allclose(np.sqrt(low[0] * high[0]), profile.expected[0])
+    np.testing.assert_allclose(high[1] - low[1], 4 * profile.deviation[1])
+    assert scorer.entity_range("nobody", 2.0) is None
+    assert StreamScorer(OSLRAU()).entity_range("machine-4", 2.0) is None
+    assert scorer.search_entities("machine-2", 3)[0] == "machine-2"
+    assert StreamScorer(OSLRAU()).search_entities("machine-2", 3) == []
+
+
 def test_the_entity_not_seen_for_longest_gives_way():
     roster = Roster(3)
     slots, fresh = roster.take([b"a", b"b", b"c", b"a", b"d", b"a", b"b"])

@@ -8,7 +8,7 @@ from interpreter import needs_compiler
 from scipy.stats import multivariate_normal
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN
+from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StackedSPN
 
 UNITS = np.array([1.0, 100.0, 0.01])
 X = clusters(31, 3000, 3) * UNITS
@@ -214,3 +214,48 @@ def test_queries_refuse_rows_of_another_width(model):
     for query in (model.contributions, model.expected, model.impute):
         with pytest.raises(InvalidInputError):
             query(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("known", [[1, 2], [2], []])
+def test_quantiles_are_where_so_much_of_the_conditional_density_lies_below(model, known):
+    row = np.full((1, 3), np.nan)
+    row[0, known] = X[5, known]
+    levels = [0.01, 0.5, 0.99]
+    mean, quantiles = model.conditional_quantiles(row, levels)
+    # fine in the middle, and beyond the widest leaf
+    axis = X[:, 0].mean() + X[:, 0].std() * np.sinh(np.linspace(-26.0, 26.0, 60_001))
+    rows = np.tile(row, (len(axis), 1))
+    rows[:, 0] = axis
+    density = np.exp(model.score_samples(rows) - model.score_samples(row))
+    mass = np.diff(axis) * (density[1:] + density[:-1]) / 2
+    below = np.interp(quantiles[:, 0, 0], axis[1:], np.cumsum(mass))
+    np.testing.assert_allclose(below, levels, atol=1e-4)
+    centre = np.sum(mass * (axis[1:] + axis[:-1]) / 2)
+    assert mean[0, 0] == pytest.approx(centre, abs=1e-3 * X[:, 0].std())
+    np.testing.assert_array_equal(quantiles[:, 0, known], row[[0, 0, 0]][:, known])
+
+
+def test_the_quantiles_of_a_row_depend_on_that_row_alone(model):
+    rows = X[:300].copy()
+    rows[:, 0] = np.nan
+    rows[::7, 2] = np.nan
+    together = model.conditional_quantiles(rows, [0.01, 0.99])
+    for i in (0, 1, 7, 8, 150, 299):
+        alone = model.conditional_quantiles(rows[i : i + 1], [0.01, 0.99])
+        assert alone[0].tobytes() == together[0][i].tobytes()
+        assert alone[1][:, 0].tobytes() == together[1][:, i].tobytes()
+
+
+def test_a_field_that_was_never_observed_has_no_quantiles():
+    rows = X[:200].copy()
+    rows[:, 1] = np.nan
+    mean, quantiles = OSLRAU().partial_fit(rows).conditional_quantiles(rows[:1], [0.5])
+    assert np.isnan(mean[0, 1])
+    assert np.isnan(quantiles[0, 0, 1])
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, np.nan])
+def test_levels_outside_of_0_to_1_are_refused(level):
+    model = OSLRAU().partial_fit(X[:100])
+    with pytest.raises(InvalidParameterError, match="levels"):
+        model.conditional_quantiles(X[:1], [level])

@@ -94,6 +94,7 @@ def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
         "OSLRAU_SNAPSHOT_INTERVAL": "2",
         "OSLRAU_ENTITY": "key",
         "OSLRAU_SILENCES": "true",
+        "OSLRAU_FORECAST_METRICS": "a,b",
     }
     return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)
 

@@ -48,6 +48,22 @@ def test_an_expression_parses(expression):
     promql_parser.parse(expression)
 
 
+@_EVERY
+def test_a_panel_without_data_says_so(dashboard):
+    for panel in panels(dashboard):
+        if panel["type"] in ("stat", "timeseries"):
+            assert panel["fieldConfig"]["defaults"]["noValue"], panel["title"]
+
+
+@pytest.mark.parametrize("setting", ["entity", "silences", "forecast_metrics"])
+def test_panels_that_a_setting_brings_data_name_it_while_they_have_none(setting):
+    (model,) = (load(path) for path in DASHBOARDS if path.stem == "model")
+    said = [
+        panel.get("fieldConfig", {}).get("defaults", {}).get("noValue") for panel in panels(model)
+    ]
+    assert said.count(f"no data without the setting {setting}") >= 2
+
+
 def test_uids_and_the_variables_in_links_never_change():
     assert [load(path)["uid"] for path in DASHBOARDS] == ["oslrau-model", "oslrau-pipeline"]
     names = [[v["name"] for v in load(path)["templating"]["list"]] for path in DASHBOARDS]

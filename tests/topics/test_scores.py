@@ -20,6 +20,13 @@ class Scores(NamedTuple):
     warming_up: np.ndarray
     blame: Blame
     stretch: Stretch | None = None
+    forecast: Forecast | None = None
+
+
+class Forecast(NamedTuple):
+    expected: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Stretch(NamedTuple):
@@ -74,6 +81,20 @@ def test_a_message_tells_the_stretch_that_ends_with_its_record():
     assert (first["stretch_p_value"], first["stretch_records"]) == (0.5, 8)
     assert (second["stretch_p_value"], second["stretch_records"]) == (None, 32)
     assert second["contributions"][0]["field"] == "x"
+
+
+def test_a_message_tells_what_was_expected_of_each_field():
+    block = scores([-1.5, -9], [0.25, 0], [False, True], [[8, np.nan]])
+    band = np.array([[1.0, np.nan], [0.1, 2.0]])
+    block = block._replace(forecast=Forecast(band, band - 0.5, band + 0.5))
+    names = ['a"%d', "b"]
+    first, second = map(json.loads, encode_scores("t", 0, [7, 8], [0, 0], block, names))
+    unknown = {"field": "b", "expected": None, "low": None, "high": None}
+    assert first["forecast"] == [
+        {"field": 'a"%d', "expected": 1.0, "low": 0.5, "high": 1.5}, unknown
+    ]  # fmt: skip
+    assert second["forecast"][1] == {"field": "b", "expected": 2.0, "low": 1.5, "high": 2.5}
+    assert list(second)[-2:] == ["forecast", "contributions"]
 
 
 def test_unknown_scores_and_times_are_null():

@@ -16,9 +16,10 @@ PLACE_HEADERS = {
 }
 
 
-def anomaly(key=10, contributions=10, record=10):
+def anomaly(key=10, contributions=10, record=10, forecast=10):
     """Return an anomaly whose key and members have about so many bytes."""
-    listed = {"contributions": [{"field": ',"record":' + "f" * contributions}]}
+    listed = {"forecast": [{"field": "f" * forecast, "expected": 1.5}]}
+    listed |= {"contributions": [{"field": ',"record":' + "f" * contributions}]}
     value = encode_anomaly(orjson.dumps(SCORE | listed), orjson.dumps({"x": "r" * record}))
     return OutMessage(42, b"k" * key, value, 7)
 
@@ -32,13 +33,13 @@ def test_what_fits_stays_as_it_is():
     assert shortened(message, size(message)) is message
 
 
-@pytest.mark.parametrize("largest", ["key", "contributions", "record"])
+@pytest.mark.parametrize("largest", ["key", "contributions", "record", "forecast"])
 def test_the_largest_part_goes_first_and_headers_say_of_which_record(largest):
     message = anomaly(**{largest: 50_000})
     short = shortened(message, 20_000)
     left = set(orjson.loads(short.value)) - SCORE.keys()
     left |= {"key"} if short.key else set()
-    assert left == {"key", "contributions", "record"} - {largest}
+    assert left == {"key", "contributions", "record", "forecast"} - {largest}
     assert orjson.loads(short.value).items() >= SCORE.items()
     sizes = {"oslrau-left-out-bytes": str(size(message)).encode()}
     assert dict(short.headers) == PLACE_HEADERS | sizes
@@ -47,7 +48,7 @@ def test_the_largest_part_goes_first_and_headers_say_of_which_record(largest):
 
 
 def test_more_goes_where_one_part_is_not_enough():
-    message = anomaly(50_000, 40_000, 30_000)
+    message = anomaly(50_000, 40_000, 30_000, 45_000)
     short = shortened(message, 20_000)
     assert short.key is None and orjson.loads(short.value) == SCORE
     assert dict(short.headers)["oslrau-left-out-bytes"] == str(size(message)).encode()

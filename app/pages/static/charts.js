@@ -69,7 +69,7 @@ const value = (row) => row.course?.value ?? null;
 export function fieldChart() {
   const [low, high] = ["low", "high"].map((name) => (row) => row.course?.[name] ?? null);
   return new TimeChart(byId("field"), {
-    legend: [["blue", "value, one record a second"], ["soft", "what the other fields suggest, ± 2 deviations"], ["red dot", "anomaly"]],
+    legend: [["blue", "value, one record a second"], ["soft", "what was expected"], ["red dot", "anomaly"]],
     range: courseRange,
     tick: short,
     draw(plot) {

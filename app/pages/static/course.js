@@ -7,14 +7,17 @@ import { ask } from "./worker.js";
 const BEFORE = 30;
 const AFTER = 15;
 const LEAST_POINTS = 3;
-// Half the width of the band, in deviations, as in the worker's answer.
+// Half the width of the band, in deviations, as in the worker's answer without forecasts.
 const HALF_WIDTH = 2;
 // The time before and after an incident in its picture, as a share of the incident.
 const MARGIN = 0.5;
 
-/** The worker's answer with its columns as rows: when, value, and the band that was expected. */
-export async function askCourse({ topic, partition }, field, since = 0) {
-  const parameters = { topic, partition, since, ...(field && { field }) };
+/**
+ * The worker's answer with its columns as rows: when, value, and the band that was expected.
+ * With the name of an entity, these are its own.
+ */
+export async function askCourse({ topic, partition }, field, since = 0, entity = null) {
+  const parameters = { topic, partition, since, ...(field && { field }), ...(entity !== null && { entity }) };
   const answer = await ask("field", parameters);
   if (!answer) return null;
   const { times = [], values, expected_low: low, expected_high: high, is_anomaly: unusual } = answer;

@@ -12,8 +12,9 @@ export class Entities {
   #unusual = new Map(); // the newest event of each entity, by its place and name
   #chosen = null; // place and name of the entity that is shown
 
-  constructor(section) {
-    this.section = section;
+  /** `choose` takes the entity whose button was pressed. */
+  constructor(section, choose) {
+    Object.assign(this, { section, choose });
     this.clear();
   }
 
@@ -29,12 +30,17 @@ export class Entities {
     if (!news) return;
     for (const event of news.events) this.#unusual.set(identity(event), event);
     const unusual = [...this.#unusual.values()].filter(({ state }) => state !== "usual").toReversed().slice(0, KEPT);
-    show(byId("alarming"), news.alarming, (each) => several(each.anomalies, "anomaly", "anomalies"), (each) => this.#choose(each));
-    show(byId("unusual"), unusual, said, (each) => this.#choose(each));
+    show(byId("alarming"), news.alarming, (each) => several(each.anomalies, "anomaly", "anomalies"), this.choose);
+    show(byId("unusual"), unusual, said, this.choose);
   }
 
-  async #choose(entity) {
-    this.#chosen = identity(entity);
+  /** Show what is usual for an entity, null for none. */
+  async show(entity) {
+    this.#chosen = entity && identity(entity);
+    if (!entity) {
+      byId("entity").replaceChildren();
+      return;
+    }
     const { topic, partition, entity: name } = entity;
     const found = await ask("entity", { topic, partition, entity: name }).catch(() => null);
     if (this.#chosen !== identity(entity)) return;
@@ -42,7 +48,7 @@ export class Entities {
   }
 }
 
-const identity = (entity) => JSON.stringify([entity.topic, entity.partition, entity.entity]);
+export const identity = (entity) => JSON.stringify([entity.topic, entity.partition, entity.entity]);
 const said = (event) => `${event.state}${event.aspects ? `: ${aspect(event.aspects[0])}` : ""}, ${moment(event.noted)}`;
 
 function aspect({ aspect: name, field, value, usual }) {

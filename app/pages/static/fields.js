@@ -13,6 +13,7 @@ export class Fields {
   #rows = new Map(); // by second
   #until = 0;
   #partition = null;
+  #entity = null; // the name of the entity whose records are plotted, null for all
   #asking = false;
   #first = null; // the field to begin with
 
@@ -26,11 +27,25 @@ export class Fields {
   follow(partitions, incident) {
     const names = partitions.map(partitionName);
     if (this.#partition && names.includes(partitionName(this.#partition))) return;
+    this.#entity = null;
     this.#partition = partitions[Math.max(0, incident ? names.indexOf(partitionName(incident)) : 0)] ?? null;
     this.#first = incident ? contributions(incident)[0]?.name : null;
     this.choice.replaceChildren();
-    setText(byId("field-place"), this.#partition ? `of ${partitionName(this.#partition)}` : "");
+    this.#showPlace();
     this.#forget();
+  }
+
+  /** Plot the records of an entity, null for all of the partition. */
+  choose(entity) {
+    this.#entity = entity?.entity ?? null;
+    if (entity) this.#partition = { topic: entity.topic, partition: entity.partition };
+    this.#showPlace();
+    this.#forget();
+  }
+
+  #showPlace() {
+    const place = this.#partition ? `of ${partitionName(this.#partition)}` : "";
+    setText(byId("field-place"), this.#entity === null ? place : `of ${this.#entity}, with what its next record is expected to be`);
   }
 
   /** Ask for news of the field, if it is time. */
@@ -56,10 +71,10 @@ export class Fields {
 
   async #ask() {
     this.#asking = true;
-    const [partition, asked] = [this.#partition, this.choice.value];
-    const answer = await askCourse(partition, asked, this.#until).catch(() => null);
+    const [partition, entity, asked] = [this.#partition, this.#entity, this.choice.value];
+    const answer = await askCourse(partition, asked, this.#until, entity).catch(() => null);
     this.#asking = false;
-    if (!answer || partition !== this.#partition || asked !== this.choice.value) return;
+    if (!answer || partition !== this.#partition || entity !== this.#entity || asked !== this.choice.value) return;
     this.#offer(answer.fields);
     if (!asked) return;
     for (const row of answer.rows) this.#rows.set(row.time, row);

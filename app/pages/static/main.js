@@ -5,7 +5,8 @@ import { contributions } from "./blame.js";
 import { lagChart, likelihoodChart, throughputChart } from "./charts.js";
 import { describe } from "./details.js";
 import { byId, element, setText } from "./dom.js";
-import { Entities } from "./entities.js";
+import { Entities, identity } from "./entities.js";
+import { EntityChoice, entityOf } from "./entity_choice.js";
 import { Fields } from "./fields.js";
 import { count, figure, moment, nats, partitionName, rate, several } from "./format.js";
 import { figures, History } from "./history.js";
@@ -26,7 +27,8 @@ const ZOOM_FACTOR = 1.4;
 const charts = { throughput: throughputChart(), lag: lagChart(), likelihood: likelihoodChart() };
 const anomalies = new Anomalies(byId("anomalies"));
 const incidents = new Incidents(byId("incidents"), byId("more-incidents"));
-const entities = new Entities(byId("entities"));
+const entities = new Entities(byId("entities"), choose);
+const entityChoice = new EntityChoice(byId("entity-choice"), onlyPartition, choose);
 const fields = new Fields(byId("field-choice"));
 const filter = byId("filter");
 const details = byId("details");
@@ -37,6 +39,8 @@ let history;
 let held; // the worker's partitions, as it last told
 let drawn; // what is known of the structure that is shown
 let view = "overview"; // the tab that is shown
+let entity; // the chosen one: its place and name; null for all
+let namedBy = null; // the setting `entity`
 let lost = null; // since when the worker has not answered
 
 function forget() {
@@ -47,12 +51,25 @@ function forget() {
   entities.clear();
   incidents.clear();
   fields.follow([]);
+  choose(null);
   network.clear();
   describe(details, null);
 }
 
 /** The chosen partition, null for all. */
-const onlyPartition = () => (chosen.value ? JSON.parse(chosen.value) : null);
+function onlyPartition() {
+  return chosen.value ? JSON.parse(chosen.value) : null;
+}
+
+/** Show fields, incidents and anomalies of an entity, null for all. */
+function choose(found) {
+  entity = found;
+  entityChoice.show(found);
+  fields.choose(found);
+  entities.show(found);
+  applyFilter();
+}
+
 const now = () => Date.now() / 1000;
 
 async function look() {
@@ -60,6 +77,8 @@ async function look() {
   const news = await ask("live", { ...onlyPartition(), since: history.until }).catch(showLoss);
   if (!news || asked !== chosen.value) return;
   held = news.partitions;
+  namedBy = news.entity;
+  byId("entity-choice").hidden = namedBy === null;
   showState(news);
   offer(held);
   const partitions = partitionsChosen();
@@ -209,14 +228,17 @@ async function repeat() {
 /** The names by which an incident or an anomaly is found: its fields, and its entity or key. */
 const namesOf = (event) => [...contributions(event).map(({ name }) => name), String(event.entity ?? event.key ?? "")];
 
+/** Whether an event of an entity of this name is one of the chosen entity. */
+const isChosen = (event, name) => !entity || identity({ ...event, entity: name }) === identity(entity);
+
 /** Show incidents and anomalies that the filter lets pass; anomalies have no state or severity. */
 function applyFilter() {
   const { name: searched, state, severity } = Object.fromEntries(new FormData(filter));
   const part = searched.trim().toLowerCase();
   const hasName = (event) => !part || namesOf(event).some((name) => name.toLowerCase().includes(part));
   const hasState = (event) => !state || isOpen(event) === (state === "open");
-  incidents.filter((event) => hasName(event) && hasState(event) && (!severity || event.severity_name === severity));
-  anomalies.filter(hasName);
+  incidents.filter((event) => isChosen(event, event.entity) && hasName(event) && hasState(event) && (!severity || event.severity_name === severity));
+  anomalies.filter((event) => isChosen(event, entityOf(event, namedBy)) && hasName(event));
 }
 
 filter.addEventListener("input", applyFilter);

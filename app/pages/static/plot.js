@@ -109,7 +109,7 @@ export class Plot {
     context.lineJoin = "round";
     for (const stretch of this.#stretches(of)) {
       context.beginPath();
-      if (stretch.length === 1) circle(context, this.x(stretch[0]), this.#yOf(of, stretch[0]), LINE_WIDTH / 2);
+      if (stretch.length === 1) circle(context, this.x(stretch[0]), this.#yOf(of, stretch[0]), LINE_WIDTH);
       for (const place of stretch) context.lineTo(this.x(place), this.#yOf(of, place));
       context.stroke();
     }

@@ -140,6 +140,53 @@ def test_an_entity_that_alarms_can_be_chosen_to_see_what_is_usual_for_it(
     assert page.errors() == []
 
 
+def test_one_of_many_entities_can_be_found_and_shows_its_field_and_its_incidents(
+    topics, client, start_worker, page, topic_name
+):
+    names = [b"machine-%02d" % (at % 60) for at in range(3000)]
+    rows = [row[1] for row in _rows(3000)]
+    client.send(topic_name, [(0, row, key) for row, key in zip(rows, names, strict=True)])
+    worker = start_worker(entity="key").wait_ready().wait_records(3000)
+    page.open().wait_state("live")
+    odd = orjson.dumps({"a": 0.1, "b": 0.1, _STRANGE: 1e6})
+    client.send(topic_name, [(0, odd, b"machine-42")])
+    worker.wait_records(3001)
+    page.wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    search = page.find("#filter input")
+    search.send_keys("machine-42")
+    assert page.count(".incident") == 1
+    search.send_keys("0")
+    assert page.text("#incidents") == "None that match."
+    search.clear()
+    choice = page.find("#entity-name")
+    choice.send_keys("ne-4", Keys.ENTER)
+    page.wait_until(lambda: "10 entities" in page.text("#entity-note"), "asking for more")
+    assert page.count("#entity-names option") <= 20
+    choice.send_keys("2000", Keys.ENTER)
+    page.wait_until(lambda: "no entity" in page.text("#entity-note"), "saying there is none")
+    choice.clear()
+    choice.send_keys("ine-42", Keys.ENTER)
+    page.wait_until(lambda: page.text("#entity-note") == f"in {topic_name}/0", "choosing it")
+    assert choice.get_attribute("value") == "machine-42"
+    page.wait_until(lambda: "machine-42" in page.text("#entity h3"), "showing what is usual for it")
+    assert page.text("#field-place").startswith("of machine-42")
+    page.wait_until(lambda: page.pixels("#field canvas", "red") > 0, "plotting its anomaly")
+    assert page.count(".incident") == page.count("#anomalies .anomaly") == 1
+    choice.clear()
+    choice.send_keys("machine-07", Keys.ENTER)
+    page.wait_until(lambda: page.count(".incident") == 0, "showing its incidents only")
+    assert page.text("#anomalies") == "None that match."
+    client.send(topic_name, [(0, rows[7], b"machine-07")])
+    plot = page.find("#field canvas")
+    page.wait_until(
+        lambda: plot.get_attribute("aria-label") != "no values yet", "plotting its next"
+    )
+    choice.clear()
+    choice.send_keys(Keys.ENTER)
+    page.wait_until(lambda: page.count(".incident") == 1, "showing all again")
+    assert page.errors() == []
+
+
 def test_the_page_survives_a_restart_of_its_worker(topics, client, start_worker, page, topic_name):
     client.send(topic_name, _rows(500))
     worker = start_worker().wait_ready().wait_records(500)
@@ -283,6 +330,21 @@ def test_a_field_is_plotted_with_the_range_that_is_expected(
     assert page.errors() == []
 
 
+def test_a_forecast_is_plotted_as_the_band_behind_the_values(
+    topics, client, start_worker, page, topic_name
+):
+    client.send(topic_name, _rows(600))
+    worker = start_worker(history="10", forecasts="true").wait_ready().wait_records(600)
+    page.open().wait_state("live")
+    for seed in range(3):
+        client.send(topic_name, _rows(20, seed))
+        time.sleep(1)
+    page.wait_until(lambda: page.shaded("#field canvas") > 1000, "plotting the band")
+    course = orjson.loads(worker.get(f"/field?topic={topic_name}&partition=0&field=a")[1])
+    assert course["expected_low"][-1] < course["expected_high"][-1]
+    assert page.errors() == []
+
+
 def test_all_charts_have_the_same_seconds_and_explain_their_marks(
     topics, client, start_worker, page, topic_name
 ):
@@ -290,7 +352,7 @@ def test_all_charts_have_the_same_seconds_and_explain_their_marks(
     start_worker().wait_ready().wait_records(300)
     page.open().wait_state("live")
     assert "incident" in page.text(".heading .legend")
-    assert all(name in page.text(".charts") for name in ("scored", "lowest", "deviations"))
+    assert all(name in page.text(".charts") for name in ("scored", "lowest", "expected"))
     seconds = []
     for name in ("likelihood", "throughput", "waiting"):
         page.run(f"document.querySelector('#{name}').scrollIntoView({{block: 'center'}})")

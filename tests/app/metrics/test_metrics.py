@@ -12,7 +12,7 @@ from faust_oslrau.app.metrics import Metrics, NetworkSize
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.metrics.distribution import Distribution
 from faust_oslrau.app.metrics.partition import BlamedFields
-from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
+from faust_oslrau.app.pipeline import ExpectedField, PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.evidence import Place
@@ -91,6 +91,15 @@ def test_incidents_are_counted_by_severity_and_the_open_one_is_shown(partition, 
 def test_incidents_that_were_counted_before_a_restart_are_not_counted_again(partition, value):
     partition.count_replayed(_block(reached=Counter(minor=1)))
     assert value("incidents_total", severity="minor") == 0
+
+
+def test_the_last_known_values_of_fields_are_shown_with_what_was_expected(partition, value):
+    a, b = ExpectedField(1.0, 2.0, 0.5, 3.5), ExpectedField(math.nan, 5.0, 4.0, 6.0)
+    partition.count_emitted(_block(expected_fields={"a": a, "b": b}), np.empty(0))
+    partition.count_emitted(_block(expected_fields={}), np.empty(0))  # no record was valid
+    names = ("field_value", "field_expected", "field_expected_low", "field_expected_high")
+    assert [value(name, field="a") for name in names] == list(a)
+    assert [value(name, field="b") for name in names] == [None, 5.0, 4.0, 6.0]
 
 
 def test_known_labels_are_there_before_the_first_event(partition, value):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from memory_worker import FIRST, in_loop, values
+import orjson
+from memory_worker import FIRST, MemoryBroker, MemoryWorker, in_loop, values
 
 from faust_oslrau.app.pages.field_course import field_course
 
@@ -30,6 +31,53 @@ async def test_one_record_of_each_second_comes_with_the_range_that_the_model_exp
         assert later["times"] == [begin + 4]
         assert not later["is_anomaly"][0]
         assert later["expected_low"][0] < later["values"][0] < later["expected_high"][0]
+
+
+def _of(machine, found):
+    return [orjson.dumps({**orjson.loads(value), "machine": machine}) for value in found]
+
+
+@in_loop
+async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_path, clock):
+    low, high = _of("low", values(600)), _of("high", values(600, seed=1))
+    high = [orjson.dumps({**row, "a": row["a"] + 100}) for row in map(orjson.loads, high)]
+    log = [each for pair in zip(low, high, strict=True) for each in pair]
+    broker = MemoryBroker([*log, high[0], low[0]])
+    async with MemoryWorker(tmp_path, broker, entity="machine") as worker:
+        (partition,) = await worker.assign(FIRST)
+        await worker.read(FIRST, 1200)
+        clock.now += 2
+        begin = int(clock.now)
+        before = await field_course(partition, "a", 0, "high")
+        assert before["times"] == []  # the first record of the block was of the other one
+        await worker.read(FIRST, 2)
+        clock.now += 1
+        course = await field_course(partition, "a", 0, "high")
+        assert course["times"] == [begin]
+        assert course["values"] == [orjson.loads(high[0])["a"]]
+        assert 90 < course["expected_low"][0] < 100 < course["expected_high"][0] < 110
+        of_low = await field_course(partition, "a", 0, "low")
+        assert of_low["times"] == [begin - 2]  # the partition's sample has one of it
+        assert of_low["expected_high"][0] < 10
+        assert await field_course(partition, "a", 0, "nobody") is None
+
+
+@in_loop
+async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_came(
+    tmp_path, clock
+):
+    broker, layers = MemoryBroker(values(2001)), {"history": ("10",), "forecasts": True}
+    async with MemoryWorker(tmp_path, broker, **layers) as worker:
+        (partition,) = await worker.assign(FIRST)
+        begin = int(clock.now)
+        await worker.read(FIRST, 2000)
+        clock.now += 1
+        (expected,) = partition.pipeline.scorer.forecast().low
+        await worker.read(FIRST, 1)
+        clock.now += 1
+        course = await field_course(partition, "b", begin + 1)
+        assert course["expected_low"] == [expected[1]]
+        assert course["expected_low"] < course["values"] < course["expected_high"]
 
 
 @in_loop

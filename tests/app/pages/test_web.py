@@ -137,6 +137,24 @@ async def test_an_entity_that_is_not_known_is_refused(browse):
             assert (status, answer["reason"]) == (404, reason)
 
 
+@in_loop
+async def test_entities_are_found_by_a_part_of_their_name(browse, joined):
+    async with browse() as client:
+        status, answer = await _json(client.get("/entities?name=nobody"))
+        assert (status, answer) == (200, {"entities": []})  # as without the setting
+        for partition in joined.assignment.held.values():
+            partition.search_entities = _found
+        _, answer = await _json(client.get("/entities?name=saw&partition=0"))
+        found = [(each["partition"], each["entity"]) for each in answer["entities"]]
+        assert found == [(0, "saw"), (0, "chainsaw")]
+        status, answer = await _json(client.get("/field?partition=0&entity=nobody"))
+        assert (status, answer["reason"]) == (404, "no such entity in this partition")
+
+
+async def _found(part, most):
+    return ["chainsaw", part]
+
+
 @pytest.mark.parametrize("since", ["yesterday", "", "1.5", "nan", "1e3", "9" * 5000])
 @in_loop
 async def test_a_moment_that_is_none_is_refused(since, browse):
@@ -191,7 +209,10 @@ async def test_a_page_that_the_app_has_stays(app, browse):
         assert await response.text() == "mine"
 
 
-_PRIVATE = ("/", "/page/main.js", "/live", "/model", "/model?partition=0", "/model?format=dot")
+_PRIVATE = (
+    *("/", "/page/main.js", "/live", "/model", "/model?partition=0", "/model?format=dot"),
+    *("/field?partition=0", "/entities?name=saw", "/entity?partition=0&entity=saw"),
+)
 _OPEN = ("/metrics", "/healthz", "/readyz")
 
 
@@ -223,7 +244,8 @@ async def test_loopback_names_and_named_hosts_are_shown_everything(host, browse,
     async with browse() as client:
         for page in _PRIVATE + _OPEN:
             async with client.get(page, headers={"Host": host}) as response:
-                assert response.status == 200
+                # the partition has no entities
+                assert response.status == (404 if page.startswith("/entity?") else 200)
 
 
 @in_loop

@@ -302,3 +302,9 @@ def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_pat
 def test_a_transform_of_a_field_that_is_not_chosen_fails():
     with pytest.raises(SettingsError, match="transforms: expected fields of the setting features"):
         Settings(features=["a"], transforms={"b": "log"})
+
+
+def test_metrics_of_a_field_that_is_not_chosen_fail():
+    assert Settings(forecast_metrics=["b"]).needs_forecasts  # each partition chooses its fields
+    with pytest.raises(SettingsError, match="forecast_metrics: expected fields of the setting"):
+        Settings(features=["a"], forecast_metrics=["b"])

@@ -1,0 +1,193 @@
+"""The Gaussians that a network has for the missing variables of rows, given the observed ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.network.blocks import copy_columns, new_block
+from faust_oslrau.learner.network.evaluation import evaluate
+from faust_oslrau.learner.network.layout import (
+    LEAF,
+    MULTIVARIATE_LEAF,
+    NIL,
+    NODES_TOP,
+    PRODUCT,
+    SUM,
+    Pools,
+    moments_length,
+)
+from faust_oslrau.learner.network.structure import Network
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.math import exp_bounded
+
+from .components import NEGLIGIBLE, Components, append
+from .scaling import Scaling
+
+FloatArray = NDArray[np.float64]
+
+
+def most_leaves(network: Network) -> int:
+    """Return the largest number of leaves that a variable has."""
+    leaves = np.zeros(network.n_variables, np.int64)
+    count_leaves(network.pools, network.live, leaves)
+    return int(leaves.max())
+
+
+@kernel
+def count_leaves(pools: Pools, live: Array, leaves: Array) -> None:
+    """Fill ``leaves`` (d,) with the number of leaves of each variable."""
+    for i in live:
+        kind = pools.nodes[i]["kind"]
+        if kind in (LEAF, MULTIVARIATE_LEAF):
+            scope = pools.nodes[i]["scope"]
+            for a in range(pools.nodes[i]["n_scope"]):
+                leaves[pools.scopes[scope + a]] += 1
+
+
+def add_network(
+    network: Network, Z: FloatArray, share: FloatArray, scaling: Scaling, components: Components
+) -> None:
+    """Add the network's Gaussians for the missing values of columns ``Z`` (d, m).
+
+    ``share`` (m,) is the network's probability given what is observed. ``scaling`` leads from its
+    units to those of the components.
+    """
+    m, n_nodes = Z.shape[1], int(network.header[NODES_TOP])
+    block = new_block(len(Z), max(m, 2))  # one row takes whole lanes, too
+    copy_columns(np.ascontiguousarray(Z), 0, m, block)
+    values = np.empty((n_nodes, block.shape[1]))
+    evaluate(network.pools, block, max(m, 2), values, np.arange(n_nodes), NIL)
+    descend(
+        network.pools, network.live, block, values, share,
+        scaling.location, scaling.scale, components,
+    )  # fmt: skip
+
+
+@kernel
+def descend(
+    pools: Pools,
+    live: Array,
+    Z: Array,
+    values: Array,
+    root_share: Array,
+    location: Array,
+    scale: Array,
+    components: Components,
+) -> None:
+    """Add the leaves of a network by their shares; ``values`` (nodes, .) are log-densities.
+
+    The share of a node is its probability given what is observed in the columns of ``Z`` (d, .):
+    that of the child of a sum follows from Bayes' rule, that of the child of a product is the
+    product's.
+    """
+    nodes, edges, m = pools.nodes, pools.edges, len(root_share)
+    share = np.zeros((len(values), m))
+    share[live[-1]] = root_share
+    for i in live[::-1]:
+        kind, edge, total = nodes[i]["kind"], nodes[i]["first_edge"], 0.0
+        if kind == LEAF:
+            v = nodes[i]["scope"]
+            mean = location[v] + scale[v] * nodes[i]["mean"]
+            variance = scale[v] * scale[v] / nodes[i]["precision"]
+            for r in range(m):
+                if Z[v, r] != Z[v, r]:
+                    append(v, r, share[i, r], mean, variance, components)
+        elif kind == MULTIVARIATE_LEAF:
+            k, start = nodes[i]["n_scope"], nodes[i]["stats"]
+            W = start + moments_length(k)
+            scope = pools.scopes[nodes[i]["scope"] : nodes[i]["scope"] + k]
+            add_gaussian(
+                Z, scope, pools.stats[start : start + k],
+                pools.stats[W : W + k * k].reshape((k, k)), 1.0, share[i],
+                location, scale, components,
+            )  # fmt: skip
+        while edge != NIL and kind == SUM:
+            total += edges[edge]["weight"]
+            edge = edges[edge]["next"]
+        edge = nodes[i]["first_edge"]
+        while edge != NIL:
+            child = edges[edge]["child"]
+            for r in range(m):
+                share[child, r] = share[i, r]
+                if kind != PRODUCT and share[i, r] > NEGLIGIBLE:
+                    likelier = exp_bounded(values[child, r] - values[i, r])
+                    share[child, r] *= edges[edge]["weight"] / total * likelier
+            edge = edges[edge]["next"]
+
+
+@kernel
+def add_gaussian(
+    Z: Array,
+    scope: Array,
+    mean: Array,
+    whitening: Array,
+    width: float,
+    share: Array,
+    location: Array,
+    scale: Array,
+    components: Components,
+) -> None:
+    """Add one Gaussian over the variables ``scope`` (k,) given what is observed of ``Z`` (d, .).
+
+    ``mean`` (k,) and ``whitening`` (k, k) are its parameters, its deviations are ``width`` times as
+    large. ``share`` (m,) is its probability in each row. Rows that lack the same variables share
+    the conditional covariance.
+    """
+    k = len(scope)
+    missing, rest = np.zeros(k, np.bool_), np.empty((k, k))
+    n = 0
+    for r in range(len(share)):
+        if share[r] <= NEGLIGIBLE:
+            continue
+        same = True
+        for a in range(k):
+            absent = Z[scope[a], r] != Z[scope[a], r]
+            same = same and absent == missing[a]
+            missing[a] = absent
+        if not same or n == 0:
+            n = condition(whitening, missing, rest)
+        row = 0
+        for a in range(k):
+            if missing[a]:
+                centre = mean[a]
+                for b in range(k):
+                    if not missing[b]:
+                        centre -= rest[row, b] * (Z[scope[b], r] - mean[b])
+                v = scope[a]
+                variance = rest[row, a] * (width * scale[v]) ** 2
+                append(v, r, share[r], location[v] + scale[v] * centre, variance, components)
+                row += 1
+
+
+@kernel
+def condition(whitening: Array, missing: Array, rest: Array) -> int:
+    """Condition a Gaussian on all variables that are not ``missing`` (k,); return how many are.
+
+    With the precision P, fills a row of ``rest`` (k, k) for each missing variable u: the inverse of
+    P_uu in the columns of the missing ones, which is their covariance, and P_uu^-1 P_uo in those
+    of the observed ones, which is what their deviations take from the mean.
+    """
+    k, n = len(missing), 0
+    own = np.empty(k, np.int64)
+    for a in range(k):
+        if missing[a]:
+            for b in range(k):
+                rest[n, b] = 0.0
+            for c in range(a, k):
+                for b in range(c + 1):
+                    rest[n, b] += whitening[c, a] * whitening[c, b]
+            own[n] = a
+            n += 1
+    for p in range(n):  # Gauss and Jordan; a precision needs no pivoting
+        pivot = rest[p, own[p]]
+        rest[p, own[p]] = 1.0
+        for b in range(k):
+            rest[p, b] /= pivot
+        for q in range(n):
+            if q != p:
+                factor = rest[q, own[p]]
+                rest[q, own[p]] = 0.0
+                for b in range(k):
+                    rest[q, b] -= factor * rest[p, b]
+    return n

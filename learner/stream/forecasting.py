@@ -1,0 +1,75 @@
+"""What is expected of records before they come: the band of each field, given the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.entities.roster import Key
+from faust_oslrau.learner.scoring.block import Forecast
+from faust_oslrau.learner.seasons.recent import Rows
+
+from .state import ScorerState
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LEVELS = 0.01, 0.99
+"""Levels of the quantiles that bound a band."""
+
+
+def forecast(
+    state: ScorerState,
+    learned: FloatArray,
+    own_units: FloatArray | None,
+    season_units: FloatArray | None,
+) -> Forecast:
+    """Return the bands of rows (m, .) as the learner is given them, whatever their values are.
+
+    ``own_units`` (m, d, 3) are those of their entities, ``season_units`` (m, d, 2) those of their
+    hours; None without such units.
+    """
+    m, d = len(learned), state.n_fields or 0
+    if not state.has_model:
+        return Forecast(*np.full((3, m, d), np.nan))
+    given = np.full((1, d), np.nan)  # without a history, nothing tells one row from another
+    if state.history is not None:
+        given = state.history.past(learned)
+    mean, quantiles = state.learner.conditional_quantiles(given, LEVELS)
+    bounds = [np.broadcast_to(part[:, :d], (m, d)) for part in (mean, *quantiles)]
+    return Forecast(*(_in_own_units(state, part, own_units, season_units) for part in bounds))
+
+
+def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> Forecast:
+    """Return the bands of the next record of each entity, or at each of k times (k,).
+
+    ``keys`` are as many, or none without entities.
+    """
+    k, d = len(times), state.n_fields or 0
+    slots, own_units, season_units = np.zeros(k, np.int64), None, None
+    unknown = np.full((k, d), np.nan)
+    if not state.has_model:
+        return forecast(state, unknown, None, None)
+    if state.entities is not None:
+        slots, own_units = state.entities.foresee(keys)
+    if state.seasons is not None:
+        rows = Rows(unknown, state.seasons.known(times), slots, np.zeros(k, np.bool_))
+        season_units = state.seasons.less_usual(rows).units
+    learned = unknown if state.history is None else state.history.foresee(slots, d)
+    return forecast(state, learned, own_units, season_units)
+
+
+def _in_own_units(
+    state: ScorerState,
+    rows: FloatArray,
+    own_units: FloatArray | None,
+    season_units: FloatArray | None,
+) -> FloatArray:
+    """Return rows (m, d) in units of the learner in those of the fields."""
+    if season_units is not None:
+        rows = season_units[..., 0] + season_units[..., 1] * rows
+    if state.entities is not None and own_units is not None:
+        rows = state.entities.undo(rows, own_units)
+    return state.transforms.undo(rows)

@@ -1,0 +1,65 @@
+"""The records of entities that somebody looks at."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from faust_oslrau.app.metrics.sampled_rows import SampledRows
+from faust_oslrau.app.metrics.watched_entities import WatchedEntities
+from faust_oslrau.app.pipeline import ProcessedBlock
+
+
+def _block(keys, alarming=()):
+    m = len(keys)
+    nothing = np.full(m, np.nan)
+    values = np.arange(m, dtype=float)
+    return ProcessedBlock(
+        [], [], [], Counter(), nothing, nothing, values / 10, Counter(), 0, Counter(), {},
+        rows=values[:, None], keys=keys, alarming=list(alarming),
+    )  # fmt: skip
+
+
+def _times(rows):
+    return [(row.time, row.values[0], row.is_anomaly) for row in rows.between(0, 10_000)]
+
+
+def test_one_record_of_each_second_is_kept_from_the_first_look_on():
+    watched, none = WatchedEntities(300), SampledRows(300)
+    watched.add(1, _block([b"saw"]))
+    rows = watched.watch(b"saw", 1, none)
+    watched.add(2, _block([b"mill", b"saw", b"saw", None]))
+    watched.add(3, _block([b"mill"]))
+    watched.add(4, _block([b"mill", b"saw"], alarming=["saw"]))
+    assert _times(rows) == [(2, 1.0, False), (4, 1.0, True)]
+    assert watched.watch(b"saw", 5, none) is rows
+
+
+def test_the_partition_knows_some_records_of_before():
+    sampled = SampledRows(300)
+    for time, key in enumerate([b"saw", b"mill", b"saw"]):
+        sampled.add(time, np.array([[time]]), np.ones(1), has_anomalies=False, keys=[key])
+    assert _times(WatchedEntities(300).watch(b"saw", 9, sampled)) == [
+        (0, 0.0, False),
+        (2, 2.0, False),
+    ]
+
+
+def test_an_entity_that_nobody_asks_for_is_forgotten():
+    watched, none = WatchedEntities(300), SampledRows(300)
+    rows = watched.watch(b"saw", 0, none)
+    watched.add(60, _block([b"saw"]))
+    watched.add(61, _block([b"saw"]))
+    watched.add(62, _block([b"saw"]))
+    assert [time for time, *_ in _times(rows)] == [60]
+    assert _times(watched.watch(b"saw", 62, none)) == []
+
+
+def test_of_many_entities_the_ones_asked_for_last_are_kept():
+    watched, none = WatchedEntities(300), SampledRows(300)
+    names = [b"%d" % number for number in range(20)]
+    rows = [watched.watch(name, at, none) for at, name in enumerate(names)]
+    watched.add(20, _block(names))
+    kept = [bool(_times(each)) for each in rows]
+    assert kept == [False] * 12 + [True] * 8

@@ -1,0 +1,80 @@
+"""Forecasts from the records of a partition to its messages."""
+
+import dataclasses
+
+import numpy as np
+import orjson
+
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.topics import Record
+
+RNG = np.random.default_rng(8)
+N = 400
+ROWS = RNG.normal(size=(N, 2)).cumsum(axis=0)
+ROWS[350] = 1e6
+PLAIN = Settings(features=["a", "b"], history=["10"])
+SETTINGS = dataclasses.replace(PLAIN, forecasts=True)
+RECORDS = [
+    Record("features", 0, offset, 1000 * offset, None, orjson.dumps({"a": a, "b": b}))
+    for offset, (a, b) in enumerate(ROWS.tolist())
+]
+
+
+def values(messages):
+    return [orjson.loads(message.value) for message in messages]
+
+
+def test_scores_and_anomalies_tell_the_forecasts_of_the_scorer_alone():
+    block = PartitionPipeline("features", 0, SETTINGS).process(RECORDS)
+    alone = StreamScorer(OSLRAU(), history=("10",), forecasting=True).process(ROWS).forecast
+    for name, expected in zip(alone._fields, alone, strict=True):
+        told = [[field[name] for field in score["forecast"]] for score in values(block.scores)]
+        np.testing.assert_array_equal(np.array(told, float), expected)
+    assert [field["field"] for field in values(block.scores)[0]["forecast"]] == ["a", "b"]
+    (anomaly,) = (score for score in values(block.anomalies) if score["offset"] == 350)
+    assert anomaly["forecast"] == values(block.scores)[350]["forecast"]
+
+
+def test_nothing_else_in_messages_and_snapshots_changes():
+    plain, telling = (PartitionPipeline("features", 0, each) for each in (PLAIN, SETTINGS))
+    without, told = values(plain.process(RECORDS).scores), telling.process(RECORDS).scores
+    assert [score | {"forecast": None} for score in values(told)] == [
+        score | {"forecast": None} for score in without
+    ]
+    assert all("forecast" not in score for score in without)
+    assert plain.snapshot(0, N).to_bytes() == telling.snapshot(0, N).to_bytes()
+
+
+def test_the_setting_may_change_at_any_restart():
+    whole = PartitionPipeline("features", 0, SETTINGS).process(RECORDS).scores
+    pipeline = PartitionPipeline("features", 0, PLAIN)
+    pipeline.process(RECORDS[:100])
+    pipeline = PartitionPipeline.restored(pipeline.snapshot(0, 100), SETTINGS)
+    assert pipeline.process(RECORDS[100:]).scores == whole[100:]
+
+
+def test_a_score_that_is_too_large_is_sent_without_its_forecast():
+    fields = [f"{number:04}" + "f" * 200 for number in range(400)]
+    settings = Settings(features=fields, forecasts=True, max_message_bytes=1024)
+    record = Record("features", 0, 3, 5, b"key", orjson.dumps({fields[0]: 1.0}))
+    (score,) = PartitionPipeline("features", 0, settings).process([record]).scores
+    assert (score.key, orjson.loads(score.value)["offset"]) == (b"key", 3)
+    assert "forecast" not in orjson.loads(score.value)
+    assert "oslrau-left-out-bytes" in dict(score.headers)
+
+
+def test_the_last_values_of_chosen_fields_come_with_what_was_expected_of_them():
+    settings = dataclasses.replace(PLAIN, forecast_metrics=("b", "a"))
+    pipeline = PartitionPipeline("features", 0, settings)
+    block = pipeline.process(RECORDS)
+    assert "forecast" not in orjson.loads(block.scores[-1].value)
+    told = orjson.loads(
+        PartitionPipeline("features", 0, SETTINGS).process(RECORDS).scores[-1].value
+    )
+    for column, forecast in enumerate(told["forecast"]):
+        value, *expected = block.expected_fields[forecast.pop("field")]
+        assert value == ROWS[-1, column]
+        assert expected == list(forecast.values())
+    assert pipeline.process([]).expected_fields == {}
