@@ -23,7 +23,7 @@ YOUNG, YOUNG_VARIANCE = 48, 0.05
 """Values of a variable below which a value that came once is no sign of a discrete variable, and
 the variance that its leaf gets instead of the least one."""
 
-MOST_LEAVES = 60
+MOST_LEAVES = 90
 """Of a variable, besides the wide ones."""
 
 

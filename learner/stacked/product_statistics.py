@@ -14,9 +14,12 @@ LEAST_SHARE = 0.01
 """Shares of a record below this are not learned: most products have one, and most of the time
 would go into them."""
 
-LEAST_LEAF = 1e-5
+LEAST_LEAF = 3e-4
 """Nor are leaves whose density times weight is less than this share of a variable's, where all
 variables are independent."""
+
+NEGLIGIBLE = 1e-9
+"""Shares below this are not counted when a variable gets fresh leaves."""
 
 FEW_LEAVES = 16
 """Leaves of a variable, so few that all of them are looked at for each value."""
@@ -24,7 +27,7 @@ FEW_LEAVES = 16
 BINS = 256
 """Bins by which rows are sorted."""
 
-FARTHEST = 12.0
+FARTHEST = 8.2
 """Nats below the likeliest leaf from which on no leaf has that share."""
 
 
@@ -208,36 +211,42 @@ def weigh(density: Array, chosen: Array, n: int, W: Array, k: int) -> float:
 
 
 @kernel
-def set_weights(count: Array, first: Array, prior: Array, shrinkage: float, W: Array) -> None:
+def set_weights(
+    count: Array, by_leaf: Array, first: Array, prior: Array, shrinkage: float, W: Array
+) -> None:
     """Fill ``W`` (n, K + 1) by counts (n, K): marginal weights, then each product's.
 
-    The marginal weights have one record's worth of ``prior`` (n,), each product's ``shrinkage``
-    records' worth of the marginal ones.
+    ``by_leaf`` (n,) are the sums of the counts over the products. The marginal weights have one
+    record's worth of ``prior`` (n,), each product's ``shrinkage`` records' worth of the marginal
+    ones.
     """
     K = count.shape[1]
-    totals = np.empty(K)
+    scale = np.empty(K)
     for v in range(len(first) - 1):
         everything = 1.0
-        totals[:] = shrinkage
+        scale[:] = shrinkage
         for j in range(first[v], first[v + 1]):
-            W[j, 0] = prior[j]
+            everything += by_leaf[j]
             for k in range(K):
-                W[j, 0] += count[j, k]
-                totals[k] += count[j, k]
-            everything += W[j, 0] - prior[j]
+                scale[k] += count[j, k]
+        for k in range(K):
+            scale[k] = 1.0 / scale[k]
         for j in range(first[v], first[v + 1]):
-            W[j, 0] /= everything
+            marginal = (by_leaf[j] + prior[j]) / everything
+            W[j, 0] = marginal
             for k in range(K):
-                W[j, k + 1] = (count[j, k] + shrinkage * W[j, 0]) / totals[k]
+                W[j, k + 1] = (count[j, k] + shrinkage * marginal) * scale[k]
 
 
 @kernel
 def add_cross_products(A: Array, B: Array, result: Array) -> None:
     """Add A^T B to ``result`` (n, k), for ``A`` (m, n) and ``B`` (m, k).
 
-    In this order whatever the number of processors, which a library's product need not be.
+    Entries of A below `NEGLIGIBLE` do not count. The order of sums is this one whatever the number
+    of processors, which that of a library's product need not be.
     """
     for r in range(len(A)):
         for i in range(A.shape[1]):
-            for j in range(B.shape[1]):
-                result[i, j] += A[r, i] * B[r, j]
+            if A[r, i] >= NEGLIGIBLE:
+                for j in range(B.shape[1]):
+                    result[i, j] += A[r, i] * B[r, j]

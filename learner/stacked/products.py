@@ -111,8 +111,9 @@ class SharedProducts:
         """Set the parameters that the statistics give."""
         leaves, K = self.leaves, len(self.weight)
         self.weight = (self.count + WEIGHT_PRIOR) / (self.count.sum() + WEIGHT_PRIOR * K)
+        by_leaf = self.leaf_count.sum(axis=1)
         statistics.set_weights(
-            self.leaf_count, leaves.first, leaves.prior_weight, SHRINKAGE, self.W
+            self.leaf_count, by_leaf, leaves.first, leaves.prior_weight, SHRINKAGE, self.W
         )
         n, first, second = self.moments
         mean = (first + leaves.prior_mean) / (n + 1.0)

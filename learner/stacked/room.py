@@ -11,7 +11,7 @@ from .background import N_BACKGROUND, blocks_of
 from .leaf_merging import merge_leaves
 from .leaves import WIDE
 from .network import StackedNetwork
-from .products import SharedProducts
+from .product_merging import merge_products
 from .sizes import Sizes
 from .training import CLIP, Rule, Training, new_products
 from .tree import Tree
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 LEAVES = 0.5
 """Share of a challenger's nodes that are leaves."""
 
-MERGED = 0.35
+MERGED = 0.5
 """Share of its leaves that an incumbent keeps before it loses products, which cost more."""
 
 FEWEST_LEAVES, FEWEST_PRODUCTS = 2, 2
@@ -72,28 +72,16 @@ def _nodes(sizes: Sizes, d: int) -> int:
 
 
 def shrink(training: Training, sizes: Sizes) -> None:
-    """Drop the tree, and merge leaves and the lightest products until ``sizes`` hold."""
+    """Drop the tree, and merge leaves and products until ``sizes`` hold."""
     network, d = training.network, len(training.window)
     if network is None:
         return
     if sizes.tree == 0:
         training.drop_tree()
     if len(network.products.weight) > sizes.products:
-        _merge_lightest(network.products, sizes.products)
+        merge_products(network.products, sizes.products)
     if len(network.products.leaves.mean) > d * (sizes.leaves + len(WIDE)):
         merge_leaves(network.products, d * sizes.leaves)
-
-
-def _merge_lightest(products: SharedProducts, n_products: int) -> None:
-    """Merge the lightest products into one, so that ``n_products`` are left; no count is lost."""
-    order = np.argsort(-products.count, kind="stable")
-    kept, merged = np.sort(order[: n_products - 1]), order[n_products - 1 :]
-    count, leaf_count = products.count, products.leaf_count
-    products.count = np.append(count[kept], count[merged].sum())
-    products.leaf_count = np.column_stack([leaf_count[:, kept], leaf_count[:, merged].sum(axis=1)])
-    products.W = np.ascontiguousarray(products.W[:, : n_products + 1])
-    products.weight = products.weight[:n_products].copy()
-    products.update()
 
 
 def grow(training: Training, Z: FloatArray, rule: Rule) -> bool:

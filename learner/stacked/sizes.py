@@ -15,11 +15,18 @@ MOST_PRODUCTS = 48
 GAUSSIAN_PARAMETERS = 24_000
 """Of all Gaussians of the mixture together."""
 
-WARM_UPS = (4080, 2032, 1008)
-"""Records after which the warm-up may end."""
+MOST_GAUSSIANS, MOST_OF_FEW, FEW = 40, 100, 8
+"""Gaussians of the mixture, and those of few variables, which cost less."""
 
-WARM_UP_VALUES = 48_000
-"""Values that are kept in the warm-up at most, unless that is less than the shortest one."""
+NODES_PER_GAUSSIAN = 20
+"""So that small budgets leave room for other nodes."""
+
+WARM_UPS = {4080: 11, 2032: 50}
+"""Records after which the warm-up ends, and the most variables for which their building takes a
+tenth of a second."""
+
+SHORTEST_WARM_UP = 1008
+"""Records after which it ends for more variables."""
 
 
 class Sizes(NamedTuple):
@@ -47,14 +54,14 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     """
     leaves = _within(max_nodes // (2 * d) - len(WIDE), 6, MOST_LEAVES)
     parameters = d * (d + 1) // 2 + d + 1
-    most = min(60 if d <= 8 else 40, max_nodes // 30)
+    most = min(MOST_OF_FEW if d <= FEW else MOST_GAUSSIANS, max_nodes // NODES_PER_GAUSSIAN)
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
     tree = max(tree_nodes, d + 3) if tree_nodes > 0 and d <= WIDEST_MIXTURE else 0
     left = max_nodes - 20 - tree - d * (leaves + len(WIDE) + 1) - gaussians
     products = _within(left // (d + 1), 4, MOST_PRODUCTS)
-    warm_up = next((n for n in WARM_UPS if n * d <= WARM_UP_VALUES), WARM_UPS[-1])
+    warm_up = next((n for n, most in WARM_UPS.items() if d <= most), SHORTEST_WARM_UP)
     if memory is not None:
-        warm_up = min(warm_up, max(WARM_UPS[-1], int(memory / 2)))
+        warm_up = min(warm_up, max(SHORTEST_WARM_UP, int(memory / 2)))
     return Sizes(leaves, products, gaussians if d <= WIDEST_MIXTURE else 0, tree, warm_up)
 
 

@@ -12,6 +12,7 @@ from streams import clusters
 from faust_oslrau.learner import InvalidParameterError, StackedSPN, StreamScorer
 from faust_oslrau.learner.stacked import regimes, room
 from faust_oslrau.learner.stacked.alarm import Alarm
+from faust_oslrau.learner.stacked.product_merging import merge_products
 from faust_oslrau.learner.stacked.sizes import sizes
 
 if INTERPRETED:
@@ -302,3 +303,18 @@ def test_merged_leaves_keep_counts_moments_and_nearly_the_density():
     np.testing.assert_allclose(products.moments.sum(axis=1), moments)
     np.testing.assert_array_equal(products.count, count)
     assert abs((model.score_samples(rows) - before).mean()) < 0.05
+
+
+def test_merging_products_finds_the_halves_of_those_that_were_split():
+    model = learned(ROWS[:2288])
+    products, rows = model._training.network.products, ROWS[3000:4000]
+    before, count, leaf_count = model.score_samples(rows), products.count, products.leaf_count
+    products.count = np.repeat(0.5 * count, 2)
+    products.leaf_count = np.repeat(0.5 * leaf_count, 2, axis=1)
+    products.W = np.repeat(products.W[:, :1], 2 * len(count) + 1, axis=1)
+    products.weight = np.repeat(0.5 * products.weight, 2)
+    products.update()
+    merge_products(products, len(count))
+    np.testing.assert_allclose(np.sort(products.count), np.sort(count))
+    np.testing.assert_allclose(products.leaf_count.sum(axis=1), leaf_count.sum(axis=1))
+    np.testing.assert_allclose(model.score_samples(rows), before, atol=1e-6)
