@@ -13,7 +13,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import Forecast, ScoredBlock, Silence, StretchScores
+from .scoring.block import Forecast, ScoredBlock, Silence, SilentEntity, StretchScores
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
@@ -41,6 +41,7 @@ __all__ = [
     "NotFittedError",
     "ScoredBlock",
     "Silence",
+    "SilentEntity",
     "StackedSPN",
     "StateError",
     "StreamScorer",

@@ -73,6 +73,7 @@ class LiveState:
             "incidents": _incidents(parts, moment, until),
             "entity": settings.entity,
             "entities": None if settings.entity is None else _entities(chosen, since, until),
+            "silent": _silent(chosen) if settings.entity and settings.silences else None,
         }
 
     def _sizes(self) -> list[dict[str, Any]]:
@@ -119,6 +120,16 @@ def _entities(
         "alarming": heapq.nlargest(_ENTITIES, alarms, key=itemgetter("anomalies")),
         "events": _contents(islice(events, _EVENTS), _ANOMALY_BYTES),
     }
+
+
+def _silent(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
+    """Return the entities that are silent for longest."""
+    found = [
+        {"topic": held.tp.topic, "partition": held.tp.partition} | silent._asdict()
+        for held in chosen
+        for silent in held.metrics.longest_silent
+    ]
+    return heapq.nsmallest(_ENTITIES, found, key=itemgetter("last_timestamp"))
 
 
 def _latest(parts: Iterable[Sequence[Noted]], since: int, until: int) -> Iterator[Noted]:

@@ -58,6 +58,8 @@ from .learners import LEARNERS
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
+_MOST_SILENT = 10  # entities whose names the page shows
+
 
 class PartitionPipeline:
     """Decodes, scores and learns the records of one partition, in the order of its log.
@@ -203,7 +205,8 @@ class PartitionPipeline:
         if self.scorer is None or not self.scorer.silences:
             return None
         new = sum(each.state == "began" or each.entity is None for each in scored.silences)
-        return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
+        longest = self.scorer.silent_entities(_MOST_SILENT)
+        return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit, longest)
 
     def _expected_fields(
         self, rows: NDArray[np.float64], scored: ScoredBlock

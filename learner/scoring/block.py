@@ -54,6 +54,24 @@ BEGAN, ENDED = "began", "ended"
 """States of a silence in its events."""
 
 
+class SilentEntity(NamedTuple):
+    """An entity that is silent for too long.
+
+    Attributes
+    ----------
+    entity
+        Its name.
+    last_timestamp
+        The time stamp of its last record in milliseconds since 1970 (UTC).
+    limit
+        The seconds after which its silence was too long.
+    """
+
+    entity: str
+    last_timestamp: int
+    limit: float
+
+
 class Silence(NamedTuple):
     """A silence that was too long, as a row of a block shows it.
 

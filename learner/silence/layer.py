@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence
+from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
 
 from .clock import COUNTS, N_ROWS, STRETCH, new_clock
 from .following import N_PARTITION, N_SILENT, NOW, PARTITION, SLOTS, follow
-from .gaps import LARGEST, LAST, N_NUMBERS, NEW, OLD, longest_usual
+from .gaps import FEWEST, LARGEST, LAST, N_NUMBERS, NEW, OLD, longest_usual
 
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -46,6 +46,23 @@ class Silences:
     def n_silent(self) -> int:
         """The number of entities that are silent after the last row."""
         return int(self._partition[N_SILENT])
+
+    def silent(self, most: int) -> list[SilentEntity]:
+        """Return up to ``most`` entities that are silent after the last row, the longest first."""
+        if self.n_silent == 0:
+            return []
+        is_known = self._numbers[:, NEW] + self._numbers[:, OLD] >= FEWEST
+        is_known[PARTITION] = False
+        slots = np.flatnonzero(is_known & (self._deadlines == np.inf))
+        slots = slots[np.argsort(self._numbers[slots, LAST], kind="stable")][:most]
+        return [
+            SilentEntity(
+                self._names[slot] or "",
+                int(self._last[slot, 1]),
+                longest_usual(self._numbers[slot], self._largest[slot]) / 1000.0,
+            )
+            for slot in slots.tolist()
+        ]
 
     @property
     def limit(self) -> float:

@@ -17,7 +17,7 @@ from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
-from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock
+from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
@@ -181,6 +181,10 @@ class StreamScorer(ScorerParameters):
     def n_silent(self) -> int:
         """The number of entities that are silent for too long after the last row."""
         return 0 if self._state.silences is None else self._state.silences.n_silent
+
+    def silent_entities(self, most: int) -> list[SilentEntity]:
+        """Return up to ``most`` entities that are silent for too long, the longest silent first."""
+        return [] if self._state.silences is None else self._state.silences.silent(most)
 
     @property
     def silence_limit(self) -> float | None:

@@ -270,14 +270,20 @@ def test_they_can_be_switched_on_and_off_between_two_calls():
     assert scorer.silence_limit is None
 
 
-def test_entities_that_are_silent_are_counted():
+def test_entities_that_are_silent_are_counted_and_named_the_longest_first():
     times, who = arrivals(np.random.default_rng(10))
-    times, who = kept(times, who, (who > 4) | (times < START + 3 * HOUR))
+    times, who = kept(times, who, (who > 4) | (times < START + (4 - who / 4) * HOUR))
     silences = Silences()
-    follow(times, who, silences)
+    assert silences.silent(3) == []
+    began = {each.entity: each for each in follow(times, who, silences)}
     assert silences.n_silent == 5
+    longest = silences.silent(3)
+    assert [each.entity for each in longest] == ["e4", "e3", "e2"]
+    for each in longest:
+        assert each.last_timestamp == began[each.entity].last_timestamp
+        assert each.limit == began[each.entity].limit
     follow(times[-20:] + MINUTE, np.arange(20), silences)
-    assert silences.n_silent == 0
+    assert silences.n_silent == 0 and silences.silent(3) == []
 
 
 @pytest.fixture(scope="module")

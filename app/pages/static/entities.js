@@ -1,11 +1,12 @@
-// The entities that alarm most, and those that are unusual as a whole; what is known of a chosen one.
+// The entities that alarm most, those that are unusual as a whole, and those that are silent; what is known of a chosen one.
 
 import { byId, element } from "./dom.js";
-import { moment, number, partitionName, several } from "./format.js";
+import { duration, moment, number, partitionName, several } from "./format.js";
 import { ask } from "./worker.js";
 
 const KEPT = 10;
 const DIGITS = 3;
+const MILLISECONDS = 1000; // of a second
 const HEADINGS = ["field", "level", "usual", "spread", "usual", "next value expected"];
 
 export class Entities {
@@ -24,10 +25,12 @@ export class Entities {
     byId("entity").replaceChildren();
   }
 
-  /** Show what is new; null without the setting `entity`. */
-  add(news) {
+  /** Show what is new, null without the setting `entity`, and who is `silent`, null without the setting `silences`. */
+  add(news, silent) {
     this.section.hidden = !news;
     if (!news) return;
+    byId("silences").hidden = !silent;
+    if (silent) show(byId("silent"), silent, since, this.choose);
     for (const event of news.events) this.#unusual.set(identity(event), event);
     const unusual = [...this.#unusual.values()].filter(({ state }) => state !== "usual").toReversed().slice(0, KEPT);
     show(byId("alarming"), news.alarming, (each) => several(each.anomalies, "anomaly", "anomalies"), this.choose);
@@ -50,6 +53,8 @@ export class Entities {
 
 export const identity = (entity) => JSON.stringify([entity.topic, entity.partition, entity.entity]);
 const said = (event) => `${event.state}${event.aspects ? `: ${aspect(event.aspects[0])}` : ""}, ${moment(event.noted)}`;
+
+const since = (each) => `since ${moment(each.last_timestamp / MILLISECONDS)}, usual up to ${duration(each.limit)}`;
 
 function aspect({ aspect: name, field, value, usual }) {
   return field === null ? "other kinds of records" : `${name} of ${field} ${number(value, DIGITS)}, usual ${number(usual, DIGITS)}`;

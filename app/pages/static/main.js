@@ -84,7 +84,7 @@ async function look() {
   const partitions = partitionsChosen();
   incidents.add(news.incidents, partitions, news.until);
   anomalies.add(news.anomalies);
-  entities.add(news.entities);
+  entities.add(news.entities, news.silent);
   history.add(news, incidents.known);
   showWarmUp(partitions);
   if (view === "network") await lookAtStructure();

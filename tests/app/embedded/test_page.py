@@ -140,6 +140,29 @@ def test_an_entity_that_alarms_can_be_chosen_to_see_what_is_usual_for_it(
     assert page.errors() == []
 
 
+def test_entities_that_have_stopped_are_listed_until_they_return(
+    topics, client, start_worker, page, topic_name
+):
+    now = 1000 * int(time.time()) - 1000 * 900
+
+    def send(seconds, devices):
+        rows = [
+            (0, b'{"a": %d}' % (i % 7), b"%d" % (i % devices), (), now + 1000 * i) for i in seconds
+        ]
+        client.send(topic_name, rows)
+
+    send(range(300), 3)
+    send(range(300, 600), 2)
+    worker = start_worker(entity="key", silences=True).wait_ready().wait_records(600)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.count("#silent button") == 1, "listing the silent entity")
+    assert page.text("#silent button") == "2" and "usual up to" in page.text("#silent")
+    send(range(600, 610), 3)
+    worker.wait_records(610)
+    page.wait_until(lambda: page.count("#silent button") == 0, "listing none")
+    assert page.errors() == []
+
+
 def test_one_of_many_entities_can_be_found_and_shows_its_field_and_its_incidents(
     topics, client, start_worker, page, topic_name
 ):

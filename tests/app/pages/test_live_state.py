@@ -12,6 +12,7 @@ from memory_worker import FIRST, SECOND, in_loop, values
 from faust_oslrau.app.metrics.history import SECONDS, History, Noted, merged
 from faust_oslrau.app.pages import live_columns
 from faust_oslrau.app.pages.live_state import LiveState
+from faust_oslrau.learner import SilentEntity
 from faust_oslrau.topics import OutMessage
 
 
@@ -304,6 +305,21 @@ async def test_a_young_partition_says_how_many_records_it_needs_and_when_the_las
         assert (part["warm_up_left"], part["last_active"]) == (140, int(clock.now))
         await worker.read(FIRST, 200)
         assert (await look())["partitions"][0]["warm_up_left"] == 0
+
+
+@in_loop
+async def test_the_entities_that_are_silent_for_longest_come_first(worker, look, joined):
+    async with worker:
+        held = await worker.assign(FIRST, SECOND)
+        joined.settings = replace(joined.settings, entity="key")
+        assert (await look())["silent"] is None  # without the setting
+        joined.settings = replace(joined.settings, silences=True)
+        assert (await look())["silent"] == []
+        held[0].metrics.longest_silent = [SilentEntity("saw", 2000, 3.5)]
+        held[1].metrics.longest_silent = [SilentEntity("press", 1000, 3.5)]
+        press, saw = (await look())["silent"]
+        assert press == SECOND._asdict() | {"entity": "press", "last_timestamp": 1000, "limit": 3.5}
+        assert saw == FIRST._asdict() | {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}
 
 
 @in_loop

@@ -45,6 +45,15 @@ def test_the_topic_of_anomalies_gets_an_event_when_a_silence_begins_and_when_it_
     assert block.silence_counts.limit >= 3
 
 
+def test_the_entities_that_are_silent_now_are_known_also_after_a_restart():
+    pipeline = PartitionPipeline("features", 2, SETTINGS)
+    (silent,) = pipeline.process(RECORDS[:350]).silence_counts.longest
+    assert (silent.entity, silent.last_timestamp) == ("device-1", START + 298 * SECOND)
+    restored = PartitionPipeline.restored(pipeline.snapshot(0, pipeline.next_offset), SETTINGS)
+    assert restored.process(RECORDS[350:351]).silence_counts.longest == [silent]
+    assert restored.process(RECORDS[351:]).silence_counts.longest == []
+
+
 def test_snapshots_and_cuts_do_not_change_an_event():
     whole = PartitionPipeline("features", 2, SETTINGS)
     expected = whole.process(RECORDS).silences
