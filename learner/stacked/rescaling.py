@@ -28,6 +28,9 @@ FloatArray = NDArray[np.float64]
 FAR = 15.0
 """Deviations beyond which most of a variable's new values must lie."""
 
+FARTHEST = 1e30
+"""Deviations that old values are moved by at the most, so that their sums of squares are finite."""
+
 FEWEST = 16
 """New values of a variable that tell its units at the least."""
 
@@ -41,7 +44,7 @@ def move_units(training: Training, X: FloatArray, rule: Rule) -> bool:
     if new is None:
         return False
     a, b = old.scale / new.scale, (old.location - new.location) / new.scale
-    a, b = np.nan_to_num(a, nan=1.0), np.nan_to_num(b)
+    a, b = np.nan_to_num(a, nan=1.0), np.clip(np.nan_to_num(b), -FARTHEST, FARTHEST)
     _move_products(network.products, a, b)
     if network.mixture is not None:
         _move_mixture(network.mixture, a, b)

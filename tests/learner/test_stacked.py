@@ -266,6 +266,22 @@ STATE = learned(INCOMPLETE[:300]).to_bytes()
 CHALLENGED = learned(INCOMPLETE[:800]).partial_fit(-INCOMPLETE[800:1100, ::-1]).to_bytes()
 
 
+@pytest.mark.parametrize("location", [1e30, 3.3e97, -1e154, 1e300])
+def test_units_far_from_all_records_are_left_and_stay_finite(location):
+    values, arrays = unpack(STATE, "StackedSPN")
+    arrays["location"][0] = location
+    model = StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
+    model.partial_fit(INCOMPLETE[300:900])
+    assert (model.score_samples(INCOMPLETE[:50]) > -100).all()
+
+
+def test_sums_that_no_records_have_are_refused():
+    values, arrays = unpack(CHALLENGED, "StackedSPN")
+    arrays["background_sums"][1, 0] = 1e36
+    with pytest.raises(StateError, match="squares of the background"):
+        StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
+
+
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("state", [STATE, CHALLENGED], ids=["alone", "challenged"])
 @given(data=st.data())
