@@ -234,10 +234,9 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
             moments.squares[b] = _squares(packed[i : i + 1, start:end], 1, len(own))[0]
             start = end
         _require(packed.shape[1] == start, "squares of the background")
-        for own, squares in zip(background.blocks, moments.squares, strict=True):
-            least = moments.sums[own] ** 2  # by Cauchy and Schwarz, but for rounding
-            enough = least <= (1.0 + 1e-6) * count * np.diagonal(squares) + 1e-6
-            _require(enough.all(), "squares of the background")
+        diagonal = np.concatenate([np.diagonal(squares) for squares in moments.squares])
+        enough = count * diagonal * (1.0 + 1e-6) + 1e-6  # by Cauchy and Schwarz, but for rounding
+        _require((moments.sums**2 <= enough).all(), "squares of the background")
     background.update()
     for gaussians in background.gaussians:
         _check_gaussians(gaussians)
