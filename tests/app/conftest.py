@@ -164,12 +164,15 @@ class KafkaClient:
         return asyncio.run(described())
 
     def delete(self, topic: str) -> None:
-        """Delete a topic, and return when the brokers know it no more."""
+        """Delete a topic, and return when the brokers know it no more.
+
+        If a worker asks for it meanwhile, the broker makes it anew.
+        """
 
         async def delete() -> None:
             async with _Admin(self.servers) as admin:
-                await admin.delete_topics([topic])
                 while topic in await admin.list_topics():
+                    await admin.delete_topics([topic])
                     await asyncio.sleep(_POLL_SECONDS)
 
         asyncio.run(delete())
