@@ -25,6 +25,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from forked_worker import ForkedWorker
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
+from faust_oslrau.app.kafka.topic_ids import topic_ids
 from faust_oslrau.app.settings import Settings
 
 _READY_SECONDS = 120.0
@@ -166,13 +167,14 @@ class KafkaClient:
     def delete(self, topic: str) -> None:
         """Delete a topic, and return when the brokers know it no more.
 
-        If a worker asks for it meanwhile, the broker makes it anew.
+        If a worker asks for it meanwhile, the broker may make another one of this name.
         """
 
         async def delete() -> None:
             async with _Admin(self.servers) as admin:
-                while topic in await admin.list_topics():
-                    await admin.delete_topics([topic])
+                deleted = await topic_ids(admin._client, [topic])
+                await admin.delete_topics([topic])
+                while deleted.items() & (await topic_ids(admin._client, [topic])).items():
                     await asyncio.sleep(_POLL_SECONDS)
 
         asyncio.run(delete())
