@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import STAGES, ExpectedField, ProcessedBlock, Skipped
-from faust_oslrau.learner import Incident, SilentEntity
+from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.entity_events import NEW, UNUSUAL, USUAL
 from faust_oslrau.learner.scoring.incidents import LEVELS
 from faust_oslrau.topics import Reason
@@ -84,7 +84,6 @@ class PartitionMetrics:
         self.silences = 0
         self.silent_entities: int | None = None
         self.silence_limit: float | None = None
-        self.longest_silent: list[SilentEntity] = []
         self.last_timestamp: float | None = None
         self.expected_fields: dict[str, ExpectedField] = {}
         self.incidents = Counter(dict.fromkeys(LEVELS, 0))
@@ -189,7 +188,6 @@ class PartitionMetrics:
             self.without_entity += block.entities.without
         if block.silence_counts is not None:
             self.silent_entities = block.silence_counts.silent
-            self.longest_silent = block.silence_counts.longest
             self.silence_limit = block.silence_counts.limit
         known = block.timestamps[block.timestamps >= 0]
         if len(known) > 0:

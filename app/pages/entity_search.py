@@ -14,7 +14,7 @@ _MOST = 20
 async def search_entities(chosen: Sequence[HeldPartition], part: str) -> list[dict[str, Any]]:
     """Return some entities whose name has a part, those with exactly this name first."""
     found = [
-        {"topic": partition.tp.topic, "partition": partition.tp.partition, "entity": name}
+        partition.tp._asdict() | {"entity": name}
         for partition in chosen
         for name in await partition.search_entities(part, _MOST)
     ]

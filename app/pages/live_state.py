@@ -73,7 +73,7 @@ class LiveState:
             "incidents": _incidents(parts, moment, until),
             "entity": settings.entity,
             "entities": None if settings.entity is None else _entities(chosen, since, until),
-            "silent": _silent(chosen) if settings.entity and settings.silences else None,
+            "silent": await _silent(chosen) if settings.entity and settings.silences else None,
         }
 
     def _sizes(self) -> list[dict[str, Any]]:
@@ -122,12 +122,12 @@ def _entities(
     }
 
 
-def _silent(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
+async def _silent(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
     """Return the entities that are silent for longest."""
     found = [
-        {"topic": held.tp.topic, "partition": held.tp.partition} | silent._asdict()
+        held.tp._asdict() | silent._asdict()
         for held in chosen
-        for silent in held.metrics.longest_silent
+        for silent in await held.silent_entities(_ENTITIES)
     ]
     return heapq.nsmallest(_ENTITIES, found, key=itemgetter("last_timestamp"))
 

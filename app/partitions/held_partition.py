@@ -23,7 +23,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.snapshots import SnapshotSchedule
-from faust_oslrau.learner import EntityProfile, NetworkLearner
+from faust_oslrau.learner import EntityProfile, NetworkLearner, SilentEntity
 from faust_oslrau.topics import KafkaRecord
 
 from .rejection_log import RejectionLog
@@ -238,6 +238,13 @@ class HeldPartition:
         if scorer is None:
             return []
         return await self._in_learner_thread(partial(scorer.search_entities, most=most), part)
+
+    async def silent_entities(self, most: int) -> list[SilentEntity]:
+        """Return up to `most` entities that are silent for too long, the longest silent first."""
+        scorer = self.pipeline.scorer
+        if scorer is None or not self.metrics.silent_entities:
+            return []
+        return await self._in_learner_thread(scorer.silent_entities, most)
 
     async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""

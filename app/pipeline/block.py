@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import Forecast, Incident, SilentEntity
+from faust_oslrau.learner import Forecast, Incident
 from faust_oslrau.topics import OutMessage
 
 STAGES = ("decode", "score", "learn", "emit")
@@ -42,13 +42,12 @@ class SilenceCounts:
     """How many silences were found in a block, and how many entities are silent after it.
 
     `limit` is the time in seconds after which a silence of the partition is too long; None if
-    unknown. `longest` are the entities that are silent for longest, that one first.
+    unknown.
     """
 
     found: int
     silent: int
     limit: float | None
-    longest: list[SilentEntity]
 
 
 class ExpectedField(NamedTuple):

@@ -58,8 +58,6 @@ from .learners import LEARNERS
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
-_MOST_SILENT = 10  # entities whose names the page shows
-
 
 class PartitionPipeline:
     """Decodes, scores and learns the records of one partition, in the order of its log.
@@ -205,8 +203,7 @@ class PartitionPipeline:
         if self.scorer is None or not self.scorer.silences:
             return None
         new = sum(each.state == "began" or each.entity is None for each in scored.silences)
-        longest = self.scorer.silent_entities(_MOST_SILENT)
-        return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit, longest)
+        return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
 
     def _expected_fields(
         self, rows: NDArray[np.float64], scored: ScoredBlock
@@ -253,7 +250,7 @@ class PartitionPipeline:
         self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
     ) -> tuple[list[OutMessage], list[OutMessage]]:
         offsets = [record.offset for record in records]
-        if not self._settings.forecasts:
+        if scored.forecast is not None and not self._settings.forecasts:  # for metrics only
             scored = replace(scored, forecast=None)
         texts = encode_scores(
             self.topic, self.partition, offsets, timestamps, scored, self.fields or ()

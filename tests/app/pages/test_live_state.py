@@ -34,6 +34,13 @@ def _noted(moment, offset, key=None):
     return Noted(moment, OutMessage(offset, key, value, None))
 
 
+def _silent(name, last):
+    async def silent_entities(most):
+        return [SilentEntity(name, last, 3.5)]
+
+    return silent_entities
+
+
 def _parsed(fragments):
     """The messages, which the state holds as JSON."""
     return orjson.loads(orjson.dumps(fragments))
@@ -315,8 +322,8 @@ async def test_the_entities_that_are_silent_for_longest_come_first(worker, look,
         assert (await look())["silent"] is None  # without the setting
         joined.settings = replace(joined.settings, silences=True)
         assert (await look())["silent"] == []
-        held[0].metrics.longest_silent = [SilentEntity("saw", 2000, 3.5)]
-        held[1].metrics.longest_silent = [SilentEntity("press", 1000, 3.5)]
+        held[0].silent_entities = _silent("saw", 2000)
+        held[1].silent_entities = _silent("press", 1000)
         press, saw = (await look())["silent"]
         assert press == SECOND._asdict() | {"entity": "press", "last_timestamp": 1000, "limit": 3.5}
         assert saw == FIRST._asdict() | {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}

@@ -47,11 +47,14 @@ def test_the_topic_of_anomalies_gets_an_event_when_a_silence_begins_and_when_it_
 
 def test_the_entities_that_are_silent_now_are_known_also_after_a_restart():
     pipeline = PartitionPipeline("features", 2, SETTINGS)
-    (silent,) = pipeline.process(RECORDS[:350]).silence_counts.longest
+    pipeline.process(RECORDS[:350])
+    (silent,) = pipeline.scorer.silent_entities(10)
     assert (silent.entity, silent.last_timestamp) == ("device-1", START + 298 * SECOND)
     restored = PartitionPipeline.restored(pipeline.snapshot(0, pipeline.next_offset), SETTINGS)
-    assert restored.process(RECORDS[350:351]).silence_counts.longest == [silent]
-    assert restored.process(RECORDS[351:]).silence_counts.longest == []
+    restored.process(RECORDS[350:351])
+    assert restored.scorer.silent_entities(10) == [silent]
+    restored.process(RECORDS[351:])
+    assert restored.scorer.silent_entities(10) == []
 
 
 def test_snapshots_and_cuts_do_not_change_an_event():
