@@ -71,13 +71,15 @@ class SampledRows:
         if len(rows) == 0:
             return
         is_new = not self._rows or self._rows[-1].time < time
+        if not (is_new or has_anomalies):
+            return
         at = int(np.nanargmin(p_value)) if has_anomalies else 0
         key = keys[at] if keys else None
         band = None if forecast is None else np.stack([forecast.low[at], forecast.high[at]])
         row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, key, band)
         if is_new:
             self._rows.append(row)
-        elif has_anomalies and _is_less_usual(row, self._rows[-1]):
+        elif _is_less_usual(row, self._rows[-1]):
             self._rows[-1] = row
         width = rows.shape[1] * (1 if band is None else 3)
         while len(self._rows) * width > _MOST_VALUES and len(self._rows) > 1:
