@@ -80,6 +80,7 @@ async def find_logs(
     committed = await reader.committed(partitions)
     configured = await _configured_starts(reader, first, end, settings)
     ids = await reader.topic_ids({tp.topic for tp in partitions})
+    recorded = {tp: committed[tp].metadata if tp in committed else "" for tp in partitions}
     return [
         PartitionLog(
             tp,
@@ -87,10 +88,10 @@ async def find_logs(
             end[tp],
             configured[tp],
             committed[tp].offset if tp in committed else None,
-            recorded_start(committed[tp].metadata) if tp in committed else None,
+            recorded_start(recorded[tp]),
             ids.get(tp.topic),
-            recorded_topic(committed[tp].metadata) if tp in committed else None,
-            recorded_model(committed[tp].metadata) if tp in committed else None,
+            recorded_topic(recorded[tp]),
+            recorded_model(recorded[tp]),
         )
         for tp in partitions
     ]
@@ -113,20 +114,23 @@ def recorded_start(metadata: str) -> int | None:
 
 def recorded_topic(metadata: str) -> str | None:
     """Return the id of the topic in which learning began; None if it is not recorded."""
-    topic_id = _recorded(metadata, "topic_id")
-    return topic_id if isinstance(topic_id, str) else None
+    return _recorded_text(metadata, "topic_id")
 
 
 def recorded_model(metadata: str) -> str | None:
     """Return the digest of the initial model with which learning began; None without one."""
-    digest = _recorded(metadata, "initial_model")
-    return digest if isinstance(digest, str) else None
+    return _recorded_text(metadata, "initial_model")
 
 
 def is_of_earlier_version(metadata: str) -> bool:
     """Tell whether an earlier version, or another program, committed the offset."""
     recorded: object = _recorded(metadata, "format")
     return recorded != _FORMAT
+
+
+def _recorded_text(metadata: str, name: str) -> str | None:
+    text = _recorded(metadata, name)
+    return text if isinstance(text, str) else None
 
 
 def _recorded(metadata: str, name: str) -> Any:
