@@ -101,7 +101,7 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ) -> FloatArray:
         """Draw rows (n_samples, d); without a ``random_state``, the learner's is used.
 
-        Not with an ``EntityDensity``, which cannot be drawn from.
+        Not with an ``EntityDensity``: ask the ``sample`` of ``learner_`` for rows of an entity.
         """
         check_is_fitted(self)
         if isinstance(self.learner_, EntityDensity):
