@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from .entities.merging import frame_factor, merge_entities
 from .errors import InvalidInputError
-from .network.layout import LEAF, MULTIVARIATE_LEAF, SUM, moments_length, statistics_length
-from .network.packing import NO_BACKGROUND
 from .oslrau import OSLRAU
+from .oslrau_merging import merge_oslrau
+from .protocol import Learner
+from .stacked import StackedSPN
 from .state import pack, unpack
 from .stream import StreamScorer
 
@@ -23,40 +24,25 @@ _LAYERS = ("stretches", "seasons")
 """What these know of one partition cannot be mixed with what they know of another."""
 
 
-def merge_models(models: Sequence[OSLRAU]) -> OSLRAU:
-    """Return the mixture of models, each weighted by its records.
+def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:
+    """Return the mixture of models of one kind, each weighted by its records.
 
     A record's density is the weighted mean of its densities by the models. The mixture is a network
     in units of the model with the most records, and learns on with the parameters of that one. The
-    floors of variances are in these units, too.
+    floors of variances are in these units, too. It has about as many nodes as the models together,
+    whatever their budget.
 
     Raises
     ------
     InvalidInputError
-        There is no model, or one has learned nothing, a field was never observed, or they have
-        different numbers of fields.
+        There is no model, or one has learned nothing, a field was never observed, they have
+        different numbers of fields, or they are of different kinds.
     """
-    return _merged(models, np.ones((len(models), 1)))
-
-
-def _merged(models: Sequence[OSLRAU], factors: Sequence[FloatArray] | FloatArray) -> OSLRAU:
-    """Return the mixture of models, each of rows that are multiplied by its factor (d,)."""
-    if not models or any(model.n_records_ == 0 for model in models):
-        raise InvalidInputError("models: expected some that have learned records")
-    read = [unpack(model.to_bytes(), "OSLRAU") for model in models]
-    for (_, arrays), factor in zip(read, factors, strict=True):
-        arrays["location"], arrays["scale"] = factor * arrays["location"], factor * arrays["scale"]
-    largest = int(np.argmax([model.n_records_ for model in models]))
-    values, units = read[largest]
-    if any(len(arrays["scale"]) != len(units["scale"]) for _, arrays in read):
-        raise InvalidInputError("models: expected as many fields in each")
-    if any(np.isnan(arrays["scale"]).any() for _, arrays in read):
-        raise InvalidInputError("models: expected each field to have been observed in each")
-    parts = [_in_units(arrays, units["location"], units["scale"]) for _, arrays in read]
-    n_records = [model.n_records_ for model in models]
-    merged = _mixture(parts, np.array(n_records, np.float64))
-    merged |= {"location": units["location"], "scale": units["scale"]}
-    return OSLRAU.from_bytes(pack("OSLRAU", {**values, "n_records": sum(n_records)}, merged))
+    grown = [model for model in models if isinstance(model, OSLRAU)]
+    stacked = [model for model in models if isinstance(model, StackedSPN)]
+    if len(models) not in (len(grown), len(stacked)):
+        raise InvalidInputError("models: expected those of one kind, OSLRAU or StackedSPN")
+    return StackedSPN.mixture(stacked) if stacked else merge_oslrau(grown)
 
 
 def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
@@ -72,27 +58,28 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     Raises
     ------
     InvalidInputError
-        There is no scorer, or one has learned nothing; a model is not an `OSLRAU`; a scorer has
+        There is no scorer, or one has learned nothing; models are of different kinds; a scorer has
         other transforms, another history or another ``max_entities`` than the first one; or a
         scorer has stretches or seasons: what these layers know of one partition cannot be mixed
         with what they know of another.
     """
     for scorer in scorers:
         _check(scorer, scorers[0])
-    models = [scorer.learner for scorer in scorers if isinstance(scorer.learner, OSLRAU)]
+    models: list[Learner] = [scorer.learner for scorer in scorers]
     if any(model.n_records_ == 0 for model in models) or not models:
         raise InvalidInputError("models: expected some that have learned records")
     largest = int(np.argmax([scorer.n_records for scorer in scorers]))
     states = [_without_past(scorer) for scorer in scorers]
     values, arrays = states[largest]
-    factors = [np.ones(1)] * len(models)
     if values.get("max_entities") is not None:
         factors = [_of_columns(frame_factor(other, arrays), other) for _, other in states]
+        models = [_in_units(*part) for part in zip(models, factors, strict=True)]
         others = [other for _, other in states if other is not arrays]
         limits = values["max_entities"], values["max_former_entities"]
         arrays = merge_entities([arrays, *others], *limits)
-    arrays["learner"] = np.frombuffer(_merged(models, factors).to_bytes(), np.uint8)
-    merged = StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
+    model = merge_models(models)
+    arrays["learner"] = np.frombuffer(model.to_bytes(), np.uint8)
+    merged = StreamScorer.from_bytes(pack("StreamScorer", values, arrays), type(model))
     like = scorers[largest]
     merged.incidents, merged.silences = like.incidents, like.silences
     merged.entity_events = like.entity_events
@@ -100,8 +87,6 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
 
 
 def _check(scorer: StreamScorer, first: StreamScorer) -> None:
-    if not isinstance(scorer.learner, OSLRAU):
-        raise InvalidInputError("models: expected those of the kind oslrau")
     for layer in _LAYERS:
         if scorer.parameters[layer] is not None:
             raise InvalidInputError(f"models: expected those without {layer}")
@@ -112,7 +97,7 @@ def _check(scorer: StreamScorer, first: StreamScorer) -> None:
 
 def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
     """Return the state without what belongs to the log of one partition."""
-    copy = StreamScorer.from_bytes(scorer.to_bytes())
+    copy = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
     copy.incidents, copy.silences, copy.entity_events = None, False, ()
     values, arrays = unpack(copy.to_bytes(), "StreamScorer")
     if "history" in values:
@@ -128,67 +113,11 @@ def _of_columns(factor: FloatArray, state: Arrays) -> FloatArray:
     return np.tile(factor, 1 + spans)
 
 
-def _mixture(parts: Sequence[Arrays], n_records: NDArray[np.float64]) -> Arrays:
-    """Return the packed network whose root is the sum of the roots of others."""
-    merged = {name: np.concatenate([part[name] for part in parts]) for name in _CONCATENATED}
-    ends = np.cumsum([len(part["kind"]) for part in parts])
-    merged["weight"][ends - 1] = n_records
-    root = {"kind": SUM, "n_children": len(parts), "weight": 1.0, "count": n_records.sum()}
-    for name, value in root.items():
-        merged[name] = np.append(merged[name], np.array(value, merged[name].dtype))
-    merged["changes"] = np.sum([part["changes"] for part in parts], axis=0)
-    merged["background"] = np.array([NO_BACKGROUND])
-    return merged
-
-
-_CONCATENATED = (
-    "kind", "n_children", "weight", "count", "leaf_size", "leaf_scope",
-    "observed", "mean", "variance", "statistics",
-)  # fmt: skip
-
-
-def _in_units(arrays: Arrays, location: NDArray[np.float64], scale: NDArray[np.float64]) -> Arrays:
-    """Return a packed network with its leaves in other units, (x - location) / scale."""
-    factor = arrays["scale"] / scale
-    shift = (arrays["location"] - location) / scale
-    found = {name: arrays[name].copy() for name in (*_CONCATENATED, "changes")}
-    scopes = np.split(arrays["leaf_scope"], np.cumsum(arrays["leaf_size"])[:-1])
-    leaves = arrays["kind"][np.isin(arrays["kind"], [LEAF, MULTIVARIATE_LEAF])]
-    single = np.array(
-        [scope[0] for scope, kind in zip(scopes, leaves, strict=True) if kind == LEAF]
-    )
-    if len(single) > 0:
-        found["mean"] = factor[single] * arrays["mean"] + shift[single]
-        found["variance"] = factor[single] ** 2 * arrays["variance"]
-    at = 0
-    for kind, scope in _with_statistics(arrays["kind"], arrays["n_children"], scopes):
-        k = len(scope)
-        if statistics_length(kind, k) == 0:
-            continue
-        moments = found["statistics"][at : at + moments_length(k)]
-        moments[:k] = factor[scope] * moments[:k] + shift[scope]
-        matrix, upper = moments[2 * k :].reshape(k, k), np.triu_indices(k)
-        matrix[upper] *= np.outer(factor[scope], factor[scope])[upper]
-        at += len(moments)
-    return found
-
-
-def _with_statistics(
-    kinds: NDArray[Any], n_children: NDArray[Any], leaf_scopes: Sequence[NDArray[Any]]
-) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return kind and scope of each node, children first."""
-    of_leaves = iter(leaf_scopes)
-    waiting: list[NDArray[np.int64]] = []
-    found: list[tuple[int, NDArray[np.int64]]] = []
-    for kind, n in zip(kinds.tolist(), n_children.tolist(), strict=True):
-        children = waiting[len(waiting) - n :]
-        del waiting[len(waiting) - n :]
-        if kind in (LEAF, MULTIVARIATE_LEAF):
-            scope = next(of_leaves).astype(np.int64)
-        elif kind == SUM:
-            scope = children[0]
-        else:
-            scope = np.sort(np.concatenate(children))
-        waiting.append(scope)
-        found.append((kind, scope))
-    return found
+def _in_units(model: Learner, factor: FloatArray) -> Learner:
+    """Return a model of rows that are multiplied by a factor (d,), to be merged with others."""
+    kind = type(model)
+    values, arrays = unpack(model.to_bytes(), kind.__name__)
+    for name in ("location", "scale", "challenger_location", "challenger_scale"):
+        if name in arrays:
+            arrays[name] = factor * arrays[name]
+    return kind.from_bytes(pack(kind.__name__, values, arrays))
