@@ -7,6 +7,7 @@ scale, or have several states each, that is another distribution than one of kno
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ class FirstRecords:
         """The weight of the kinds for a first record; 0 before there are any."""
         if self._kinds.mixture is None:
             return 0.0
-        count = self._counts + PRIOR_RECORDS
-        return float(count[1] / count.sum())
+        others, kinds = self._counts.tolist()
+        return float((kinds + PRIOR_RECORDS) / (others + kinds + 2.0 * PRIOR_RECORDS))
 
     def parts(self, d: int) -> Parts:
         """Return weights (K,), means (K, d) and covariances (K, d (d + 1) / 2) of the kinds."""
@@ -75,23 +76,24 @@ class FirstRecords:
 
         These are first records. ``network`` (m,) has the network's log-densities of all rows.
         """
-        mixture = self._kinds.mixture
+        mixture, weight = self._kinds.mixture, self.weight
         if mixture is None or len(which) == 0:
             return
-        log_weight, log_rest = np.log(self.weight), np.log1p(-self.weight)
-        kinds = log_weight + mixture.log_density(np.ascontiguousarray(rows[which].T))[0]
-        found.first[which] = self.weight
-        found.weight[which] *= 1.0 - self.weight
-        found.log_share[which] += log_rest
-        others = log_rest + found.log_others[which]
-        found.log_others[which] = np.logaddexp(others, kinds)
-        others = np.logaddexp(others, found.log_share[which] + network[which])
+        kinds, _ = mixture.log_density(np.ascontiguousarray(rows[which].T))
+        kinds += math.log(weight)
+        log_rest = math.log1p(-weight)
+        share, others = log_rest + found.log_share[which], log_rest + found.log_others[which]
+        found.first[which] = weight
+        found.weight[which] *= 1.0 - weight
+        found.log_share[which], found.log_others[which] = share, np.logaddexp(others, kinds)
+        others = np.logaddexp(others, share + network[which])
         by_kinds = np.exp(kinds - np.logaddexp(others, kinds)).sum()
         self._votes = self._votes + np.array([len(which) - by_kinds, by_kinds])
 
-    def wanted(self, age: FloatArray) -> NDArray[np.int64]:
-        """Return the numbers of the rows to learn, by their entities' records before them (m,)."""
-        return np.flatnonzero(age < (RECORDS if self._kinds.n < ENOUGH else 1))
+    @property
+    def wanted(self) -> int:
+        """The first records of each entity that are learned."""
+        return RECORDS if self._kinds.n < ENOUGH else 1
 
     def remember(self, at: NDArray[np.int64], rows: FloatArray) -> None:
         """Keep rows (k, d) in units of a new entity, until the next boundary.

@@ -132,9 +132,10 @@ class Habits:
         """
         if self._shared is None or self._predicted is None:
             return
-        which = self._first.wanted(self._predicted.age)
-        before = len(self._shares) - len(self._predicted.age)
-        self._first.remember(before + which, renewed(which))
+        age = self._predicted.age
+        which = np.flatnonzero(age < self._first.wanted)
+        if len(which) > 0:
+            self._first.remember(len(self._shares) - len(age) + which, renewed(which))
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
@@ -198,8 +199,9 @@ class Habits:
             return
         weight = np.full(DENSITIES, 1.0 / DENSITIES)
         by_age = np.empty_like(self._by_age)
+        records = self._by_age.sum(axis=1).tolist()
         for age, count in enumerate(self._by_age):
-            weight = (count + PRIOR_RECORDS * weight) / (count.sum() + PRIOR_RECORDS)
+            weight = (count + PRIOR_RECORDS * weight) / (records[age] + PRIOR_RECORDS)
             by_age[age] = weight
         strength = np.empty(2)
         strength[KIND] = KIND_STRENGTHS[self._kind_votes.argmax()]
