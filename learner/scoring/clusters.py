@@ -11,16 +11,12 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-MARGIN = 1.25
-"""Estimates are multiplied by it: those of independent scores, from 0.8 on, are 1 then. So p-values
-of records that do not depend on each other are ranks down to the lowest few."""
-
 
 def share_of_independent(scores: FloatArray, threshold: float) -> float:
     """Return the share of the scores (n,), in time order, below ``threshold`` that are independent.
 
-    In (0, 1]: the intervals estimator of the extremal index (Ferro and Segers 2003, equation 5)
-    with a margin for its error; 1 if fewer than three scores are below.
+    In (0, 1]: the intervals estimator of the extremal index (Ferro and Segers 2003, equation 5); 1
+    if fewer than three scores are below.
     """
     gap = np.diff(np.flatnonzero(scores < threshold))
     if len(gap) < 2:
@@ -30,4 +26,4 @@ def share_of_independent(scores: FloatArray, threshold: float) -> float:
     else:
         squares = int(((gap - 1) * (gap - 2)).sum())
         index = 2.0 * int((gap - 1).sum()) ** 2 / (len(gap) * squares)
-    return min(1.0, MARGIN * index)
+    return min(1.0, index)

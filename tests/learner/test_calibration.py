@@ -8,7 +8,7 @@ from interpreter import needs_compiler
 from scipy.stats import genpareto
 
 from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, RecentScores, fit_tail
-from faust_oslrau.learner.scoring.clusters import MARGIN, share_of_independent
+from faust_oslrau.learner.scoring.clusters import share_of_independent
 from faust_oslrau.learner.scoring.ordered import replace_ordered
 
 
@@ -175,7 +175,7 @@ def test_p_values_are_further_above_those_of_ranks_the_larger_clusters_are():
         lowest = calibration.ascending[:1]
         p_values.append(calibration.p_value(lowest - calibration.ascending.std())[0])
         sizes.append(calibration.cluster_size)
-    assert sizes[0] == 1.0 < sizes[1] < sizes[2]
+    assert 1.0 <= sizes[0] < 1.3 < sizes[1] < sizes[2]
     assert p_values[0] < p_values[1] < p_values[2]
 
 
@@ -183,10 +183,8 @@ def test_the_share_of_independent_scores_is_that_of_a_stream_where_it_is_known()
     """The largest of two neighbours in turn: each exceedance comes twice, so the share is 1/2."""
     draws = -np.random.default_rng(12).pareto(2.0, 200_001)
     scores = np.minimum(draws[1:], draws[:-1])
-    assert share_of_independent(scores, np.quantile(scores, 0.01)) == pytest.approx(
-        0.5 * MARGIN, abs=0.05
-    )
-    assert share_of_independent(draws, np.quantile(draws, 0.01)) == 1.0
+    assert share_of_independent(scores, np.quantile(scores, 0.01)) == pytest.approx(0.5, abs=0.04)
+    assert share_of_independent(draws, np.quantile(draws, 0.01)) == pytest.approx(1.0, abs=0.05)
 
 
 @pytest.mark.parametrize("below", [[], [3], [3, 9], [3, 4, 5, 6], [3, 4, 5, 7, 8]])
