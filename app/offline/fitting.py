@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from faust_oslrau.app.errors import OslrauError, SettingsError
-from faust_oslrau.app.pipeline import Snapshot, changed_settings
+from faust_oslrau.app.pipeline import LEARNERS, Snapshot, changed_settings
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import StreamScorer
 from faust_oslrau.learner.errors import LearnerError
@@ -102,11 +102,12 @@ def merge(models: Sequence[Snapshot]) -> Snapshot:
         if changed := changed_settings(first.settings, model.settings):
             raise ModelError(f"expected models with the same settings: {'; '.join(changed)}")
     try:
-        scorers = [StreamScorer.from_bytes(model.scorer or b"") for model in models]
+        kind = LEARNERS[first.learner_kind]
+        scorers = [StreamScorer.from_bytes(model.scorer or b"", kind) for model in models]
         scorer = merge_scorers(scorers)
     except LearnerError as error:
         raise ModelError(f"models cannot be merged: {error}") from error
-    learner = StreamScorer.from_bytes(scorer).learner
+    learner = StreamScorer.from_bytes(scorer, kind).learner
     records = sum(model.records for model in models)
     nodes = getattr(learner, "n_nodes_", 0)
     return replace(first, records=records, nodes=nodes, scorer=scorer, topic_id=None)

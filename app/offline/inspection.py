@@ -329,10 +329,10 @@ def describe_entity(found: Found, entity: str) -> dict[str, Any] | None:
     if snapshot is None or snapshot.scorer is None:
         return None
     try:
-        kind = LEARNERS[snapshot.settings.get("learner.kind", Settings().learner.kind)]
-        profile = StreamScorer.from_bytes(snapshot.scorer, kind).entity_profile(entity)
+        scorer = StreamScorer.from_bytes(snapshot.scorer, LEARNERS[snapshot.learner_kind])
     except StateError as error:
         raise InspectionError(f"snapshot {found.stored.where}: {error}") from error
+    profile = scorer.entity_profile(entity)
     if profile is None:
         return None
     place = {"topic": found.tp.topic, "partition": found.tp.partition}

@@ -84,6 +84,11 @@ class Snapshot:
     scorer: bytes | None
     topic_id: str | None = None
 
+    @property
+    def learner_kind(self) -> str:
+        """The kind of learner in it."""
+        return str(self.settings.get("learner.kind", _FIRST_KIND))
+
     def to_bytes(self) -> bytes:
         """Return the snapshot as bytes with a checksum."""
         values = {name: getattr(self, name) for name in self.__slots__ if name != "scorer"}

@@ -102,7 +102,7 @@ def _grid(z: FloatArray, most: int) -> tuple[FloatArray, FloatArray, FloatArray]
     centre = z.mean() if len(z) else 0.0
     wide = np.full(len(WIDE), centre), WIDE**2, WIDE_SHARE
     if len(z) == 0:
-        return wide[0], wide[1], np.where(np.arange(len(WIDE)) == 0, 1.0, WIDE_SHARE)
+        return wide[0], wide[1], np.append(1.0 - WIDE_SHARE[1:].sum(), WIDE_SHARE[1:])
     values, counts = np.unique(z, return_counts=True)
     if len(values) <= most:
         young = len(z) < YOUNG and len(values) > 1

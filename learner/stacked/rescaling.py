@@ -37,12 +37,21 @@ FEWEST = 16
 
 def move_units(training: Training, X: FloatArray, rule: Rule) -> bool:
     """Move the units of variables whose new values in ``X`` (m, d) lie far out; say if any do."""
-    network, old = training.network, training.scaling
-    if network is None or len(training.raw) > 0:  # the first records set the units
+    if training.network is None or len(training.raw) > 0:  # the first records set the units
         return False
-    new = _units(X, old)
+    new = _units(X, training.scaling)
     if new is None:
         return False
+    move_to(training, new, rule)
+    training.renewing = training.sample.shape[1] > 0  # leaves where the new values are
+    return True
+
+
+def move_to(training: Training, new: Scaling, rule: Rule) -> None:
+    """Move to other units, if they are others; a tree is grown anew from the sample then."""
+    network, old = training.network, training.scaling
+    if network is None or new is old:
+        return
     a, b = old.scale / new.scale, (old.location - new.location) / new.scale
     a, b = np.nan_to_num(a, nan=1.0), np.clip(np.nan_to_num(b), -FARTHEST, FARTHEST)
     _move_products(network.products, a, b)
@@ -57,8 +66,6 @@ def move_units(training: Training, X: FloatArray, rule: Rule) -> bool:
         kept = np.concatenate([training.sample, training.window], axis=1).astype(np.float64)
         memory = None if math.isinf(rule.memory) else rule.memory
         network.tree = Tree.grown(np.clip(kept, -CLIP, CLIP), rule.sizes.tree, memory)
-    training.renewing = training.sample.shape[1] > 0  # leaves where the new values are
-    return True
 
 
 def _units(X: FloatArray, old: Scaling) -> Scaling | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.errors import NotFittedError, StateError
+from faust_oslrau.learner.errors import InvalidInputError, NotFittedError, StateError
 from faust_oslrau.learner.parameters import Parameters, require
 from faust_oslrau.learner.queries.derived import DerivedQueries
 from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
@@ -18,6 +18,7 @@ from . import graph, members, predictive
 from .contest import Contest, Terms
 from .contest_packing import pack_contest, unpack_contest
 from .members import Joint, Member
+from .merging import merge_contests
 from .sizes import sizes
 from .training import Rule, Training
 
@@ -176,9 +177,7 @@ class StackedSPN(Parameters, DerivedQueries):
         d = rows.shape[1]
         self.check_parameters()
         contest = self._contest = self._contest or Contest(d)
-        memory = math.inf if self.memory is None else float(self.memory)
-        share = sizes(d, self.max_nodes, self.tree_nodes, self.memory)
-        terms = Terms(Rule(share, memory, self.random_state), self.max_nodes, self.adapt_after)
+        terms = Terms(self._rule(d), self.max_nodes, self.adapt_after)
         size = batch_size or len(rows)
         known = evaluation is not None and self._is_known(rows, evaluation, size)
         for start in range(0, len(rows), size):
@@ -186,6 +185,12 @@ class StackedSPN(Parameters, DerivedQueries):
             contest.learn(rows[start : start + size], terms, told)
         self.n_records_ = contest.n_records
         return self
+
+    def _rule(self, d: int) -> Rule:
+        """Return how a network of ``d`` variables learns."""
+        memory = math.inf if self.memory is None else float(self.memory)
+        share = sizes(d, self.max_nodes, self.tree_nodes, self.memory)
+        return Rule(share, memory, self.random_state)
 
     def _is_known(self, rows: FloatArray, evaluation: StackedEvaluation, size: int) -> bool:
         """Whether an evaluation is what learning ``rows`` in one mini-batch would begin with."""
@@ -342,6 +347,29 @@ class StackedSPN(Parameters, DerivedQueries):
             raise StateError(f"state: expected the parameters of a model, {error}") from error
         if arrays:
             model._contest = unpack_contest(arrays, model.n_records_)
+        return model
+
+    @classmethod
+    def mixture(cls, models: Sequence[StackedSPN]) -> Self:
+        """Return the mixture of models, each weighted by its records.
+
+        It learns on with the parameters of the model with the most records, and in its units.
+        It has about as many nodes as the models together, whatever their budget.
+
+        Raises
+        ------
+        InvalidInputError
+            There is no model, or one has learned nothing, a field was never observed, or they have
+            different numbers of fields.
+        """
+        if not models or any(model.n_records_ == 0 for model in models):
+            raise InvalidInputError("models: expected some that have learned records")
+        largest = max(models, key=lambda model: model.n_records_)
+        model = cls(**largest.get_params())
+        copies = [cls.from_bytes(each.to_bytes())._contest for each in models]
+        contests = [contest for contest in copies if contest is not None]
+        model._contest = merge_contests(contests, model._rule(largest._width() or 0))
+        model.n_records_ = model._contest.n_records
         return model
 
     @property

@@ -282,6 +282,14 @@ def test_sums_that_no_records_have_are_refused():
         StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
 
 
+def test_a_model_with_a_field_that_was_never_observed_is_restored():
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    rows[:, 1] = np.nan
+    model = StackedSPN().partial_fit(rows, batch_size=100)
+    restored = StackedSPN.from_bytes(model.to_bytes())
+    assert restored.score_samples(rows).tobytes() == model.score_samples(rows).tobytes()
+
+
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("state", [STATE, CHALLENGED], ids=["alone", "challenged"])
 @given(data=st.data())
