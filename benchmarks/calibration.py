@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import StackedSPN, StreamScorer
 
 from .datasets import Array, load_file
 from .families import clusters, discrete, factors, heavy_tails
@@ -20,8 +20,6 @@ STATED = (0.01, 0.001)
 """The rates that the table shows."""
 
 FIELDS = 8
-MAX_NODES = 500
-"""Small enough that a million records take a minute."""
 
 JITTER = 0.1
 """Deviation of the noise added to resampled rows, in deviations of each field."""
@@ -37,7 +35,7 @@ rate: realised over nominal, 1 is exact. Data sets are resampled with jitter of 
 field's deviation, so that a million records are a million different ones. *Atoms* has flags, whole
 numbers and values that are often zero; there, equal records get equal p-values, and at most the
 nominal rate is wanted. *Slow drift* moves each field by three deviations over the whole stream.
-`OSLRAU(max_nodes=500)`, else the defaults."""
+The learner is a worker's default."""
 
 Source = Callable[[np.random.Generator, int], Array]
 
@@ -65,7 +63,7 @@ def stated(ratios: Array) -> dict[str, object]:
 
 def alarms(chunks: Iterator[Array], after: int) -> tuple[Array, int]:
     """Count the p-values at most each rate, and the records, from number ``after`` on."""
-    scorer = StreamScorer(OSLRAU(max_nodes=MAX_NODES))
+    scorer = StreamScorer(StackedSPN())
     counts, seen = np.zeros(len(RATES)), 0
     for rows in chunks:
         p_value = scorer.process(rows).p_value[max(after - seen, 0) :]

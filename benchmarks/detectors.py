@@ -10,7 +10,8 @@ from river.anomaly import HalfSpaceTrees
 from river.preprocessing import MinMaxScaler
 from sklearn.ensemble import IsolationForest
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner.protocol import Learner
 
 from .datasets import Array
 from .mixtures import log_gaussian
@@ -116,7 +117,7 @@ class FrozenForest:
 class Density:
     """A density learned from all records, without the guard of `StreamScorer`."""
 
-    def __init__(self, model: OSLRAU) -> None:
+    def __init__(self, model: Learner) -> None:
         self._model = model
 
     def learn(self, rows: Array) -> None:
@@ -159,5 +160,5 @@ def half_space_trees(x: Array) -> Array:
 
 def stream_scorer(x: Array) -> tuple[Array, Array]:
     """Score each record (n,) as the product does: minus log-likelihoods, minus p-values."""
-    block = StreamScorer(OSLRAU(), BATCH).process(x)
+    block = StreamScorer(StackedSPN(), BATCH).process(x)
     return -block.log_likelihood, -block.p_value

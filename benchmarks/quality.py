@@ -11,7 +11,7 @@ from time import perf_counter
 import click
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import StackedSPN, StreamScorer
 from faust_oslrau.learner.quality import alarm_curve
 
 from . import contamination, labelled
@@ -52,7 +52,7 @@ def gaussians(x: Array) -> Scores:
 
 
 def scorer(x: Array) -> Scores:
-    block = StreamScorer(OSLRAU()).process(x)
+    block = StreamScorer(StackedSPN()).process(x)
     return {"scorer": -block.log_likelihood, "scorer, p-value": -block.p_value}
 
 
@@ -61,7 +61,7 @@ METHODS: tuple[Method, ...] = (
     lambda x: {"forest": prequential(Forest(), x)},
     lambda x: {"half-space trees": half_space_trees(x)},
     scorer,
-    lambda x: {"scorer, no guard": prequential(Density(OSLRAU()), x)},
+    lambda x: {"scorer, no guard": prequential(Density(StackedSPN()), x)},
 )
 
 

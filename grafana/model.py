@@ -60,7 +60,6 @@ def _now() -> Row:
             "Share of learner.max_nodes that the largest network uses. All workers.",
             "percentunit",
             "max(oslrau:node_budget_ratio{recorded})",
-            alert="OslrauNodeBudget",
         ),
         stat(
             107,

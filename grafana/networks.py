@@ -23,11 +23,9 @@ def network() -> Row:
         lines(
             402,
             "Node budget",
-            "Share of learner.max_nodes that each network uses. The dashed line is the limit of "
-            "OslrauNodeBudget. All workers.",
+            "Share of learner.max_nodes that each network uses. All workers.",
             "percentunit",
             {"{{topic}}/{{partition}}": "oslrau:node_budget_ratio{recorded}"},
-            alert="OslrauNodeBudget",
         ),
         lines(
             403,

@@ -39,7 +39,7 @@ class LearnerSettings(Section):
 
     prefix: ClassVar[str] = "learner."
 
-    kind: str = setting("oslrau", choice(*_OF_KIND))
+    kind: str = setting("stacked", choice(*_OF_KIND))
     corr_threshold: float = setting(0.1, number(0, 1, closed="high"))
     max_leaf_vars: int | None = setting(None, optional(integer(0)))
     merges_per_batch: int | None = setting(None, optional(integer(1)))
@@ -60,8 +60,10 @@ class LearnerSettings(Section):
         Section.__post_init__(self)  # super() fails, as dataclass slots create a new class
         for entry in fields(self):
             if entry.name not in self._names and getattr(self, entry.name) != entry.default:
+                (other,) = _OF_KIND.keys() - {self.kind}
                 raise SettingsError(
-                    f"setting learner.{entry.name}: expected no value with kind {self.kind}"
+                    f"setting learner.{entry.name}: expected no value with learner.kind = "
+                    f"{self.kind!r}, as it is of the kind {other!r}"
                 )
         if self.kind == "stacked":
             self._check_stacked()

@@ -6,7 +6,7 @@ import numpy as np
 from doc_pages import section
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import StackedSPN, StreamScorer
 
 
 def test_the_model_learns_after_the_documented_numbers_of_records():
@@ -16,5 +16,5 @@ def test_the_model_learns_after_the_documented_numbers_of_records():
     assert int(then) == Settings().batch_size
     boundaries += [boundaries[-1] + int(then)]
     X = np.random.default_rng(0).normal(size=(boundaries[-1] + 1, 2))
-    block = StreamScorer(OSLRAU()).process(X)
+    block = StreamScorer(StackedSPN()).process(X)
     assert np.unique(block.n_learned).tolist() == [0, *boundaries]

@@ -125,8 +125,6 @@ def test_dashboards_link_to_each_other_with_time_and_selection(dashboard):
         ("oslrau-model", 206, "OslrauDrift"),
         ("oslrau-model", 102, "OslrauAnomalies"),
         ("oslrau-model", 301, "OslrauAnomalies"),
-        ("oslrau-model", 104, "OslrauNodeBudget"),
-        ("oslrau-model", 402, "OslrauNodeBudget"),
     ],
 )
 def test_a_threshold_is_the_limit_of_its_alert(uid, number, alert):

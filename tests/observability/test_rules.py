@@ -80,6 +80,7 @@ _HEALTHY = dict(
         _series("oslrau_waiting_partitions", f"0x{_MINUTES}"),
         _series("oslrau_snapshot_age_seconds", f"55x{_MINUTES}"),
         _series("oslrau_drift_events_total", f"4x{_MINUTES}"),
+        _series("oslrau_structure_changes_total", f"5x{_MINUTES}", kind="denied"),
         _series("oslrau_last_record_timestamp_seconds", f"0+60x{_MINUTES}"),
         _series("oslrau_silence_limit_seconds", f"300x{_MINUTES}"),
         _series("oslrau_silences_total", f"5x{_MINUTES}"),
@@ -139,7 +140,7 @@ _CASES = {
     "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+2400x39")],
     "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -40x40"),
     "OslrauDrift": [_series("oslrau_drift_events_total", "4x110 5x20")],
-    "OslrauNodeBudget": [_series("oslrau_network_nodes", "2800x90 3180x40", kind="leaf")],
+    "OslrauNodeBudget": [_series("oslrau_structure_changes_total", "5x90 6+1x39", kind="denied")],
 }
 
 # Bad for a moment, or a little: no reason to call anybody.
@@ -188,7 +189,11 @@ _NEARLY = {
     # The lowest records alone, which is for OslrauAnomalies to tell.
     "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -11x40"),
     "OslrauDrift": [_series("oslrau_drift_events_total", "4x80 5x50")],
-    "OslrauNodeBudget": [_series("oslrau_network_nodes", "2800x90 2980x40", kind="leaf")],
+    # A full network that grows no more, and one that grows.
+    "OslrauNodeBudget": [
+        _series("oslrau_network_nodes", f"3200x{_MINUTES}", kind="leaf"),
+        _series("oslrau_structure_changes_total", f"0+1x{_MINUTES}", kind="mixture"),
+    ],
 }
 
 
@@ -358,8 +363,6 @@ def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):
 def test_a_setting_moves_the_limit_with_it(check):
     doubled = _series("oslrau_alarm_rate", f"0.004x{_MINUTES}")
     check("OslrauAnomalies", [*_CASES["OslrauAnomalies"], doubled], fires=False)
-    raised = _series("oslrau_max_nodes", f"8000x{_MINUTES}")
-    check("OslrauNodeBudget", [*_CASES["OslrauNodeBudget"], raised], fires=False)
 
 
 def test_recorded_series_are_read_where_they_are_recorded():

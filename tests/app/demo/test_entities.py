@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.demo.faults import MALFORMATIONS, OTHER_MACHINE
 from faust_oslrau.app.demo.feed import Message, sensor_messages
 from faust_oslrau.app.demo.sensors import FIELDS
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import StackedSPN, StreamScorer
 from faust_oslrau.topics import FeatureDecoder
 
 MACHINES = 50
@@ -39,8 +39,8 @@ def test_readings_of_another_machine_are_found_with_entities_only(
     sent: list[Message], rows: NDArray[np.float64]
 ) -> None:
     keys = [message.key for message in sent]
-    with_entities = StreamScorer(OSLRAU(), max_entities=1000).process(rows, keys)
-    one_for_all = StreamScorer(OSLRAU()).process(rows)
+    with_entities = StreamScorer(StackedSPN(), max_entities=1000).process(rows, keys)
+    one_for_all = StreamScorer(StackedSPN()).process(rows)
     caught = found(with_entities.is_anomaly, sent)
     assert len(caught) > 1
     assert np.mean(caught) > 0.6

@@ -173,7 +173,7 @@ def test_a_partition_that_comes_back_begins_at_nothing(partition, metrics, value
 
 
 def test_the_settings_that_alerts_are_relative_to_are_shown(registry):
-    unbounded = LearnerSettings(max_nodes=None)
+    unbounded = LearnerSettings(kind="oslrau", max_nodes=None)
     Metrics(registry, Settings(alarm_rate=0.02, snapshot_interval=7, learner=unbounded))
     assert registry.get_sample_value("oslrau_alarm_rate") == 0.02
     assert registry.get_sample_value("oslrau_snapshot_interval_seconds") == 7

@@ -45,8 +45,8 @@ def test_a_file_is_read_with_its_tables(tmp_path):
         learning = false
         start = 2026-01-31T00:00:00Z
         [learner]
-        corr_threshold = 0.3
-        structure_until = 1000
+        tree_nodes = 100
+        memory = 1000
         [security]
         protocol = "SSL"
         """,
@@ -56,16 +56,18 @@ def test_a_file_is_read_with_its_tables(tmp_path):
     assert settings.chosen_fields == ("temperature", "vibration.rms")
     assert settings.learning is False
     assert settings.start_timestamp == datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1000
-    assert settings.learner == LearnerSettings(corr_threshold=0.3, structure_until=1000)
+    assert settings.learner == LearnerSettings(tree_nodes=100, memory=1000)
     assert settings.security.uses_tls
 
 
 def test_the_environment_wins_over_the_file_and_overrides_over_both(tmp_path):
-    path = toml(tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nmin_count = 5')
-    environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "50"}
+    path = toml(
+        tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\ntree_nodes = 5'
+    )
+    environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "500"}
     settings = load_settings(path, environ, web_port=3, broker=None)
     assert (settings.broker, settings.batch_size, settings.web_port) == ("a:1", 64, 3)
-    assert (settings.learner.min_count, settings.learner.max_nodes) == (5, 50)
+    assert (settings.learner.tree_nodes, settings.learner.max_nodes) == (5, 500)
 
 
 def test_the_environment_can_name_the_file(tmp_path):
@@ -158,16 +160,21 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
     [
         ({"KIND": "forest"}, "setting learner.kind: expected one of oslrau, stacked, got 'forest'"),
         (
-            {"KIND": "stacked", "MIN_COUNT": "5"},
-            "setting learner.min_count: expected no value with kind stacked",
+            {"MIN_COUNT": "5"},
+            "setting learner.min_count: expected no value with learner.kind = 'stacked', as it is "
+            "of the kind 'oslrau'",
         ),
-        ({"TREE_NODES": "5"}, "setting learner.tree_nodes: expected no value with kind oslrau"),
         (
-            {"KIND": "stacked", "MAX_NODES": "none"},
+            {"KIND": "oslrau", "TREE_NODES": "5"},
+            "setting learner.tree_nodes: expected no value with learner.kind = 'oslrau', as it is "
+            "of the kind 'stacked'",
+        ),
+        (
+            {"MAX_NODES": "none"},
             "setting learner.max_nodes: expected at least 100 with kind stacked, got None",
         ),
         (
-            {"KIND": "stacked", "MAX_NODES": "400"},
+            {"MAX_NODES": "400"},
             "setting learner.tree_nodes: expected at most half of learner.max_nodes, 400, got 300",
         ),
     ],

@@ -79,8 +79,8 @@ def test_damaged_bytes_are_no_snapshot():
         ({"features": ("a", "b")}, "features = 'auto', now ['a', 'b']"),
         ({"batch_size": 128}, "batch_size = 256, now 128"),
         ({"alarm_rate": 0.01}, "alarm_rate = 0.001, now 0.01"),
-        ({"learner": LearnerSettings(max_nodes=9)}, "learner.max_nodes = 2000, now 9"),
-        ({"learner": LearnerSettings(kind="stacked")}, "learner.kind = 'oslrau', now 'stacked'"),
+        ({"learner": LearnerSettings(max_nodes=900)}, "learner.max_nodes = 2000, now 900"),
+        ({"learner": LearnerSettings(kind="oslrau")}, "learner.kind = 'stacked', now 'oslrau'"),
     ],
 )
 def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, words):
@@ -92,8 +92,11 @@ def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, wor
     assert "\n" not in str(caught.value)
 
 
-def test_a_snapshot_of_a_stacked_learner_is_continued_by_that_kind_alone():
-    settings = Settings(learner=LearnerSettings(kind="stacked", tree_nodes=20))
+_OSLRAU = Settings(learner=LearnerSettings(kind="oslrau"))
+
+
+def test_a_snapshot_is_continued_by_its_kind_of_learner_alone():
+    settings = Settings(learner=LearnerSettings(tree_nodes=20))
     pipeline = PartitionPipeline("features", 3, settings)
     pipeline.process(_records(0, 300))
     snapshot = Snapshot.from_bytes(pipeline.snapshot(0, 300).to_bytes())
@@ -103,16 +106,16 @@ def test_a_snapshot_of_a_stacked_learner_is_continued_by_that_kind_alone():
     blocks = [one.process(_records(300, 600)) for one in (pipeline, restored)]
     assert blocks[0].scores == blocks[1].scores
     with pytest.raises(IncompatibleSnapshotError, match=r"learner\.kind = 'stacked', now 'oslrau'"):
-        PartitionPipeline.restored(snapshot, Settings())
-    wrong = replace(snapshot, scorer=_pipeline(_records(0, 100)).snapshot(0, 100).scorer)
+        PartitionPipeline.restored(snapshot, _OSLRAU)
+    wrong = replace(snapshot, scorer=_pipeline(_records(0, 100), _OSLRAU).snapshot(0, 100).scorer)
     with pytest.raises(StateError, match="expected the kind 'StackedSPN'"):
         PartitionPipeline.restored(wrong, settings)
 
 
-def test_the_settings_in_a_snapshot_of_the_default_learner_are_those_of_earlier_versions():
+def test_the_settings_in_a_snapshot_of_an_oslrau_learner_are_those_of_earlier_versions():
     earlier = Snapshot.from_bytes((_GOLDEN / "snapshot-1.bin").read_bytes())
-    assert "learner.kind" not in earlier.settings
-    now = _pipeline(_records(0, 100)).snapshot(0, 100).settings
+    assert "learner.kind" not in earlier.settings and earlier.learner_kind == "oslrau"
+    now = _pipeline(_records(0, 100), _OSLRAU).snapshot(0, 100).settings
     assert "learner.kind" not in now and "learner.tree_nodes" not in now
 
 
@@ -227,12 +230,15 @@ def test_a_snapshot_of_an_earlier_version_is_continued(path):
     assert (snapshot.topic, snapshot.partition, snapshot.next_offset) == (*_TP, 600)
     made_with = {name.removeprefix("learner."): v for name, v in snapshot.settings.items()}
     known = {name: made_with[name] for name in LearnerSettings.__slots__ if name in made_with}
-    pipeline = PartitionPipeline.restored(snapshot, Settings(learner=LearnerSettings(**known)))
+    settings = Settings(learner=LearnerSettings(kind=snapshot.learner_kind, **known))
+    pipeline = PartitionPipeline.restored(snapshot, settings)
     block = pipeline.process(_records(600, 1000))
     scores = [orjson.loads(message.value) for message in block.scores]
     assert [score["offset"] for score in scores] == list(range(600, 1000))
     assert scores[0]["n_learned"] >= 496  # the records of whole batches before it
     assert pipeline.snapshot(0, 1000).records == 1000
     usual = sorted(score["log_likelihood"] for score in scores)[200]
-    clean = [orjson.loads(m.value) for m in _pipeline([]).process(_records(0, 1000)).scores]
+    clean = [
+        orjson.loads(m.value) for m in _pipeline([], settings).process(_records(0, 1000)).scores
+    ]
     assert usual == pytest.approx(sorted(s["log_likelihood"] for s in clean[600:])[200], abs=0.5)
