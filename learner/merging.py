@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .entities.merging import frame_factor, merge_entities
 from .errors import InvalidInputError
 from .oslrau import OSLRAU
 from .oslrau_merging import merge_oslrau
@@ -14,12 +17,11 @@ from .stacked import StackedSPN
 from .state import pack, unpack
 from .stream import StreamScorer
 
-_LAYERS = {
-    "max_entities": "entities",
-    "history": "history",
-    "stretches": "stretches",
-    "seasons": "seasons",
-}
+Arrays = dict[str, NDArray[Any]]
+FloatArray = NDArray[np.float64]
+
+_LAYERS = ("stretches", "seasons")
+"""What these know of one partition cannot be mixed with what they know of another."""
 
 
 def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:
@@ -48,27 +50,74 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
 
     Recent scores, by which scores become p-values, are those of that scorer. Incidents and silences
     are followed if it does, but anew: no incident is open, and no gap between records is known, as
-    these belong to the log of one partition.
+    these belong to the log of one partition. So do running means of a history, which begin anew.
+
+    The entities are those of all scorers: each keeps its level, scale and habits. What entities are
+    like is estimated from all of them. Events of entities begin anew.
 
     Raises
     ------
     InvalidInputError
-        There is no scorer, or one has learned nothing; the models are of different kinds; a scorer
-        has other transforms than the first one; or a scorer has entities, history, stretches or
-        seasons: what these layers know of one partition cannot be mixed with what they know of
-        another.
+        There is no scorer, or one has learned nothing; models are of different kinds; a scorer has
+        other transforms, another history or another ``max_entities`` than the first one; or a
+        scorer has stretches or seasons: what these layers know of one partition cannot be mixed
+        with what they know of another.
     """
     for scorer in scorers:
-        for parameter, layer in _LAYERS.items():
-            if scorer.parameters[parameter] is not None:
-                raise InvalidInputError(f"models: expected those without {layer}")
-        if scorer.parameters["transforms"] != scorers[0].parameters["transforms"]:
-            raise InvalidInputError("models: expected those with the same transforms")
-    merged = merge_models([scorer.learner for scorer in scorers])
-    largest = max(scorers, key=lambda scorer: scorer.n_records)
-    scorer = StreamScorer.from_bytes(largest.to_bytes(), type(merged))
-    scorer.incidents, scorer.silences = None, False  # forget those of this partition
-    scorer.incidents, scorer.silences = largest.incidents, largest.silences
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    arrays["learner"] = np.frombuffer(merged.to_bytes(), np.uint8)
-    return pack("StreamScorer", values, arrays)
+        _check(scorer, scorers[0])
+    models: list[Learner] = [scorer.learner for scorer in scorers]
+    if any(model.n_records_ == 0 for model in models) or not models:
+        raise InvalidInputError("models: expected some that have learned records")
+    largest = int(np.argmax([scorer.n_records for scorer in scorers]))
+    states = [_without_past(scorer) for scorer in scorers]
+    values, arrays = states[largest]
+    if values.get("max_entities") is not None:
+        factors = [_of_columns(frame_factor(other, arrays), other) for _, other in states]
+        models = [_in_units(*part) for part in zip(models, factors, strict=True)]
+        others = [other for _, other in states if other is not arrays]
+        limits = values["max_entities"], values["max_former_entities"]
+        arrays = merge_entities([arrays, *others], *limits)
+    model = merge_models(models)
+    arrays["learner"] = np.frombuffer(model.to_bytes(), np.uint8)
+    merged = StreamScorer.from_bytes(pack("StreamScorer", values, arrays), type(model))
+    like = scorers[largest]
+    merged.incidents, merged.silences = like.incidents, like.silences
+    merged.entity_events = like.entity_events
+    return merged.to_bytes()
+
+
+def _check(scorer: StreamScorer, first: StreamScorer) -> None:
+    for layer in _LAYERS:
+        if scorer.parameters[layer] is not None:
+            raise InvalidInputError(f"models: expected those without {layer}")
+    for parameter in ("transforms", "max_entities", "history"):
+        if scorer.parameters[parameter] != first.parameters[parameter]:
+            raise InvalidInputError(f"models: expected those with the same {parameter}")
+
+
+def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
+    """Return the state without what belongs to the log of one partition."""
+    copy = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
+    copy.incidents, copy.silences, copy.entity_events = None, False, ()
+    values, arrays = unpack(copy.to_bytes(), "StreamScorer")
+    if "history" in values:
+        spans = len(values["history"])
+        arrays["history_means"] = np.empty((0, spans, 0, 2))
+        arrays["history_last"] = np.empty(0, np.int64)
+    return values, arrays
+
+
+def _of_columns(factor: FloatArray, state: Arrays) -> FloatArray:
+    """Return factors of fields (d,) for all columns that the network knows, running means too."""
+    spans = len(state["history_spread"]) if "history_spread" in state else 0
+    return np.tile(factor, 1 + spans)
+
+
+def _in_units(model: Learner, factor: FloatArray) -> Learner:
+    """Return a model of rows that are multiplied by a factor (d,), to be merged with others."""
+    kind = type(model)
+    values, arrays = unpack(model.to_bytes(), kind.__name__)
+    for name in ("location", "scale", "challenger_location", "challenger_scale"):
+        if name in arrays:
+            arrays[name] = factor * arrays[name]
+    return kind.from_bytes(pack(kind.__name__, values, arrays))

@@ -97,6 +97,8 @@ class Shared(NamedTuple):
         Weights of the densities for entities of each age (ages, densities).
     strength
         `KIND` and `WHOLE` (2,).
+    first_weight, first_mean, first_covariance
+        Of the kinds of first records of entities, (F,), (F, d) and lower triangles.
     """
 
     weight: Array
@@ -105,6 +107,9 @@ class Shared(NamedTuple):
     second_moment: Array
     by_age: Array
     strength: Array
+    first_weight: Array
+    first_mean: Array
+    first_covariance: Array
 
 
 class Votes(NamedTuple):
@@ -148,6 +153,11 @@ class Predicted(NamedTuple):
         is about chi-square, with as many degrees of freedom as there are values.
     shares
         The kinds' probabilities given the row (m, K).
+    age
+        Records of the entity before the row (m,).
+    first
+        Weight of the kinds of first records (m,), 0 for any other record; what the densities'
+        weights lack to 1.
     """
 
     log_share: Array
@@ -158,6 +168,8 @@ class Predicted(NamedTuple):
     freedom: Array
     distance: Array
     shares: Array
+    age: Array
+    first: Array
 
 
 @kernel
@@ -190,6 +202,7 @@ def mix(
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
             own[:], own_products[:] = 0.0, 0.0
+        predicted.age[r], predicted.first[r] = own[AGE], 0.0
         counts = own[FIRST_KIND : FIRST_KIND + K]
         n = observed_first(U[r], order)
         weigh_kinds(counts, shared.weight, shared.strength[KIND], predicted.kind_weight[r])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from faust_oslrau.learner.protocol import Comparable, Learner, Measured
 from faust_oslrau.learner.scoring.tails import fill_log_mass
 from faust_oslrau.learner.vector.lanes import padded
 
+from .first_records import FirstRecords
 from .habit_kernels import (
     AGES,
     DENSITIES,
@@ -77,6 +79,7 @@ class Habits:
 
     def __init__(self) -> None:
         self._kinds = Kinds()
+        self._first = FirstRecords()
         self._entities = np.empty((0, 0), np.float32)
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
@@ -93,13 +96,15 @@ class Habits:
         rows: FloatArray,
         slots: NDArray[np.int64],
         fresh: NDArray[np.bool_],
+        is_new: NDArray[np.bool_],
         network: Measured,
         room: int,
     ) -> Measured:
         """Return the density of the next rows (m, d), and add these to their entities.
 
-        ``network`` has the measures of these rows by the network. Takes the place of its
-        log-densities; there is ``room`` for so many entities.
+        Of the entities ``slots`` (m,), nothing is known where they are ``fresh`` (m,); not even a
+        level where they are new, ``is_new`` (m,). ``network`` has the measures of these rows by the
+        network. Takes the place of its log-densities; there is ``room`` for so many entities.
         """
         mixture = self._kinds.mixture
         if self._shared is None or mixture is None:
@@ -112,12 +117,25 @@ class Habits:
             rows, slots, fresh, network.log_density, norm - 0.5 * distance, distance,
             self._entities, self._products, self._shared, self._votes, predicted,
         )  # fmt: skip
+        self._first.mix(rows, np.flatnonzero(is_new), network.log_density, predicted)
         self._predicted = predicted
         self._shares = np.concatenate([self._shares.reshape(-1, len(norm)), predicted.shares])
         measures, others = network.measures.copy(), predicted.log_others
         measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
         log_density = np.logaddexp(predicted.log_share + network.log_density, others)
         return Mixed(measures, log_density, log_mass(predicted.distance, rows))
+
+    def remember(self, renewed: Callable[[NDArray[np.int64]], FloatArray]) -> None:
+        """Keep first records of entities among the rows that were mixed last.
+
+        ``renewed`` returns rows of some numbers (k,) in units of a new entity (k, d).
+        """
+        if self._shared is None or self._predicted is None:
+            return
+        age = self._predicted.age
+        which = np.flatnonzero(age < self._first.wanted)
+        if len(which) > 0:
+            self._first.remember(len(self._shares) - len(age) + which, renewed(which))
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
@@ -131,6 +149,7 @@ class Habits:
         """
         found = copy(self)
         found._votes, found._shares = _no_votes(), np.empty((0, 0))
+        found._first = copy(self._first)
         if len(self._entities) > 0:
             found._entities, found._products = self._entities[slots], self._products[slots]
         return found
@@ -159,11 +178,14 @@ class Habits:
         self._by_age = self._by_age * faded[:, None] + votes.by_age
         self._kind_votes = FADING * self._kind_votes + votes.kind
         self._whole_votes = FADING * self._whole_votes + votes.whole
+        if self._shared is not None:
+            self._first.learn(usual)
         self._share()
 
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
         self._votes, self._shares = _no_votes(), np.empty((0, 0))
+        self._first.end_batch()
 
     @property
     def has_begun(self) -> bool:
@@ -177,15 +199,19 @@ class Habits:
             return
         weight = np.full(DENSITIES, 1.0 / DENSITIES)
         by_age = np.empty_like(self._by_age)
+        records = self._by_age.sum(axis=1).tolist()
         for age, count in enumerate(self._by_age):
-            weight = (count + PRIOR_RECORDS * weight) / (count.sum() + PRIOR_RECORDS)
+            weight = (count + PRIOR_RECORDS * weight) / (records[age] + PRIOR_RECORDS)
             by_age[age] = weight
         strength = np.empty(2)
         strength[KIND] = KIND_STRENGTHS[self._kind_votes.argmax()]
         whole = self._whole_votes.argmax() if self._whole_votes.any() else len(OWN_STRENGTHS) // 2
         strength[WHOLE] = OWN_STRENGTHS[whole] * mixture.sums.shape[1]
         mean = mixture.gaussians.mean
-        self._shared = Shared(mixture.weight, mean, *self._kinds.covariances(), by_age, strength)
+        self._shared = Shared(
+            mixture.weight, mean, *self._kinds.covariances(), by_age, strength,
+            *self._first.parts(mean.shape[1]),
+        )  # fmt: skip
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
         """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).
@@ -199,7 +225,9 @@ class Habits:
 
     def state(self, k: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
-        return self._kinds.state() | {
+        return {
+            **self._kinds.state(),
+            **self._first.state(),
             "habit_entities": self._entities[:k],
             "habit_products": self._products[:k],
             "habit_by_age": self._by_age,
@@ -216,6 +244,7 @@ class Habits:
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
+        self._first.restore(arrays, d, scored)
         self._entities, self._products = arrays["habit_entities"], arrays["habit_products"]
         self._by_age, self._shares = arrays["habit_by_age"], arrays["habit_shares"]
         strengths, new = arrays["habit_strengths"], arrays["habit_new_strengths"]
@@ -269,9 +298,9 @@ def _no_votes() -> Votes:
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:
-    numbers, kinds = np.empty((4, m)), np.empty((2, m, K))
+    numbers, kinds = np.empty((6, m)), np.empty((2, m, K))
     weight, covariance = np.empty((m, DENSITIES)), np.empty((m, products))
-    log_share, log_others, freedom, distance = numbers
+    log_share, log_others, freedom, distance, age, first = numbers
     return Predicted(
-        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1]
+        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1], age, first
     )

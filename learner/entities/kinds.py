@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class Kinds:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, as arrays."""
         mixture = self.mixture or GaussianMixture(0, self._first.shape[1])
-        lower = np.tril_indices(mixture.sums.shape[1])
+        lower = _lower(mixture.sums.shape[1])
         return {
             "kinds_first": self._first,
             "kinds_count": mixture.count,
@@ -114,9 +115,16 @@ class Kinds:
         shrink_to_pooled(
             mixture.count, mean, mixture.squares, mixture.shrinkage, LEAST_VARIANCE, covariance
         )
-        i, j = np.tril_indices(mean.shape[1])
+        i, j = _lower(mean.shape[1])
         lower = np.ascontiguousarray(covariance[:, i, j])
         return lower, lower + mean[:, i] * mean[:, j]
+
+
+@cache
+def _lower(d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows and columns of a lower triangle (d, d), one row after the other."""
+    i, j = np.tril_indices(d)
+    return i, j
 
 
 def _mixture(arrays: dict[str, NDArray[Any]], d: int) -> GaussianMixture:
@@ -132,7 +140,7 @@ def _mixture(arrays: dict[str, NDArray[Any]], d: int) -> GaussianMixture:
         raise StateError("state: expected finite kinds")
     if (count < 0).any() or count.sum() <= 0 or not 0 < shrinkage < np.inf:
         raise StateError("state: expected records of each kind")
-    mixture, (i, j) = GaussianMixture(K, d), np.tril_indices(d)
+    mixture, (i, j) = GaussianMixture(K, d), _lower(d)
     mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
     mixture.squares[:, i, j] = squares
     mixture.shrinkage, mixture.votes = shrinkage, votes

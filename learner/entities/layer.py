@@ -18,7 +18,7 @@ from faust_oslrau.learner.state import record_count
 from . import memory, population, profiles
 from .former import FormerEntities
 from .habits import Habits
-from .levels import B0, FRAME, MEMORY, NU, TAU2, restore_values, standardise
+from .levels import B0, FRAME, MEMORY, NU, TAU2, renew, restore_values, standardise
 from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster, stored
 from .sampling import Sampled
@@ -89,6 +89,8 @@ class Entities:
         self._habits = Habits()
         self._scores = OwnScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
+        self._is_new = np.empty(0, np.bool_)
+        self._units: FloatArray | None = None
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
@@ -146,6 +148,7 @@ class Entities:
                 self._exchange(newcomer, blank)
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
+        self._is_new, self._units = blank, own.units
         memory.compare(
             rows, self._slots, self._fresh, own.units, self._reference,
             self._followed, self._losses,
@@ -200,6 +203,7 @@ class Entities:
                 blank[row] = False
         own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
+        found._is_new, found._units = blank, own.units
         return found, own
 
     def mix(self, rows: FloatArray, network: Measured) -> Measured:
@@ -207,7 +211,19 @@ class Entities:
 
         That of the ``network``, mixed with those of what is usual for each entity.
         """
-        return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
+        mixed = self._habits.mix(
+            rows, self._slots, self._fresh, self._is_new, network, len(self._levels)
+        )
+        units = self._units
+        if units is not None:
+            self._habits.remember(lambda which: self._renewed(rows[which], units[which]))
+        return mixed
+
+    def _renewed(self, rows: FloatArray, units: FloatArray) -> FloatArray:
+        """Return rows (k, d) in units of a new entity."""
+        result = np.empty(rows.shape)
+        renew(rows, units, self._population, result)
+        return result
 
     @property
     def has_habits(self) -> bool:
@@ -242,6 +258,7 @@ class Entities:
     def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
         self._slots, self._fresh = slots, fresh
+        self._is_new, self._units = np.zeros(len(slots), np.bool_), None  # their units are unknown
 
     @property
     def given(self) -> FloatArray:

@@ -121,6 +121,23 @@ def standardise(
 
 
 @kernel
+def renew(U: Array, units: Array, population: Array, result: Array) -> None:
+    """Fill ``result`` (m, d) with rows ``U`` (m, d) in units of a new entity.
+
+    ``units`` (m, d, 3) are those that the rows have.
+    """
+    nothing, new = np.zeros(2), np.empty(3)
+    for v in range(U.shape[1]):
+        predict(0.0, nothing, population, v, new)
+        frame = population[FRAME, v]
+        for r in range(U.shape[0]):
+            z, _ = from_gaussian(U[r, v] / frame, units[r, v, FREEDOM])
+            y = units[r, v, LOCATION] + units[r, v, SCALE] * z
+            u, _ = to_gaussian((y - new[LOCATION]) / new[SCALE], new[FREEDOM])
+            result[r, v] = u * frame
+
+
+@kernel
 def restore_values(
     U: Array, units: Array, population: Array, reference: Array, X: Array, slope: Array
 ) -> None:

@@ -36,12 +36,13 @@ def log_density(
     U: Array, network: Array, shared: Shared, predicted: Predicted, result: Array
 ) -> None:
     """Fill ``result`` (m,) with log-densities of rows ``U`` (m, d), by those of the network."""
-    d, parts = U.shape[1], 2 * len(shared.weight) + 3
-    found, factor, inverse = np.empty((parts, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
+    d, most = U.shape[1], 2 * len(shared.weight) + 3 + len(shared.first_weight)
+    every, factor, inverse = np.empty((most, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
     order = np.empty(d, np.int64)
     for r in range(len(U)):
         n = observed_first(U[r], order)
-        fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, found)
+        parts = fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, every)
+        found = every[:parts]
         found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + network[r]
         result[r] = log_sum(found[:, JOINT, 0])
 
@@ -55,12 +56,13 @@ def given_others(
     ``score`` (m,) are the network's log-densities of rows ``U`` (m, d), ``network`` (3, m, d) what
     it says of the same.
     """
-    (m, d), parts = U.shape, 2 * len(shared.weight) + 3
-    found, factor, inverse = np.empty((parts, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
-    order, logs = np.empty(d, np.int64), np.empty(parts)
+    (m, d), most = U.shape, 2 * len(shared.weight) + 3 + len(shared.first_weight)
+    every, factor, inverse = np.empty((most, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
+    order, every_log = np.empty(d, np.int64), np.empty(most)
     for r in range(m):
         n = observed_first(U[r], order)
-        fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, found)
+        parts = fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, every)
+        found, logs = every[:parts], every_log[:parts]
         found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + score[r]
         for v in range(d):
             found[0, LOG_FIELD, v] = -network[0, r, v]
@@ -94,27 +96,24 @@ def fill_parts(
     factor: Array,
     inverse: Array,
     found: Array,
-) -> None:
+) -> int:
     """Fill ``found`` (parts, 4, d) for one row, except for the network, the first part.
 
-    Then come the kinds by turns with the wide ones, the own covariance, and the wide one.
+    Then come the kinds by turns with the wide ones, the own covariance and the wide one, and the
+    kinds of first records if the row is one. Returns how many parts there are.
     """
     d, K = len(u), len(shared.weight)
     weight, dx = predicted.weight[r], np.empty(d)
     for k in range(K):
-        for v in range(d):
-            dx[v] = u[v] - shared.mean[k, v]
-        square, log_scale = factorise(shared.covariance[k], dx, order, n, factor)
-        invert(factor, n, inverse)
+        mean = shared.mean[k]
+        square, log_scale = factorise_around(
+            shared.covariance[k], u, mean, order, n, dx, factor, inverse
+        )
         for wide in range(2):
-            wider = WIDER if wide == 1 else 1.0
-            part = found[1 + 2 * k + wide]
             joint = weight[KINDS + wide] * predicted.kind_weight[r, k]
-            part[JOINT, 0] = math.log(joint) - 0.5 * (square / wider**2 + n * LOG_2PI)
-            part[JOINT, 0] -= log_scale + n * math.log(wider)
-            fill_gaussian(dx, order, n, wider, factor, inverse, part)
-            for v in range(d):
-                part[MEAN, v] += shared.mean[k, v]
+            wider, part = WIDER if wide == 1 else 1.0, found[1 + 2 * k + wide]
+            fill_joint(joint, square, log_scale, n, wider, part)
+            fill_gaussian(dx, mean, order, n, wider, factor, inverse, part)
     square, log_scale = factorise(predicted.covariance[r], u, order, n, factor)
     invert(factor, n, inverse)
     freedom = predicted.freedom[r]
@@ -124,6 +123,49 @@ def fill_parts(
         joint = log_student(square / wider**2, log_scale + log_wider, freedom, n)
         part[JOINT, 0] = math.log(weight[OWN + wide]) + joint
         fill_student(u, order, n, wider, square, freedom, factor, inverse, part)
+    parts = 2 * K + 3
+    if predicted.first[r] == 0.0:
+        return parts
+    for k in range(len(shared.first_weight)):
+        mean, part = shared.first_mean[k], found[parts + k]
+        square, log_scale = factorise_around(
+            shared.first_covariance[k], u, mean, order, n, dx, factor, inverse
+        )
+        joint = predicted.first[r] * shared.first_weight[k]
+        fill_joint(joint, square, log_scale, n, 1.0, part)
+        fill_gaussian(dx, mean, order, n, 1.0, factor, inverse, part)
+    return parts + len(shared.first_weight)
+
+
+@kernel
+def factorise_around(
+    covariance: Array,
+    u: Array,
+    mean: Array,
+    order: Array,
+    n: int,
+    dx: Array,
+    factor: Array,
+    inverse: Array,
+) -> tuple[float, float]:
+    """Fill ``dx`` (d,), ``factor`` and ``inverse`` for a Gaussian with a mean.
+
+    Returns the squared distance of the ``n`` observed values of ``u``, and their log scale.
+    """
+    for v in range(len(u)):
+        dx[v] = u[v] - mean[v]
+    square, log_scale = factorise(covariance, dx, order, n, factor)
+    invert(factor, n, inverse)
+    return square, log_scale
+
+
+@kernel
+def fill_joint(
+    weight: float, square: float, log_scale: float, n: int, wider: float, part: Array
+) -> None:
+    """Fill the weighted log-density of a row by a Gaussian that is so many times ``wider``."""
+    part[JOINT, 0] = math.log(weight) - 0.5 * (square / wider**2 + n * LOG_2PI)
+    part[JOINT, 0] -= log_scale + n * math.log(wider)
 
 
 @kernel
@@ -150,7 +192,14 @@ def off_others(factor: Array, inverse: Array, n: int, a: int) -> tuple[float, fl
 
 @kernel
 def fill_gaussian(
-    dx: Array, order: Array, n: int, wider: float, factor: Array, inverse: Array, part: Array
+    dx: Array,
+    mean: Array,
+    order: Array,
+    n: int,
+    wider: float,
+    factor: Array,
+    inverse: Array,
+    part: Array,
 ) -> None:
     """Fill what a Gaussian says of each field given the others, by distances from its mean."""
     for a in range(len(dx)):
@@ -158,10 +207,10 @@ def fill_gaussian(
         if a < n:
             off, variance = off_others(factor, inverse, n, a)
             variance *= wider * wider
-            part[MEAN, v] = dx[v] - off
+            part[MEAN, v] = mean[v] + dx[v] - off
             part[LOG_FIELD, v] = -0.5 * (off * off / variance + math.log(variance) + LOG_2PI)
         else:
-            part[MEAN, v], variance = -factor[a, len(dx)], factor[a, a] * wider * wider
+            part[MEAN, v], variance = mean[v] - factor[a, len(dx)], factor[a, a] * wider * wider
         part[VARIANCE, v] = variance
 
 

@@ -84,7 +84,10 @@ def draw(
 def _parts(
     shared: Shared, predicted: Predicted, row: FloatArray, missing: NDArray[np.bool_]
 ) -> list[Part]:
-    """Return all parts but the network: the kinds and the own covariance, each also wide."""
+    """Return all parts but the network: the kinds and the own covariance, each also wide.
+
+    Then the kinds of first records, if the row is one.
+    """
     found, d = [], len(row)
     for wide in range(2):
         scale = WIDER ** (2 * wide)
@@ -95,6 +98,11 @@ def _parts(
         covariance = scale * _full(predicted.covariance[0], d)
         freedom, weight = float(predicted.freedom[0]), predicted.weight[0, OWN + wide]
         found.append(_part(weight, np.zeros(d), covariance, freedom, row, missing))
+    if predicted.first[0] > 0.0:
+        for k, mean in enumerate(shared.first_mean):
+            weight = predicted.first[0] * shared.first_weight[k]
+            covariance = _full(shared.first_covariance[k], d)
+            found.append(_part(weight, mean, covariance, np.inf, row, missing))
     return found
 
 

@@ -14,9 +14,13 @@ def full(lower, d):
 
 
 class NaiveHabits:
-    """Predicts and learns records of one entity; ``shared`` is what all entities share."""
+    """Predicts and learns records of one entity; ``shared`` is what all entities share.
 
-    def __init__(self, shared):
+    ``first`` is the weight of the kinds of first records.
+    """
+
+    def __init__(self, shared, first=0.0):
+        self.first = first
         self.shared, self.d = shared, shared.mean.shape[1]
         self.age, self.count = 0, 0.0
         self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(len(shared.weight))
@@ -64,7 +68,17 @@ class NaiveHabits:
         return np.array([network, *kinds, *own]), of_kinds[0]
 
     def log_density(self, row, network):
-        return special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
+        others = special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
+        if self.age > 0 or self.first == 0.0:
+            return others
+        seen = ~np.isnan(row)
+        shared, at = self.shared, np.ix_(seen, seen)
+        parts = zip(shared.first_weight, shared.first_mean, shared.first_covariance, strict=True)
+        kinds = sum(
+            weight * stats.multivariate_normal(mean[seen], full(lower, self.d)[at]).pdf(row[seen])
+            for weight, mean, lower in parts
+        )
+        return np.logaddexp(np.log1p(-self.first) + others, np.log(self.first * kinds))
 
     def log_mass(self, row):
         """Return the log of the mass of the entity's Student's t further out than the row."""

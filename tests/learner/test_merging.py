@@ -1,5 +1,7 @@
 """Merged models: the mixture of their networks, itself a network."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import special
@@ -157,8 +159,6 @@ def test_a_merged_scorer_goes_on_with_the_mixture(kind):
 @pytest.mark.parametrize(
     ("layer", "parameters"),
     [
-        ("entities", {"keys": [b"a"] * 100, "max_entities": 1}),
-        ("history", {"history": ["10"]}),
         ("stretches", {"stretches": [8]}),
         ("seasons", {"seasons": "UTC"}),
     ],
@@ -167,6 +167,106 @@ def test_scorers_with_a_layer_of_one_partition_are_refused(layer, parameters):
     rows = rows_of(1, 100)
     with pytest.raises(InvalidInputError, match=f"expected those without {layer}$"):
         merge_scorers([scorer_of(rows), scorer_of(rows, **parameters)])
+
+
+def machines_of(names, n, seed, d=4):
+    """Records of machines, each with a level and a scale that its name tells."""
+    rng = np.random.default_rng(seed)
+    of = rng.choice(names, n)
+    like = [np.random.default_rng([7, name]) for name in range(max(names) + 1)]
+    level = np.array([8.0 * rng.normal(size=d) for rng in like])
+    scale = np.array([np.exp(0.8 * rng.normal(size=d)) for rng in like])
+    mixing = np.eye(d) + 0.7 * np.random.default_rng(8).normal(size=(2, d, d))
+    own = np.einsum("nij,nj->ni", mixing[of % 2], rng.normal(size=(n, d)))
+    return [b"machine-%d" % name for name in of], level[of] + scale[of] * own
+
+
+@functools.cache
+def plants(kind):
+    """Scorers of two partitions, the first with 80 machines, the other with 40 others."""
+    found = []
+    for names, n in ((range(80), 6000), (range(80, 120), 3000)):
+        keys, rows = machines_of(list(names), n, n)
+        scorer = StreamScorer(kind(), max_entities=200, entity_events=["unusual"])
+        scorer.process(10.0 + rows, keys)
+        found.append(scorer)
+    return found
+
+
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_entities_of_all_partitions_are_described_as_well_as_by_the_best_of_their_models(kind):
+    merged = StreamScorer.from_bytes(merge_scorers(plants(kind)), kind)
+    assert merged.n_entities == 120 and merged.entity_events == ("unusual",)
+    keys, rows = machines_of(list(range(120)), 3000, 5)
+    own = np.array([int(key.removeprefix(b"machine-")) >= 80 for key in keys])
+    found = mean_log_likelihood(merged, keys, 10.0 + rows)
+    each = [mean_log_likelihood(scorer, keys, 10.0 + rows) for scorer in plants(kind)]
+    assert found.mean() > max(scores.mean() for scores in each)
+    for scores, theirs in zip(each, (~own, own), strict=True):  # on the records of its partition
+        assert found[theirs].mean() > scores[theirs].mean() - 0.1
+
+
+def mean_log_likelihood(scorer, keys, rows):
+    """Score records by a copy that learns nothing, so that models stay as they were merged."""
+    copy = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
+    copy.learning = False
+    return copy.process(rows, keys).log_likelihood
+
+
+def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on():
+    plant, other = plants(OSLRAU)
+    merged = StreamScorer.from_bytes(merge_scorers([plant, other]))
+    for name, scorer in (("machine-3", plant), ("machine-90", other)):
+        profile, before = merged.entity_profile(name), scorer.entity_profile(name)
+        np.testing.assert_allclose(profile.level, before.level, rtol=1e-9)
+        np.testing.assert_allclose(profile.deviation, before.deviation, rtol=0.1)
+    keys, rows = machines_of(list(range(120)), 9000, 6)
+    block = merged.process(10.0 + rows, keys)
+    assert block.learned > 8000 and (block.p_value < 0.01).mean() < 0.03
+    assert StreamScorer.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
+
+
+def test_of_too_many_entities_those_not_seen_for_longest_give_way():
+    scorers = []
+    for first in (0, 30):
+        keys, rows = machines_of(list(range(first, first + 30)), 600, first)
+        keys[-20:] = [b"machine-%d" % (first + k) for k in range(20)]  # the latest ones
+        scorers.append(scorer_of(rows, keys=keys, max_entities=40, max_former_entities=100))
+    merged = StreamScorer.from_bytes(merge_scorers(scorers))
+    assert (merged.n_entities, merged.n_former_entities) == (40, 20)
+    for first in (0, 30):
+        assert merged.entity_profile(f"machine-{first + 19}") is not None
+        assert merged.entity_profile(f"machine-{first + 29}") is None
+
+
+def walks(seed, n, noise):
+    """Records of which each is near the one before."""
+    return np.cumsum(noise * np.random.default_rng(seed).normal(size=(n, 3)), axis=0)
+
+
+def test_models_with_a_history_are_merged_and_their_running_means_begin_anew():
+    scorers = [scorer_of(walks(k, 2000, 1.0), history=["5"]) for k in range(2)]
+    merged = StreamScorer.from_bytes(merge_scorers(scorers))
+    found = [scorer.process(walks(7, 500, 1.0)).log_likelihood for scorer in (merged, *scorers)]
+    assert np.isfinite(found[0]).all()
+    assert found[0].mean() > max(scores.mean() for scores in found[1:]) - 0.05
+    entities = [
+        scorer_of(rows, keys=keys, history=["5"], max_entities=100)
+        for keys, rows in (machines_of(range(30), 1000, 1), machines_of(range(30, 60), 800, 2))
+    ]
+    merged = StreamScorer.from_bytes(merge_scorers(entities))
+    keys, rows = machines_of(range(60), 1000, 3)
+    assert mean_log_likelihood(merged, keys, rows).mean() > max(
+        mean_log_likelihood(scorer, keys, rows).mean() for scorer in entities
+    )
+    with pytest.raises(InvalidInputError, match="expected those with the same history"):
+        merge_scorers([scorers[0], scorer_of(rows[:100, :3], history=["6"])])
+
+
+def test_scorers_are_merged_with_entities_or_without():
+    rows = rows_of(1, 100)
+    with pytest.raises(InvalidInputError, match="expected those with the same max_entities"):
+        merge_scorers([scorer_of(rows), scorer_of(rows, keys=[b"a"] * 100, max_entities=1)])
 
 
 def test_scorers_with_models_of_different_kinds_are_refused():

@@ -144,6 +144,32 @@ def test_models_are_merged_into_one_that_partitions_begin_with(files, tmp_path):
     assert block.log_likelihood.mean() > other.log_likelihood.mean() - 0.05
 
 
+def test_a_deployment_begins_with_the_machines_of_all_merged_models(tmp_path):
+    settings = tmp_path / "faust-oslrau.toml"
+    settings.write_text('entity = "machine"\nfeatures = ["a", "b"]\n')
+    for number in (1, 2):
+        rows = [
+            orjson.loads(line) | {"machine": i % 5 + 10 * number}
+            for i, line in enumerate(lines(number, 300))
+        ]
+        (tmp_path / f"{number}.ndjson").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+        fitted = run(
+            "fit",
+            tmp_path / f"{number}.ndjson",
+            "--out",
+            tmp_path / f"{number}",
+            "--settings",
+            settings,
+        )
+        assert fitted.exit_code == 0, fitted.output
+    out = tmp_path / "merged"
+    assert run("merge", tmp_path / "1", tmp_path / "2", "--out", out).exit_code == 0
+    whole = Settings(features=["a", "b"], entity="machine", initial_model=str(out))
+    pipeline = new_pipeline("features", 0, whole)
+    assert pipeline.scorer.n_entities == 10
+    assert pipeline.scorer.entity_profile("12") and pipeline.scorer.entity_profile("24")
+
+
 def test_models_of_other_fields_are_not_merged(files, tmp_path):
     assert run("fit", files / "1.ndjson", "--out", tmp_path / "a", "--features", "a").exit_code == 0
     result = run("merge", files / "first", tmp_path / "a", "--out", tmp_path / "merged")
