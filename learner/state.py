@@ -44,9 +44,9 @@ def pack(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> b
     return b"".join([*parts, digest.digest()])  # the only copy of what may be 100 MB
 
 
-def _buffer(array: Array) -> Array:
+def _buffer(array: Array) -> bytes | memoryview:
     """Return an array's bytes in C order without copying them, if they are in that order."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
