@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,6 +10,8 @@ import click
 import numpy as np
 
 from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner.stacked import members
+from faust_oslrau.learner.stacked.regimes import CHANGE
 
 from .crossval import HONEST_FLOOR
 from .datasets import Array
@@ -47,13 +49,15 @@ CHANGING = ("regimes", "cycles")
 PERMANENT_TEXT = """\
 A change for good: records in random order, whose columns are reversed and negated from the middle
 on. Mean log-likelihood of records scored before they are learned, in mini-batches of 256, without
-the guard, over three random orders. *One network* has no challengers. Leaf variances are at least
-1e-4, in units of the first records."""
+the guard, over three random orders. *One network* has no challengers. *Share by record* is no
+learner: it weighs the networks of *stacked* by all records before the one that is scored, those of
+the same mini-batch included, and so tells what shares that stay for a mini-batch cost. Leaf
+variances are at least 1e-4, in units of the first records."""
 
 FAULT_TEXT = """\
 Faults: the same change for some records only, after 3,000. *Loss* is what the first 256 usual
 records lose against a model that was not given the fault, in nats: the mean over four places of the
-fault in a mini-batch, and the largest."""
+fault in a mini-batch, and the largest. *By record* is the mean with a share by record."""
 
 STATIONARY_TEXT = """\
 No change: generated streams. *Challengers* counts the mini-batches after which a new one stood
@@ -71,11 +75,15 @@ class Course:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the first usual records after a fault lost, for each start."""
+    """What the first usual records after a fault lost, for each start.
+
+    ``by_record`` is what they would lose if the networks' shares followed each record.
+    """
 
     dataset: str
     records: int
     losses: list[float]
+    by_record: list[float]
 
 
 @dataclass(frozen=True)
@@ -135,25 +143,28 @@ def ends(n: int) -> Iterator[int]:
 
 def follow(name: str, x: Array) -> Iterator[Course]:
     """Score each learner on a set whose second half is changed."""
-    learners = {
-        "stacked": StackedSPN,
-        "stacked, one network": lambda: StackedSPN(adapt_after=None),
-        "oslrau": OSLRAU,
+    learners: dict[str, tuple[Callable[[], OSLRAU | StackedSPN], Callable[..., Array]]] = {
+        "stacked": (StackedSPN, score),
+        "stacked, share by record": (StackedSPN, score_by_record),
+        "stacked, one network": (lambda: StackedSPN(adapt_after=None), score),
+        "oslrau": (OSLRAU, score),
     }
-    for learner, make in learners.items():
-        orders = [by_horizon(make(), ordered(x, seed)) for seed in range(SEEDS)]
+    for learner, (make, scored) in learners.items():
+        orders = [by_horizon(make(), scored, ordered(x, seed)) for seed in range(SEEDS)]
         means = {name: float(np.mean([order[name] for order in orders])) for name in HORIZONS}
         yield Course(name, learner, means)
         click.echo(f"{name}, {learner}", err=True)
 
 
-def by_horizon(model: OSLRAU | StackedSPN, x: Array) -> dict[str, float]:
+def by_horizon(
+    model: OSLRAU | StackedSPN, scored: Callable[..., Array], x: Array
+) -> dict[str, float]:
     n = len(x) // 2
     rows = np.concatenate([x[:n], changed(x[n:])])
     scores, start = np.full(len(rows), np.nan), 0
     for end in ends(len(rows)):
         if start > 0:
-            scores[start:end] = score(model, rows[start:end])
+            scores[start:end] = scored(model, rows[start:end])
         model.partial_fit(rows[start:end])
         start = end
     before, after = scores[:n], scores[n:]
@@ -166,6 +177,21 @@ def score(model: OSLRAU | StackedSPN, rows: Array) -> Array:
     return model.score_samples(rows, variance_floor=HONEST_FLOOR)
 
 
+def score_by_record(model: StackedSPN, rows: Array) -> Array:
+    """Score rows (m, d) of one mini-batch with shares of two networks that follow each row."""
+    networks = model.evaluate(rows[:1]).members
+    scores, shares = members.log_densities(networks, rows, HONEST_FLOOR)
+    if len(networks) == 1:
+        return scores
+    share = np.array([network.share for network in networks])
+    likelihood = shares / share  # of each network, over that of both
+    for i, likelier in enumerate(likelihood):
+        scores[i] += np.log(likelier @ share)
+        share = likelier * share / (likelier @ share)
+        share = (1.0 - CHANGE) * share + CHANGE * share[::-1]
+    return scores
+
+
 def suffer(name: str, x: Array) -> Iterator[Fault]:
     """Measure what faults of each length cost the usual records after them."""
     rows = ordered(x, 0)
@@ -173,26 +199,31 @@ def suffer(name: str, x: Array) -> Iterator[Fault]:
     for records in FAULTS:
         if boundary + records + BATCH <= len(rows):
             losses = [loss(rows, boundary - start, records) for start in STARTS]
-            yield Fault(name, records, losses)
+            yield Fault(name, records, *np.array(losses).T.tolist())
 
 
-def loss(rows: Array, start: int, records: int) -> float:
-    """Return what the first usual records after a fault at ``start`` lose by it, in nats."""
+def loss(rows: Array, start: int, records: int) -> tuple[float, float]:
+    """Return what the first usual records after a fault at ``start`` lose by it, in nats.
+
+    And what they would lose if the networks' shares followed each record.
+    """
     rows = rows[: start + records + BATCH].copy()
     fault = slice(start, start + records)
     rows[fault] = changed(rows[fault])
     is_usual = np.ones(len(rows), np.bool_)
     is_usual[fault] = False
     with_fault, without, first = StackedSPN(), StackedSPN(), 0
-    losses = np.zeros(len(rows))
+    losses, by_record = np.zeros((2, len(rows)))
     for end in ends(len(rows)):
         batch = rows[first:end]
         if first > 0:
-            losses[first:end] = score(without, batch) - score(with_fault, batch)
+            usual = score(without, batch)
+            losses[first:end] = usual - score(with_fault, batch)
+            by_record[first:end] = usual - score_by_record(with_fault, batch)
         with_fault.partial_fit(batch)
         without.partial_fit(batch[is_usual[first:end]])
         first = end
-    return float(losses[-BATCH:].mean())
+    return float(losses[-BATCH:].mean()), float(by_record[-BATCH:].mean())
 
 
 def stand_still(n: int) -> Iterator[Stationary]:
@@ -230,6 +261,7 @@ def fault_row(fault: Fault) -> dict[str, object]:
         "records": fault.records,
         "loss": f"{np.mean(fault.losses):.2f}",
         "largest": f"{max(fault.losses):.2f}",
+        "by record": f"{np.mean(fault.by_record):.2f}",
     }
 
 

@@ -107,7 +107,7 @@ def evaluate(method: str, fit: Fit, dataset: Dataset, fold: int) -> Run:
 
 def cross_validate(plan: Plan, compare: Callable[[Dataset, int], Iterator[Run]]) -> list[Run]:
     """Run what ``compare`` yields on each data set and fold of the plan, with a progress bar."""
-    compile_kernels()
+    compile_kernels(OSLRAU)
     console = Console(stderr=True)
     return [
         run

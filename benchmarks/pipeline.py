@@ -23,8 +23,8 @@ from .floor import library_us
 from .pipeline_process import (
     BARE,
     EXACTLY_ONCE,
+    GROWN,
     QUIX,
-    SMALL,
     STOCK,
     WORKER,
     Metrics,
@@ -50,7 +50,7 @@ records are left out. A reader that is not through after {seconds} s is stopped:
 it is measured on. It saw smaller networks then, which is to its favour."""
 
 READERS_TEXT = """\
-*Small networks* are those of `max_nodes = 1070`, about 1,000 leaves. *Exactly once* is the worker
+*oslrau* is the worker with that kind of learner. *Exactly once* is the worker
 with that delivery, by its own count of records. The bare loop is `getmany`, the same work,
 `send_batch`. Quix Streams hands records to a `BatchingSink`, which scores them and produces each
 score. The stock agent takes events with `take_events` and awaits `send` for each score. All take up
@@ -137,7 +137,7 @@ def main(records: int, seconds: float, quix: str | None, out: Path) -> None:
     """
     records = max(1, records // PARTITIONS) * PARTITIONS
     peers = (BARE, *([replace(QUIX, python=quix)] if quix else []), STOCK)
-    readers = (WORKER, SMALL, EXACTLY_ONCE, *peers)
+    readers = (WORKER, GROWN, EXACTLY_ONCE, *peers)
     with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
         usages, floor = asyncio.run(
             measure_all(broker.bootstrap_servers, readers, records, seconds, Path(logs))
@@ -257,7 +257,7 @@ class Watch:
 
 def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
-    workers = [usage for usage in usages if usage.reader in (WORKER.name, SMALL.name)]
+    workers = [usage for usage in usages if usage.reader in (WORKER.name, GROWN.name)]
     blocks = [
         "The worker's throughput",
         NOISE,
@@ -274,7 +274,7 @@ def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> N
 def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
     """Return the figures of the readers."""
     by_name = {usage.reader: usage for usage in usages}
-    worker, small = by_name[WORKER.name], by_name[SMALL.name]
+    worker, grown = by_name[WORKER.name], by_name[GROWN.name]
     ratios = {
         f"ratio_to_{name}": worker.records_per_second / by_name[peer.name].records_per_second
         for name, peer in (("stock_agent", STOCK), ("quix_streams", QUIX), ("bare_loop", BARE))
@@ -287,9 +287,9 @@ def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
         "cpu_us": worker.cpu_us,
         **{f"{name}_us": us for name, us in worker.parts_us().items()},
         "network_leaves": worker.leaves,
-        "small_records_per_second": small.records_per_second,
-        **{f"small_{name}_us": us for name, us in small.parts_us().items()},
-        "small_network_leaves": small.leaves,
+        "oslrau_records_per_second": grown.records_per_second,
+        **{f"oslrau_{name}_us": us for name, us in grown.parts_us().items()},
+        "oslrau_network_leaves": grown.leaves,
         "floor_us": floor,
     }
     return {name: round(value, 3) for name, value in figures.items()}

@@ -49,10 +49,7 @@ EXACTLY_ONCE = Reader(
     has_pages=True,
     transactional=True,
 )
-# Of about 1,000 leaves on the benchmark's rows.
-SMALL = Reader(
-    "worker, small networks", _WORKER, {"OSLRAU_LEARNER_MAX_NODES": "1070"}, has_pages=True
-)
+GROWN = Reader("worker, oslrau", _WORKER, {"OSLRAU_LEARNER_KIND": "oslrau"}, has_pages=True)
 BARE = Reader("bare aiokafka loop", ("-m", "benchmarks.pipeline_readers", "bare"))
 QUIX = Reader("Quix Streams", ("-m", "benchmarks.pipeline_quix"))
 STOCK = Reader("stock Faust agent", ("-m", "benchmarks.pipeline_readers", "stock"))

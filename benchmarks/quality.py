@@ -11,7 +11,7 @@ from time import perf_counter
 import click
 import numpy as np
 
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.quality import alarm_curve
 
 from . import contamination, labelled
@@ -38,7 +38,8 @@ from Python packages, in random order, twice each, with at most 10,000 rows and 
 *Gaussians* are running means and covariances. *Forest* is scikit-learn's IsolationForest, fitted
 to the last 2,048 records whenever half of them are new. *Half-space trees* are River's, on fields
 scaled to [0, 1] as they go. The scorer is the product: its log-likelihood, its p-value, and its
-log-likelihood without the guard, which then learns every record."""
+log-likelihood without the guard, which then learns every record. *oslrau* is the scorer with that
+kind of learner."""
 
 Scores = dict[str, Array]
 Method = Callable[[Array], Scores]
@@ -62,6 +63,7 @@ METHODS: tuple[Method, ...] = (
     lambda x: {"half-space trees": half_space_trees(x)},
     scorer,
     lambda x: {"scorer, no guard": prequential(Density(StackedSPN()), x)},
+    lambda x: {"oslrau, p-value": -StreamScorer(OSLRAU()).process(x).p_value},
 )
 
 

@@ -64,8 +64,9 @@ class Model:
     @property
     def settings(self) -> Settings:
         learner = LearnerSettings(
-            max_nodes=self.max_nodes, n_init_components=self.components, background=False
-        )
+            kind="oslrau", max_nodes=self.max_nodes, n_init_components=self.components,
+            background=False,
+        )  # fmt: skip
         return Settings(learner=learner)
 
     def snapshot(self) -> Snapshot:

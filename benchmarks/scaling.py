@@ -134,7 +134,7 @@ def measure_costs(before: int) -> Iterator[Cost]:
     for fields in FIELDS:
         yield cost("fields", fields, before // max(1, fields // 16), fields)
     for nodes in NODES:
-        settings = {"OSLRAU_LEARNER_MAX_NODES": str(nodes)}
+        settings = {"OSLRAU_LEARNER_KIND": "oslrau", "OSLRAU_LEARNER_MAX_NODES": str(nodes)}
         yield cost("max_nodes", nodes, before * max(1, nodes // 4000), 16, settings)
     for batch in BATCHES:
         yield cost("batch_size", batch, before, 16, {"OSLRAU_BATCH_SIZE": str(batch)})

@@ -10,7 +10,7 @@ from .stacked import StackedSPN
 from .stream import StreamScorer
 
 
-def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
+def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     """Compile the kernels of one kind of learner, or load them from their cache.
 
     Runs each kernel once on a tiny stream.

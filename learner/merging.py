@@ -42,6 +42,7 @@ def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:
     stacked = [model for model in models if isinstance(model, StackedSPN)]
     if len(models) not in (len(grown), len(stacked)):
         raise InvalidInputError("models: expected those of one kind, OSLRAU or StackedSPN")
+    _check_learned(models)
     return StackedSPN.mixture(stacked) if stacked else merge_oslrau(grown)
 
 
@@ -66,8 +67,7 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     for scorer in scorers:
         _check(scorer, scorers[0])
     models: list[Learner] = [scorer.learner for scorer in scorers]
-    if any(model.n_records_ == 0 for model in models) or not models:
-        raise InvalidInputError("models: expected some that have learned records")
+    _check_learned(models)
     largest = int(np.argmax([scorer.n_records for scorer in scorers]))
     states = [_without_past(scorer) for scorer in scorers]
     values, arrays = states[largest]
@@ -84,6 +84,11 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     merged.incidents, merged.silences = like.incidents, like.silences
     merged.entity_events = like.entity_events
     return merged.to_bytes()
+
+
+def _check_learned(models: Sequence[Learner]) -> None:
+    if not models or any(model.n_records_ == 0 for model in models):
+        raise InvalidInputError("models: expected some that have learned records")
 
 
 def _check(scorer: StreamScorer, first: StreamScorer) -> None:

@@ -18,7 +18,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def merge_oslrau(models: Sequence[OSLRAU]) -> OSLRAU:
-    """Return the mixture of models, each weighted by its records.
+    """Return the mixture of models that have learned records, each weighted by these.
 
     A record's density is the weighted mean of its densities by the models. The mixture is a network
     in units of the model with the most records, and learns on with the parameters of that one. The
@@ -27,11 +27,8 @@ def merge_oslrau(models: Sequence[OSLRAU]) -> OSLRAU:
     Raises
     ------
     InvalidInputError
-        There is no model, or one has learned nothing, a field was never observed, or they have
-        different numbers of fields.
+        A field was never observed in a model, or they have different numbers of fields.
     """
-    if not models or any(model.n_records_ == 0 for model in models):
-        raise InvalidInputError("models: expected some that have learned records")
     read = [unpack(model.to_bytes(), "OSLRAU") for model in models]
     largest = int(np.argmax([model.n_records_ for model in models]))
     values, units = read[largest]

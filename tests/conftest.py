@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.jars import find_java, kafka_jars
 from faust_oslrau.app.errors import BrokerError
-from faust_oslrau.learner import compile_kernels
+from faust_oslrau.learner import OSLRAU, compile_kernels
 
 # the first example of a test may compile kernels, and the machine may be busy
 settings.register_profile("no-deadline", deadline=None)
@@ -31,6 +31,7 @@ def compiled() -> None:
     """Compile the kernels into their cache, so that processes which tests wait for find them."""
     if not numba.config.DISABLE_JIT:
         compile_kernels()
+        compile_kernels(OSLRAU)
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,10 @@ LENGTHS_OF_FAULT = 2
 """How many times as long as the longest stretch a fault lasts at least. Usual stretches that are as
 unusual by chance last about as long as one stretch. They must count, or alarms become more."""
 
+CLUSTERS_OF_FAULT = 10
+"""How many times as long as a usual cluster of unusual stretches a fault lasts at least: where
+fields move slowly, clusters are long."""
+
 
 class Stretches:
     """How unusual the scores of the last records are together, for each slot.
@@ -81,7 +85,7 @@ class Stretches:
         self._means = np.zeros((0, len(lengths), 2))
         self._runs = np.zeros(0, np.int64)
         self._usual = Usual.unknown(len(lengths))
-        self._calibration = Calibration()
+        self._calibration = Calibration(clustered=True)
 
     def take(self, scores: FloatArray, slots: IntArray, fresh: Mask) -> StretchScores:
         """Add the scores (m,) of the next rows to their slots (m,), and judge the stretches.
@@ -114,8 +118,14 @@ class Stretches:
         """Tell which of the rows since the last boundary belong to a fault that lasts (m,)."""
         rows, result = self.pending_runs, np.zeros(len(self.pending_runs), np.bool_)
         reached = np.zeros(int(rows[:, 0].max(initial=0)) + 1, np.bool_)
-        mark_long_runs(rows, LENGTHS_OF_FAULT * max(self.lengths), reached, result)
+        mark_long_runs(rows, self._shortest_fault, reached, result)
         return result
+
+    @property
+    def _shortest_fault(self) -> int:
+        """Unusual stretches in a row that make a fault."""
+        of_clusters = CLUSTERS_OF_FAULT * self._calibration.cluster_size
+        return max(LENGTHS_OF_FAULT * max(self.lengths), round(of_clusters))
 
     def update(self, counted: Mask) -> None:
         """Learn what is usual from the pending rows that are ``counted`` (m,)."""
@@ -133,7 +143,8 @@ class Stretches:
 
     def forget(self) -> None:
         """Learn anew what is usual, in a new regime."""
-        self._usual, self._calibration = Usual.unknown(len(self.lengths)), Calibration()
+        self._usual = Usual.unknown(len(self.lengths))
+        self._calibration = Calibration(clustered=True)
 
     def state(self, slots: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of so many slots in use."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .clusters import share_of_independent
 from .ordered import excess_moments, ranks_between, replace_ordered
 
 FloatArray = NDArray[np.float64]
@@ -28,7 +29,8 @@ FEWEST_IN_TAIL = 20
 """Fewest scores that a tail is fitted to."""
 
 TRUSTED_RANK = 5
-"""For lower ranks, p-values are computed from the tail, which is then more accurate."""
+"""Rank among independent scores below which p-values are computed from the tail, which is then more
+accurate. Where scores come in clusters, so many of these must be below."""
 
 QUARTER = 4
 """Where there is no tail, scores below all recent ones are held against the lowest quarter."""
@@ -107,11 +109,25 @@ class Calibration(RecentScores):
     few it follows a generalised Pareto tail fitted to the lowest tenth (peaks over threshold).
     Changes in ``update`` and ``select`` alone, which the scorer calls at learning boundaries, so
     that p-values do not depend on how the stream was cut into blocks.
+
+    Parameters
+    ----------
+    clustered
+        Whether low scores may come in clusters, as where records depend on each other. Then the
+        tail begins higher up, since a few excursions do not tell how low the next one goes.
+
+    Attributes
+    ----------
+    cluster_size
+        Mean size of these clusters, 1 for independent scores.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, clustered: bool = False) -> None:
         super().__init__()
+        self.clustered = clustered
         self._tail: Tail | None = None
+        self._trusted_rank = TRUSTED_RANK
+        self.cluster_size = 1.0
 
     @property
     def lowest_usual(self) -> float:
@@ -121,7 +137,14 @@ class Calibration(RecentScores):
 
     def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
         super()._set(recent, ascending)
-        self._tail = fit_tail(self.ascending)
+        n = n_in_tail(len(ascending))
+        independent = 1.0
+        if self.clustered and n > 0:
+            independent = share_of_independent(recent, float(ascending[n]))
+        self._tail = fit_tail(ascending, independent)
+        self.cluster_size = 1.0 / independent
+        most = max(TRUSTED_RANK, n // 2)
+        self._trusted_rank = min(round(TRUSTED_RANK * self.cluster_size), most)
 
     def p_value(self, score: FloatArray) -> FloatArray:
         """Share (m,) of the recent scores, with the record itself, not above each score.
@@ -132,7 +155,7 @@ class Calibration(RecentScores):
         if n == 0:
             return np.full(len(score), np.nan)
         rank = ranks_between(self.ascending, score)
-        beyond = rank < (1 if self._tail is None else TRUSTED_RANK)
+        beyond = rank < (1 if self._tail is None else self._trusted_rank)
         if beyond.any():
             rank[beyond] = self._rank_beyond(score[beyond])
         return np.asarray(np.maximum(rank / (n + 1.0), SMALLEST_P_VALUE), np.float64)
@@ -144,9 +167,9 @@ class Calibration(RecentScores):
         raises no alarm that the number of scores does not justify.
         """
         if self._tail is not None:
-            anchor = self.ascending[TRUSTED_RANK - 1 : TRUSTED_RANK]
+            anchor = self.ascending[self._trusted_rank - 1 : self._trusted_rank]
             share = self._tail.survival(score) / self._tail.survival(anchor)
-            return np.asarray(TRUSTED_RANK * share, np.float64)
+            return np.asarray(self._trusted_rank * share, np.float64)
         lowest, n = self.ascending[0], len(self.ascending)
         spread = self.ascending[n // QUARTER] - lowest
         excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
@@ -159,19 +182,26 @@ def n_kept(n: int, m: int) -> int:
     return min(n + m - max(beyond_first, 0) // 2, RECENT)
 
 
-def fit_tail(ascending: FloatArray) -> Tail | None:
+def n_in_tail(n: int) -> int:
+    """Return how many of ``n`` scores a tail is fitted to, 0 if they are too few."""
+    lowest = int(TAIL_SHARE * n)
+    return lowest if lowest >= FEWEST_IN_TAIL else 0
+
+
+def fit_tail(ascending: FloatArray, independent: float = 1.0) -> Tail | None:
     """Fit the lowest tenth of the scores by probability-weighted moments (Hosking and Wallis).
 
     None where there are too few, or where they do not differ. A shape below 0, a tail that ends,
-    is taken for 0: there is always something less likely still. The shape is that of the scores and
-    of ``PRIOR_IN_TAIL`` others.
+    is taken for 0: there is always something less likely still. The shape is that of the scores, a
+    share of which is ``independent``, and of ``PRIOR_IN_TAIL`` others.
     """
-    n = int(TAIL_SHARE * len(ascending))
-    if n < FEWEST_IN_TAIL:
+    n = n_in_tail(len(ascending))
+    if n == 0:
         return None
     mean, weighted = excess_moments(ascending, n)
     if mean <= 0.0 or not math.isfinite(mean):
         return None
     found = min(max(2.0 - mean / (mean - 2.0 * weighted), 0.0), LARGEST_SHAPE)
-    shape = (n * found + PRIOR_IN_TAIL * LARGEST_SHAPE) / (n + PRIOR_IN_TAIL)
+    seen = n * independent
+    shape = (seen * found + PRIOR_IN_TAIL * LARGEST_SHAPE) / (seen + PRIOR_IN_TAIL)
     return Tail(float(ascending[n]), shape, mean * (1.0 - shape))

@@ -332,8 +332,18 @@ class Incidents:
         return values, arrays
 
     @classmethod
-    def restored(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]], d: int) -> Self:
-        """Return the incidents of a state of ``d`` fields; StateError if it cannot be one."""
+    def restored(
+        cls,
+        values: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        d: int,
+        *,
+        clustered: bool = False,
+    ) -> Self:
+        """Return the incidents of a state of ``d`` fields; StateError if it cannot be one.
+
+        ``clustered`` is that of the `Calibration`.
+        """
         incidents = cls(IncidentParameters(**values["parameters"]))
         if values["open"] is not None:
             incidents.open = _incident(values["open"])
@@ -343,7 +353,9 @@ class Incidents:
             arrays["evidence"], arrays["evidence_marks"], arrays["evidence_squares"]
         )
         incidents.usual.restore(
-            arrays.get("incident_stretches", np.empty((0, 2))), arrays.get("incident_scores")
+            arrays.get("incident_stretches", np.empty((0, 2))),
+            arrays.get("incident_scores"),
+            clustered=clustered,
         )
         return incidents
 

@@ -31,8 +31,11 @@ YOUNG = 496
 FEWEST = 96
 """Records since a change that a challenger is fitted to: half of them, then all."""
 
-ERRORS = 2.0
+ERRORS = 3.0
 """Standard errors by which a challenger must explain the other half better."""
+
+MOST_ALIKE = 0.99
+"""Correlation of neighbouring records at the most: beyond, a few hundred tell nothing."""
 
 LOWEST = 1e3
 """Nats for each variable by which one record at most counts against a network."""
@@ -157,7 +160,7 @@ class Contest:
             for members in (_members(candidate, 1.0), self.members())
         )
         gain = new - old
-        return bool(gain.mean() > ERRORS * gain.std() / len(gain) ** 0.5)
+        return bool(gain.mean() > ERRORS * _standard_error(gain))
 
     def _admit(self, challenger: Training, terms: Terms) -> None:
         """Put a challenger beside the incumbent, in the place of an earlier one."""
@@ -244,6 +247,21 @@ def _teach(
     moved = move_units(training, X, rule)
     of_use = training.scaling.is_complete and not moved
     training.learn(X, rule, evaluated if of_use else None)
+
+
+def _standard_error(values: FloatArray) -> float:
+    """Return that of the mean of successive values (n,), each of which may be like the last one.
+
+    So walks that stay off their mean for some hundred records are no change. The factor is that of
+    an autoregressive process of order 1 (Bartlett 1946).
+    """
+    deviations = values - values.mean()
+    total = float((deviations * deviations).sum())
+    if total == 0.0:
+        return 0.0
+    alike = float((deviations[1:] * deviations[:-1]).sum()) / total
+    alike = min(max(alike, 0.0), MOST_ALIKE)
+    return math.sqrt(total * (1.0 + alike) / (1.0 - alike)) / len(values)
 
 
 def _fitted(rows: FloatArray, rule: Rule) -> Training:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ MOST_LEAVES = 90
 """Of a variable, besides the wide ones."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Leaves:
     """Leaves of all variables, side by side; the first four of each variable are the wide ones.
 
@@ -79,8 +80,19 @@ class Leaves:
     def coefficients(self, floor: FloatArray | float) -> FloatArray:
         """Means, precisions and log-densities at the mean (3, n) with variances at least floor.
 
-        ``floor`` is a number or one for each leaf.
+        ``floor`` is a number or one for each variable (d,).
         """
+        if np.ndim(floor) > 0:
+            return self._coefficients(np.asarray(floor)[self.variable])
+        least = float(floor)
+        return self._coefficients(least) if least > 0.0 else self.own_coefficients
+
+    @cached_property
+    def own_coefficients(self) -> FloatArray:
+        """The same with the variances as they are."""
+        return self._coefficients(0.0)
+
+    def _coefficients(self, floor: FloatArray | float) -> FloatArray:
         variance = np.maximum(self.variance, floor)
         return np.stack([self.mean, 1.0 / variance, -0.5 * np.log(2.0 * np.pi * variance)])
 

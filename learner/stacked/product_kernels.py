@@ -155,21 +155,25 @@ def marginals(
 
     Where all variables are independent; 0 where a value is missing.
     """
+    aligned_stack()
     d, m = Z.shape
     block, _, _, densities = new_scratch(d, 1, first)
-    log_density[:], shares[:] = 0.0, 0.0
+    result = np.empty((1, WIDTH))
     for start in range(0, m, WIDTH):
         n_rows = min(WIDTH, m - start)
         copy_rows(Z, start, n_rows, block)
         for v in range(d):
             leaf_densities(block, v, first, leaves, densities)
+            z, total, lo = load(block, v, 0), spread(0.0), first[v]
+            for j in range(first[v + 1] - lo):
+                share = load(densities, j, 0) * W[lo + j, 0]
+                total = total + share
+                store(densities, j, 0, share)
+            log = load(densities, len(densities) - 1, 0) + log_positive(total)
+            store(result, 0, 0, choose(z == z, log, 0.0))
+            for j in range(first[v + 1] - lo):
+                store(densities, j, 0, choose(z == z, load(densities, j, 0) / total, 0.0))
             for i in range(n_rows):
-                if block[v, i] == block[v, i]:
-                    total = 0.0
-                    for j in range(first[v + 1] - first[v]):
-                        total += densities[j, i] * W[first[v] + j, 0]
-                    top = densities[len(densities) - 1, i]
-                    log_density[v, start + i] = top + log_positive(total)
-                    for j in range(first[v + 1] - first[v]):
-                        share = densities[j, i] * W[first[v] + j, 0] / total
-                        shares[start + i, first[v] + j] = share
+                log_density[v, start + i] = result[0, i]
+                for j in range(first[v + 1] - lo):
+                    shares[start + i, lo + j] = densities[j, i]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from . import product_kernels as kernels
 from . import product_statistics as statistics
-from .leaves import LEAST_VARIANCE, Leaves
+from .leaves import LEAST_VARIANCE, WIDE, Leaves
 
 FloatArray = NDArray[np.float64]
 
@@ -63,11 +65,10 @@ class SharedProducts:
         ``floor`` is the least variance of the leaves, a number or one for each variable (d,).
         """
         result, shares = np.empty((2, Z.shape[1])), np.empty((Z.shape[1], len(self.weight)))
-        first, floors = self.leaves.first, np.broadcast_to(floor, len(self.leaves.first) - 1)
+        leaves = self.leaves
         kernels.log_densities(
-            Z, first, self.leaves.coefficients(floors[self.leaves.variable]), self.W,
-            np.log(self.weight), result, shares,
-        )  # fmt: skip
+            Z, leaves.first, leaves.coefficients(floor), self.W, np.log(self.weight), result, shares
+        )
         return result, shares
 
     def marginals(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -76,8 +77,8 @@ class SharedProducts:
         Where all variables are independent; 0 where a value is missing.
         """
         log_density, shares = np.empty(Z.shape), np.empty((Z.shape[1], len(self.W)))
-        coefficients, Z = self.leaves.coefficients(0.0), np.ascontiguousarray(Z)
-        kernels.marginals(Z, self.leaves.first, coefficients, self.W, log_density, shares)
+        leaves, Z = self.leaves, np.ascontiguousarray(Z)
+        kernels.marginals(Z, leaves.first, leaves.own_coefficients, self.W, log_density, shares)
         return log_density, shares
 
     def conditional_moments(self) -> FloatArray:
@@ -102,7 +103,7 @@ class SharedProducts:
             self.moments *= kept
         self.count += shares.sum(axis=0)
         statistics.add_statistics(
-            Z, shares, self.leaves.first, self.leaves.coefficients(0.0), self.W,
+            Z, shares, self.leaves.first, self.leaves.own_coefficients, self.W,
             self.leaf_count, self.moments,
         )  # fmt: skip
         self.update()
@@ -115,11 +116,9 @@ class SharedProducts:
         statistics.set_weights(
             self.leaf_count, by_leaf, leaves.first, leaves.prior_weight, SHRINKAGE, self.W
         )
-        n, first, second = self.moments
-        mean = (first + leaves.prior_mean) / (n + 1.0)
-        squares = np.maximum(second - 2.0 * mean * first + n * mean * mean, 0.0)
-        prior = leaves.prior_variance + (mean - leaves.prior_mean) ** 2
-        variance = np.maximum((squares + prior) / (n + 1.0), LEAST_VARIANCE)
-        wide = leaves.is_wide
-        leaves.mean = np.where(wide, leaves.mean, mean)
-        leaves.variance = np.where(wide, leaves.variance, variance)
+        mean, variance = leaves.mean.copy(), leaves.variance.copy()
+        statistics.set_leaves(
+            self.moments, leaves.first, len(WIDE), leaves.prior_mean, leaves.prior_variance,
+            LEAST_VARIANCE, mean, variance,
+        )  # fmt: skip
+        self.leaves = replace(leaves, mean=mean, variance=variance)

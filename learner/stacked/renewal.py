@@ -49,8 +49,8 @@ def add_to_sample(
     n, m = sample.shape[1], Z.shape[1]
     records = np.minimum(np.arange(n_before + 1, n_before + m + 1), max(memory, n))
     places = rng.integers(records.astype(np.int64))
-    for i in np.flatnonzero(places < n):
-        sample[:, places[i]] = Z[:, i]
+    chosen = np.flatnonzero(places < n)
+    sample[:, places[chosen]] = Z[:, chosen]  # of several for one place, the last one stays
 
 
 def is_due(n: int, m: int) -> bool:

@@ -61,7 +61,8 @@ class Replacement:
         self.recent = np.concatenate([before, log_density])[-RECENT:]
         if len(before) < FEWEST:
             return
-        lower, median = np.sort(before)[[len(before) // 4, len(before) // 2]]
+        middle = [len(before) // 4, len(before) // 2]
+        lower, median = np.partition(before, middle)[middle]
         bad = log_density < median - 6.0 * (median - lower) - 1.0
         if not bad.any():
             return

@@ -10,6 +10,7 @@ units.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +72,11 @@ def move_to(training: Training, new: Scaling, rule: Rule) -> None:
 def _units(X: FloatArray, old: Scaling) -> Scaling | None:
     """Return the units with those of far variables taken from ``X``; None where none is far."""
     Z, _ = old.apply(X)
+    far = np.abs(Z) > FAR
+    if not far.any():
+        return None
     observed = np.count_nonzero(~np.isnan(Z), axis=1)
-    is_far = (observed >= FEWEST) & (2 * np.count_nonzero(np.abs(Z) > FAR, axis=1) > observed)
+    is_far = (observed >= FEWEST) & (2 * np.count_nonzero(far, axis=1) > observed)
     if not is_far.any():
         return None
     new = Scaling.of(old.location.copy(), old.scale.copy())
@@ -95,10 +99,13 @@ def _move_products(products: SharedProducts, a: FloatArray, b: FloatArray) -> No
     squares = a**2 * second + 2.0 * a * b * first + b**2 * n
     products.moments = np.stack([n, a * first + b * n, squares])
     factor = np.where(leaves.is_wide, 1.0, a**2)  # wide leaves stay wide in the new units
-    leaves.mean = a * leaves.mean + b
-    leaves.variance = np.maximum(factor * leaves.variance, LEAST_VARIANCE)
-    leaves.prior_mean = a * leaves.prior_mean + b
-    leaves.prior_variance = np.maximum(factor * leaves.prior_variance, LEAST_VARIANCE)
+    products.leaves = replace(
+        leaves,
+        mean=a * leaves.mean + b,
+        variance=np.maximum(factor * leaves.variance, LEAST_VARIANCE),
+        prior_mean=a * leaves.prior_mean + b,
+        prior_variance=np.maximum(factor * leaves.prior_variance, LEAST_VARIANCE),
+    )
     products.update()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.errors import InvalidInputError, NotFittedError, StateError
+from faust_oslrau.learner.errors import NotFittedError, StateError
 from faust_oslrau.learner.parameters import Parameters, require
 from faust_oslrau.learner.queries.derived import DerivedQueries
 from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
@@ -351,7 +351,7 @@ class StackedSPN(Parameters, DerivedQueries):
 
     @classmethod
     def mixture(cls, models: Sequence[StackedSPN]) -> Self:
-        """Return the mixture of models, each weighted by its records.
+        """Return the mixture of models that have learned records, each weighted by these.
 
         It learns on with the parameters of the model with the most records, and in its units.
         It has about as many nodes as the models together, whatever their budget.
@@ -359,11 +359,8 @@ class StackedSPN(Parameters, DerivedQueries):
         Raises
         ------
         InvalidInputError
-            There is no model, or one has learned nothing, a field was never observed, or they have
-            different numbers of fields.
+            A field was never observed in a model, or they have different numbers of fields.
         """
-        if not models or any(model.n_records_ == 0 for model in models):
-            raise InvalidInputError("models: expected some that have learned records")
         largest = max(models, key=lambda model: model.n_records_)
         model = cls(**largest.get_params())
         copies = [cls.from_bytes(each.to_bytes())._contest for each in models]

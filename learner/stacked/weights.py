@@ -39,7 +39,8 @@ def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     """Improve the weights (E,) for the log-densities ``history`` (n, E) by some steps of EM."""
     n, E = history.shape
     density = np.zeros((E, padded(max(n, 2))))
-    density[:, :n] = np.exp(history - history.max(axis=1, keepdims=True)).T
+    logs = np.ascontiguousarray(history.T)
+    density[:, :n] = np.exp(logs - logs.max(axis=0))
     weight = weight.copy()
     improve(weight, density, STEPS, PRIOR)
     return weight

@@ -41,20 +41,19 @@ def all_measures(
 
     With a history, the learner's log-density is that of a row and its running means together, which
     shows faults that last. The last measure is the log-density given the means, ``past`` (m,) less,
-    which shows faults of single records. Nearness and tail mass are those of the row alone: after a
-    fault, running means are unusual for some records.
-    Where entities may have habits, there is no nearness: it is that to records of other entities.
-    Once they have habits, the mass is that of the row's own entity, too.
+    which shows faults of single records. Tail mass is that of the row alone: after a fault, running
+    means are unusual for some records. Once entities have habits, the mass is that of the row's own
+    entity, too. Not all scorers have nearness (`ScorerState.has_nearness`).
     Log-densities are in the fields' own units; with entities or seasons, in those of the entity or
     the hour, so that records of noisy and of quiet entities and hours compare.
     """
     own_fields = state.own_fields(rows)
     if isinstance(evaluation, Mixed):
         others = [evaluation.log_mass]
-    elif state.habits is not None:
-        others = [state.tail_mass.log_mass(own_fields)]
-    else:
+    elif state.has_nearness:
         others = [-state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)]
+    else:
+        others = [state.tail_mass.log_mass(own_fields)]
     measures = np.column_stack([evaluation.measures, *others])
     if not state.has_own_units:
         measures[:, 0] += log_jacobian

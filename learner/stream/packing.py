@@ -238,7 +238,9 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.silences.restore(arrays, held)
     state.first_alarms.restore(values.get("first_alarms", []))
     if "incidents" in values:
-        state.incidents = Incidents.restored(values["incidents"], arrays, state.n_fields or 0)
+        state.incidents = Incidents.restored(
+            values["incidents"], arrays, state.n_fields or 0, clustered=state.is_sequential
+        )
 
 
 def _check_measures(state: ScorerState, *taken_up: NDArray[Any]) -> None:
@@ -246,8 +248,8 @@ def _check_measures(state: ScorerState, *taken_up: NDArray[Any]) -> None:
     if state.n_columns is None or state.learner.n_records_ == 0:
         return
     k = measure(state, np.full((1, state.n_columns), np.nan)).shape[1]
-    if state.habits is not None and taken_up[0].shape == (k + 1,):
-        raise StateVersionError("state: entities are ranked without nearness, got one with it")
+    if not state.has_nearness and taken_up[0].shape == (k + 1,):
+        raise StateVersionError("state: expected records ranked without nearness, got one with it")
     if any(array.size > 0 and array.shape[-1] != k for array in taken_up):
         raise StateError(f"state: expected {k} measures of each record")
 

@@ -45,7 +45,8 @@ def relearn(state: ScorerState) -> None:
 def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
     state.neighbours, state.tail_mass, state.missing = Neighbours(), TailMass(), Missing()
-    state.ranking, state.calibration, state.densities = Ranking(), Calibration(), Calibration()
+    state.ranking, state.densities = Ranking(), Calibration()
+    state.calibration = Calibration(clustered=state.is_sequential)
     state.proximities, state.guard, state.drift = (
         RecentScores(),
         Guard(state.guard.adapt_after),

@@ -99,7 +99,7 @@ class ScorerState:
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
     ranking: Ranking = field(default_factory=Ranking)
-    calibration: Calibration = field(default_factory=Calibration)
+    calibration: Calibration = field(init=False)
     densities: Calibration = field(default_factory=Calibration)
     proximities: RecentScores = field(default_factory=RecentScores)
     guard: Guard = field(default_factory=Guard)
@@ -122,6 +122,12 @@ class ScorerState:
         if not 0 < self.alarm_rate < 1:
             raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
         self.learner.check_parameters()
+        self.calibration = Calibration(clustered=self.is_sequential)
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether records are judged by those before them."""
+        return self.history is not None or self.stretches is not None
 
     @property
     def has_model(self) -> bool:
@@ -190,6 +196,15 @@ class ScorerState:
         """
         is_mixed = self.history is None and (self.n_fields or 0) <= WIDEST
         return self.entities if is_mixed else None
+
+    @property
+    def has_nearness(self) -> bool:
+        """Whether a measure of records is how near others are.
+
+        Not for entities with habits: the others are of other entities. Not with a history: records
+        of a regime that comes back are near few recent ones, and all of them would be unusual.
+        """
+        return self.habits is None and self.history is None
 
     def collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""

@@ -8,18 +8,19 @@ from interpreter import needs_compiler
 from scipy.stats import genpareto
 
 from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, RecentScores, fit_tail
+from faust_oslrau.learner.scoring.clusters import share_of_independent
 from faust_oslrau.learner.scoring.ordered import replace_ordered
 
 
-def calibrated(scores):
-    calibration = Calibration()
+def calibrated(scores, clustered=False):
+    calibration = Calibration(clustered=clustered)
     calibration.restore(scores)
     return calibration
 
 
-def prequential(scores, batch=256):
+def prequential(scores, batch=256, clustered=False):
     """Return the p-value of each score from those before its batch."""
-    calibration, p_values = Calibration(), []
+    calibration, p_values = Calibration(clustered=clustered), []
     for start in range(0, len(scores), batch):
         p_values.append(calibration.p_value(scores[start : start + batch]))
         calibration.update(scores[start : start + batch])
@@ -146,3 +147,48 @@ def test_while_a_stream_is_young_each_two_scores_replace_one():
 def test_numbers_that_are_not_there_to_be_replaced_do_no_harm():
     old, new = np.array([0.0, np.nan]), np.array([0.5, 3.0])
     assert replace_ordered(np.array([1.0, 2.0]), old, new).tolist() == [0.5, 1.0, 2.0, 3.0]
+
+
+def moving(n, keep, seed=11):
+    """Draw scores that follow those before them."""
+    noise, scores = np.random.default_rng(seed).normal(size=n), np.zeros(n)
+    for t in range(1, n):
+        scores[t] = keep * scores[t - 1] + noise[t]
+    return scores
+
+
+@needs_compiler("100,000 scores")
+@pytest.mark.parametrize("keep", [0.9, 0.97])
+def test_alarms_are_not_too_many_where_low_scores_come_in_clusters(keep):
+    scores = moving(100_000, keep)
+    p_value = prequential(scores, clustered=True)[RECENT:]
+    assert (p_value <= 0.01).mean() == pytest.approx(0.01, rel=0.3)
+    assert (p_value <= 0.001).mean() < 0.0015
+    far = calibrated(scores[-RECENT:], clustered=True)
+    assert far.p_value(np.array([-10.0 * scores.std()]))[0] < 0.001
+
+
+def test_p_values_are_further_above_those_of_ranks_the_larger_clusters_are():
+    p_values, sizes = [], []
+    for keep in (0.0, 0.9, 0.97):
+        calibration = calibrated(moving(5000, keep), clustered=True)
+        lowest = calibration.ascending[:1]
+        p_values.append(calibration.p_value(lowest - calibration.ascending.std())[0])
+        sizes.append(calibration.cluster_size)
+    assert 1.0 <= sizes[0] < 1.3 < sizes[1] < sizes[2]
+    assert p_values[0] < p_values[1] < p_values[2]
+
+
+def test_the_share_of_independent_scores_is_that_of_a_stream_where_it_is_known():
+    """The largest of two neighbours in turn: each exceedance comes twice, so the share is 1/2."""
+    draws = -np.random.default_rng(12).pareto(2.0, 200_001)
+    scores = np.minimum(draws[1:], draws[:-1])
+    assert share_of_independent(scores, np.quantile(scores, 0.01)) == pytest.approx(0.5, abs=0.04)
+    assert share_of_independent(draws, np.quantile(draws, 0.01)) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("below", [[], [3], [3, 9], [3, 4, 5, 6], [3, 4, 5, 7, 8]])
+def test_the_share_of_independent_scores_is_a_share_however_few_there_are(below):
+    scores = np.zeros(100)
+    scores[below] = -1.0
+    assert 0.0 < share_of_independent(scores, -0.5) <= 1.0

@@ -216,6 +216,18 @@ def test_a_stationary_stream_has_no_challenger(seed):
             assert n_networks(model) == 1
 
 
+@pytest.mark.parametrize("seed", [13, 15, 26])
+def test_a_walk_that_stays_off_its_mean_has_no_challenger(seed):
+    rows = np.random.default_rng(seed).normal(size=(8000, 3))
+    rows[0] /= np.sqrt(1 - 0.98**2)
+    for before, row in itertools.pairwise(rows):
+        row += 0.98 * before
+    model = StackedSPN()
+    for start in range(0, len(rows), 256):
+        model.partial_fit(rows[start : start + 256])
+        assert n_networks(model) == 1
+
+
 def test_there_is_no_challenger_where_none_is_wanted_or_none_fits():
     for parameters in ({"adapt_after": None}, {"max_nodes": 100, "tree_nodes": 0}):
         model = learned(ROWS[:2288], changed(ROWS[2288:4000]), **parameters)

@@ -17,6 +17,7 @@ from faust_oslrau.learner import (
     StateError,
     StreamScorer,
 )
+from faust_oslrau.learner.errors import StateVersionError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.state import pack, unpack
 
@@ -169,6 +170,27 @@ def test_a_single_fault_stands_out_from_the_records_after_a_fault_that_lasted(le
     block = StreamScorer(learner(), history=("10",)).process(rows)
     assert np.count_nonzero(block.p_value[fault] < 0.01) > 20
     assert block.p_value[5500] < 0.5 * block.p_value[after].min()
+
+
+@needs_compiler("long streams")
+def test_a_regime_that_comes_back_is_known():
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(12_000, 4))
+    visits = [slice(1000, 1500), slice(2500, 3000), slice(4000, 4500), slice(8000, 8300)]
+    back = slice(11_500, 12_000)
+    for visit in [*visits, back]:
+        rows[visit] += 5.0
+    block = StreamScorer(OSLRAU(), history=("10",), stretches=(8, 32)).process(rows)
+    assert (block.p_value[back][50:] <= 0.01).mean() < 0.05
+    assert not block.is_anomaly[back][50:].any()
+
+
+def test_a_state_that_ranks_by_nearness_with_a_history_is_of_another_version():
+    values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
+    for name in ("level", "spread"):
+        arrays[name] = np.append(arrays[name], 1.0)
+    with pytest.raises(StateVersionError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
 @needs_compiler("long streams")

@@ -266,8 +266,8 @@ def test_five_thousand_nodes_can_be_explored_while_records_flow(
 ):
     client.send(topic_name, _many_clusters(8000))
     worker = start_worker(
-        learner_max_nodes=5200, learner_max_leaf_vars=0, learner_min_count=1,
-        learner_corr_threshold=0.05,
+        learner_kind="oslrau", learner_max_nodes=5200, learner_max_leaf_vars=0,
+        learner_min_count=1, learner_corr_threshold=0.05,
     ).wait_ready().wait_records(8000)  # fmt: skip
     page.open().wait_state("live")
     page.wait_until(lambda: page.number("#nodes") >= 5000, "aware of the network")

@@ -62,7 +62,10 @@ def test_with_a_slow_model_records_wait_in_the_log(client, start_worker, topic_n
     values = [orjson.dumps({f"f{n:03}": x for n, x in enumerate(row)}) for row in rows]
     waiting = _fill(client, topic_name, values)
     # The model itself takes little memory, and time for its 500 fields.
-    small = {"learner_max_leaf_vars": 1, "learner_max_nodes": 600, "learner_background": "false"}
+    small = {
+        "learner_kind": "oslrau", "learner_max_leaf_vars": 1, "learner_max_nodes": 600,
+        "learner_background": "false",
+    }  # fmt: skip
     worker = start_worker(**small).wait_ready()
     at_first = _memory(worker, "VmRSS")
     _check(worker.wait_records(5_000), at_first, waiting)
