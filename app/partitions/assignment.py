@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -26,12 +27,15 @@ from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
 from .log_changes import is_behind_log_start
 from .opening import Opener
+from .work_limit import WorkLimit
 
 logger = logging.getLogger(__name__)
 
 # Batches in work at once, each of another partition: enough to score one batch while others wait
-# for the broker. Together with Faust's buffer this bounds the memory.
+# for the broker. The records in them are bounded, too: a partition that has many records waiting
+# would fill the memory with large batches. Together with Faust's buffer this bounds the memory.
 _BATCHES_IN_WORK = 16
+_RECORDS_IN_WORK = 16_384
 _RETRY_SECONDS = 1.0
 # How often to check whether missing partitions of output topics have been added.
 _TOPICS_SECONDS = 5.0
@@ -87,7 +91,7 @@ class Assignment:
         # One thread: the kernels release the GIL, so that the event loop runs in parallel.
         self._compute = ThreadPoolExecutor(1, "oslrau-compute")
         self._opener = Opener(settings, store, self._compute, metrics)
-        self._slots = asyncio.Semaphore(_BATCHES_IN_WORK)
+        self._work = WorkLimit(_BATCHES_IN_WORK, _RECORDS_IN_WORK)
         self._committing = asyncio.Lock()
         self._batches: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,11 +145,11 @@ class Assignment:
         """Start to process a batch; waits while too many are in work."""
         partition = self.held.get(batch.tp)
         if partition is not None:
-            await self._slots.acquire()
+            await self._work.begin(len(batch.records))
             # The partition's lock is fair: batches are processed in their order.
             task = self._start(self._process(partition, batch))
             self._batches.add(task)
-            task.add_done_callback(self._finished)
+            task.add_done_callback(partial(self._finished, len(batch.records)))
 
     async def commit(self, partitions: Iterable[HeldPartition]) -> bool:
         """Commit new offsets; after a failure, which is logged, the next commit covers them."""
@@ -302,9 +306,9 @@ class Assignment:
                 task.cancel()
             await asyncio.wait(unfinished)
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finished(self, records: int, task: asyncio.Task[None]) -> None:
         self._batches.discard(task)
-        self._slots.release()
+        self._work.end(records)
 
     def _start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine as a task; its failure stops the app."""
