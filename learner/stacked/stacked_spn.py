@@ -79,13 +79,14 @@ class StackedSPN(Parameters, DerivedQueries):
     Parameters
     ----------
     max_nodes
-        Node budget, at least 100, shared out by the number d of fields alone. Beyond some 120
-        fields the network takes up to 17 d + 60 nodes if that is more. Beyond 128 it has no mixture
-        of Gaussians and no grown network, beyond 256 the Gaussian over the whole stream is a
-        product over blocks of neighbouring fields. So time and state grow in proportion to d.
+        Node budget, at least 100, shared out by the number d of fields alone. The network takes up
+        to 17 d + 60 nodes if that is more. Beyond 128 fields it has no mixture of Gaussians and no
+        grown network, beyond 256 the Gaussian over the whole stream is a product over blocks of
+        neighbouring fields. So time and state grow in proportion to d.
     tree_nodes
-        Nodes of these for the network that `OSLRAU` grows, 0 for none, at most half of them. If it
-        brings nothing by the end of the warm-up, its nodes go to the products.
+        Nodes of these for the network that `OSLRAU` grows, 0 for none. Small budgets give it fewer,
+        but d + 3 or more. If it brings nothing by the end of the warm-up, its nodes go to the
+        products.
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
@@ -142,8 +143,7 @@ class StackedSPN(Parameters, DerivedQueries):
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
         valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
         require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
-        valid = 0 <= self.tree_nodes <= self.max_nodes / 2
-        require(valid, "tree_nodes", self.tree_nodes, "0 to half of max_nodes")
+        require(self.tree_nodes >= 0, "tree_nodes", self.tree_nodes, "at least 0")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
         valid = self.adapt_after is None or 1 <= self.adapt_after < MOST_RECORDS
         require(valid, "adapt_after", self.adapt_after, f"1 to {MOST_RECORDS - 1}, or None")
