@@ -115,21 +115,6 @@ def entity_profile(state: ScorerState, key: bytes | None) -> EntityProfile | Non
     )
 
 
-def entity_range(
-    state: ScorerState, key: bytes | None, deviations: float
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the range (d,), (d,) in which an entity's next record is expected, in own units.
-
-    None if nothing is known of it.
-    """
-    found = None if state.entities is None else state.entities.profile(key)
-    if found is None:
-        return None
-    half = deviations * found.deviation
-    low, high = state.transforms.undo(np.stack([found.expected - half, found.expected + half]))
-    return low, high
-
-
 def _in_own_units(state: ScorerState, aspect: Aspect) -> Aspect:
     """Return a level in the field's own units; other aspects as they are."""
     if aspect.name != LEVEL or aspect.column is None:

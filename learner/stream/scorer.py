@@ -26,7 +26,7 @@ from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from . import packing
-from .explaining import entity_events, entity_profile, entity_range, expected_range
+from .explaining import entity_events, entity_profile, expected_range
 from .forecasting import forecast, forecast_next
 from .learning import learn
 from .parameters import ScorerParameters
@@ -283,15 +283,6 @@ class StreamScorer(ScorerParameters):
         """
         (key,) = as_keys([entity], 1)
         return entity_profile(self._state, key)
-
-    def entity_range(self, entity: Name, deviations: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return the range (d,), (d,) in which the next record of an entity is expected.
-
-        That is so many standard deviations below and above the mean of each field alone, without
-        what a history or the season adds. None if the entity is not known.
-        """
-        (key,) = as_keys([entity], 1)
-        return entity_range(self._state, key, deviations)
 
     def search_entities(self, part: str, most: int) -> list[str]:
         """Return up to ``most`` names of known entities that contain a part, the exact one first.
