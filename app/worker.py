@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 # Batches between Faust's fetcher and the agent: enough that the agent never runs dry. Each holds
 # at most one fetch of one partition, about 1 MiB, which bounds the memory.
-_BUFFERED_BATCHES = 16
+_BUFFERED_BATCHES = 4
 # A worker creates and frees tens of thousands of records, which form no reference cycles. With
 # Python's threshold of 700 allocations the collector took an eighth or more of the CPU time.
 _COLLECT_AFTER = 100_000

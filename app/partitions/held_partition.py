@@ -74,6 +74,8 @@ class HeldPartition:
         The id of the source topic; None if the broker assigns no ids.
     lock
         To be held from learning a block to the acknowledgement of its outputs.
+    waiting
+        The batches that are processed next, while others are in work; None without any.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class HeldPartition:
         self._measured_at = 0
         self._processing: Future[ProcessedBlock] | None = None
         self.lock = asyncio.Lock()
+        self.waiting: list[RecordBatch] | None = None
         self._compute = compute
         self._send = send
 
