@@ -21,6 +21,7 @@ from .members import Joint, Member
 from .merging import merge_contests
 from .sizes import sizes
 from .training import Rule, Training
+from .weighed import WeighedNetworks
 
 if TYPE_CHECKING:
     import networkx
@@ -48,6 +49,8 @@ class StackedEvaluation(NamedTuple):
         What the networks under the root say of them.
     members, n_records
         Of the model, which had learned so many records.
+    is_established
+        Whether many records support every network.
     """
 
     measures: FloatArray
@@ -56,6 +59,18 @@ class StackedEvaluation(NamedTuple):
     told: Joint
     members: list[Member]
     n_records: int
+    is_established: bool
+
+    @property
+    def by_network(self) -> FloatArray:
+        """Log-density (m, M) of each row by each network under the root."""
+        return self.told.each
+
+    def weighed(self, log_shares: FloatArray) -> Self:
+        """Return the evaluation with other shares (m, M) of the networks in each row."""
+        log_density = members.mixed(self.told.each, log_shares)[0]
+        measures = log_density[:, None] if self.is_established else self.measures
+        return self._replace(measures=measures, log_density=log_density)
 
 
 class StackedSPN(Parameters, DerivedQueries):
@@ -234,8 +249,19 @@ class StackedSPN(Parameters, DerivedQueries):
         told = members.evaluate(found, rows)
         usual = told.log_density if self._is_established else told.each[:, 0]
         return StackedEvaluation(
-            usual[:, None], told.log_density, rows, told, found, self.n_records_
-        )
+            usual[:, None], told.log_density, rows, told, found, self.n_records_,
+            self._is_established,
+        )  # fmt: skip
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares (M,) of the networks in the root: one without a challenger."""
+        return np.array([member.share for member in self._members()])
+
+    def weighed(self, log_shares: FloatArray) -> WeighedNetworks:
+        """Return the density of m rows, each with shares (m, M) of the networks of its own."""
+        established = None if self._is_established else self.established
+        return WeighedNetworks(self._members(), log_shares, established)
 
     @property
     def established(self) -> Self:
