@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -75,6 +75,29 @@ def pack(position: int, records: Sequence[KafkaRecord], size: int) -> list[Recor
         batches.append(batch)
         position = batch.next_offset
     return batches
+
+
+def join(batches: Iterable[RecordBatch], size: int) -> Iterator[RecordBatch]:
+    """Yield consecutive batches of one partition as one, of at most `size` records where joined.
+
+    A batch is not joined to the one before it if its first record is not the next one in the log,
+    as the caller may have to find out what became of the records between them.
+    """
+    joined: RecordBatch | None = None
+    for batch in batches:
+        if joined is None:
+            joined = batch
+        elif _continues(joined, batch) and len(joined.records) + len(batch.records) <= size:
+            joined = RecordBatch(joined.position, [*joined.records, *batch.records])
+        else:
+            yield joined
+            joined = batch
+    if joined is not None:
+        yield joined
+
+
+def _continues(first: RecordBatch, second: RecordBatch) -> bool:
+    return first.next_offset == second.position == second.records[0].offset
 
 
 class BatchSchema(faust.Schema[Any, Any]):

@@ -25,11 +25,11 @@ async def field_course(
     quantiles at 1 % and 99 % that were expected before the record came. Without them, they are two
     standard deviations below and above what the present model expects, given the fields of the
     record that are not to blame. With an `entity`, the records are its own, and without forecasts
-    the range is that of its next record; None if the partition does not know it. NaN stands for
-    what is not known. Without a `field`, only the names are returned.
+    the band is the forecast of its next record; None if the partition does not know it. NaN stands
+    for what is not known. Without a `field`, only the names are returned.
     """
-    expected = None if entity is None else await partition.entity_range(entity, _HALF_WIDTH)
-    if entity is not None and expected is None:
+    foreseen = None if entity is None else await partition.entity_forecast(entity)
+    if entity is not None and foreseen is None:
         return None
     fields = partition.pipeline.fields or ()
     until = int(time.time())
@@ -45,7 +45,9 @@ async def field_course(
     if bands:  # then every record has one
         band = np.stack(bands)
         expected = band[:, 0], band[:, 1]
-    elif expected is None:
+    elif foreseen is not None:
+        expected = foreseen.low, foreseen.high
+    else:
         expected = await partition.expected_range(rows, _HALF_WIDTH)
     low, high = (np.broadcast_to(bound, rows.shape) for bound in expected)
     return {

@@ -7,13 +7,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
-from faust_oslrau.app.kafka.batches import RecordBatch
+from faust_oslrau.app.kafka.batches import RecordBatch, join
 from faust_oslrau.app.kafka.positions import PartitionLog, find_logs, is_of_earlier_version
 from faust_oslrau.app.kafka.topics import OutputTopics
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
@@ -31,10 +30,10 @@ from .work_limit import WorkLimit
 
 logger = logging.getLogger(__name__)
 
-# Batches in work at once, each of another partition: enough to score one batch while others wait
-# for the broker. The records in them are bounded, too: a partition that has many records waiting
-# would fill the memory with large batches. Together with Faust's buffer this bounds the memory.
-_BATCHES_IN_WORK = 16
+# Batches in work at once: enough that under load several of one partition wait and are joined,
+# which takes less time for each record. Their records are bounded, too: many large batches would
+# fill the memory. Together with Faust's buffer this bounds the memory.
+_BATCHES_IN_WORK = 32
 _RECORDS_IN_WORK = 16_384
 _RETRY_SECONDS = 1.0
 # How often to check whether missing partitions of output topics have been added.
@@ -144,12 +143,17 @@ class Assignment:
     async def handle(self, batch: RecordBatch) -> None:
         """Start to process a batch; waits while too many are in work."""
         partition = self.held.get(batch.tp)
-        if partition is not None:
-            await self._work.begin(len(batch.records))
-            # The partition's lock is fair: batches are processed in their order.
-            task = self._start(self._process(partition, batch))
-            self._batches.add(task)
-            task.add_done_callback(partial(self._finished, len(batch.records)))
+        if partition is None:
+            return
+        await self._work.begin(len(batch.records))
+        if partition.waiting is not None:
+            partition.waiting.append(batch)
+            return
+        partition.waiting = [batch]
+        # The partition's lock is fair: batches are processed in their order.
+        task = self._start(self._process(partition, partition.waiting))
+        self._batches.add(task)
+        task.add_done_callback(self._batches.discard)
 
     async def commit(self, partitions: Iterable[HeldPartition]) -> bool:
         """Commit new offsets; after a failure, which is logged, the next commit covers them."""
@@ -277,22 +281,35 @@ class Assignment:
         positions = {tp: partition.next_offset for tp, partition in self.held.items()}
         await self._consumer.read_from(positions)
 
-    async def _process(self, partition: HeldPartition, batch: RecordBatch) -> None:
-        async with partition.lock:
-            if self.held.get(partition.tp) is partition:
-                try:
-                    if await is_behind_log_start(self._consumer, partition, batch):
-                        self.reopen(partition, "the next records were deleted from its log")
-                        return
-                    await partition.process(batch)
-                except LostPartitionError as error:
-                    self._give_up(partition, error)
-                except OutOfPlaceError:
-                    offset = partition.next_offset
-                    extra = at(partition.tp, offset)
-                    logger.info("%s/%d: reading again from %d", *partition.tp, offset, extra=extra)
-                    await self._consumer.read_from({partition.tp: offset})
-                self.last_progress = time.monotonic()
+    async def _process(self, partition: HeldPartition, batches: list[RecordBatch]) -> None:
+        """Process the batches that have come by the time when those before them are done."""
+        try:
+            async with partition.lock:
+                partition.waiting = None
+                for batch in join(batches, self._settings.max_poll_records):
+                    await self._process_batch(partition, batch)
+        finally:
+            if partition.waiting is batches:  # cancelled before their turn
+                partition.waiting = None
+            for batch in batches:
+                self._work.end(len(batch.records))
+
+    async def _process_batch(self, partition: HeldPartition, batch: RecordBatch) -> None:
+        if self.held.get(partition.tp) is not partition:
+            return
+        try:
+            if await is_behind_log_start(self._consumer, partition, batch):
+                self.reopen(partition, "the next records were deleted from its log")
+                return
+            await partition.process(batch)
+        except LostPartitionError as error:
+            self._give_up(partition, error)
+        except OutOfPlaceError:
+            offset = partition.next_offset
+            extra = at(partition.tp, offset)
+            logger.info("%s/%d: reading again from %d", *partition.tp, offset, extra=extra)
+            await self._consumer.read_from({partition.tp: offset})
+        self.last_progress = time.monotonic()
 
     async def _finish_work(self, seconds: float) -> None:
         if not self._batches:
@@ -305,10 +322,6 @@ class Assignment:
             for task in unfinished:
                 task.cancel()
             await asyncio.wait(unfinished)
-
-    def _finished(self, records: int, task: asyncio.Task[None]) -> None:
-        self._batches.discard(task)
-        self._work.end(records)
 
     def _start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine as a task; its failure stops the app."""

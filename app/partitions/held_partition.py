@@ -23,7 +23,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.snapshots import SnapshotSchedule
-from faust_oslrau.learner import EntityProfile, NetworkLearner, SilentEntity
+from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, SilentEntity
 from faust_oslrau.topics import KafkaRecord
 
 from .rejection_log import RejectionLog
@@ -74,6 +74,8 @@ class HeldPartition:
         The id of the source topic; None if the broker assigns no ids.
     lock
         To be held from learning a block to the acknowledgement of its outputs.
+    waiting
+        The batches that are processed next, while others are in work; None without any.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class HeldPartition:
         self._measured_at = 0
         self._processing: Future[ProcessedBlock] | None = None
         self.lock = asyncio.Lock()
+        self.waiting: list[RecordBatch] | None = None
         self._compute = compute
         self._send = send
 
@@ -221,16 +224,12 @@ class HeldPartition:
             return None
         return await self._in_learner_thread(scorer.entity_profile, entity)
 
-    async def entity_range(
-        self, entity: str, deviations: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Return the range (d,), (d,) of an entity's next record; None if it is not known."""
+    async def entity_forecast(self, entity: str) -> Forecast | None:
+        """Return what is expected of an entity's next record; None if the entity is not known."""
         scorer = self.pipeline.scorer
-        if scorer is None:
+        if scorer is None or await self.entity_profile(entity) is None:
             return None
-        return await self._in_learner_thread(
-            partial(scorer.entity_range, deviations=deviations), entity
-        )
+        return await self._in_learner_thread(scorer.forecast, [entity])
 
     async def search_entities(self, part: str, most: int) -> list[str]:
         """Return up to `most` names of entities that contain a part, the exact one first."""

@@ -41,6 +41,11 @@ FULL = 0.85
 YOUNG = 4096
 """Records up to which high means do not count: scores rise while a model learns."""
 
+AFTER_REFIT = 2048
+"""Records that seem to be behind after a measure was fitted anew. Where a stream changes steadily,
+all later scores are then higher than the ones before. So high means do not count until there are
+``YOUNG`` again, and levels follow sooner. With 1,024 and 3,072, more streams raised alarms."""
+
 LASTING = 0.01
 """P-value of the stretches during a fault that lasts."""
 
@@ -140,6 +145,10 @@ class Stretches:
         else:
             self._calibration.update(self._usual.score(means)[0])
             self._usual = self._usual.updated(means)
+
+    def follow_scores(self) -> None:
+        """Take scores from now on for those of a younger stream, as a measure was fitted anew."""
+        self._usual = self._usual._replace(n=min(self._usual.n, AFTER_REFIT))
 
     def forget(self) -> None:
         """Learn anew what is usual, in a new regime."""

@@ -160,18 +160,23 @@ class TailMass:
         fill_log_mass(distances, self._weights, fields, result)
         return np.minimum(result[0, :m], 0.0)
 
-    def update(self, rows: FloatArray, n: int) -> None:
-        """Fit to ``rows`` (n, d), which stand for the last of ``n`` records, where it is time."""
+    def update(self, rows: FloatArray, n: int) -> bool:
+        """Fit to ``rows`` (n, d), which stand for the last of ``n`` records, where it is time.
+
+        Return whether the Gaussians changed.
+        """
         before, self.n = self.n, n
         if len(rows) == 0 or rows.shape[1] > WIDEST or n == before:
-            return
+            return False
         if before < YOUNG or len(self.weight) == 0:
             self._start(rows)
-        elif n // REFIT > before // REFIT:
-            if self._varies_anew(rows):
-                self._start(rows)
-            else:
-                self._follow(rows)
+        elif n // REFIT == before // REFIT:
+            return False
+        elif self._varies_anew(rows):
+            self._start(rows)
+        else:
+            return self._follow(rows)
+        return True
 
     def _varies_anew(self, rows: FloatArray) -> bool:
         """Whether a field varies now that did not at the last start."""
@@ -197,8 +202,8 @@ class TailMass:
         for _ in range(SWEEPS):
             self._improve(rows)
 
-    def _follow(self, rows: FloatArray) -> None:
-        """Do one more round, and undo it unless it tells more than chance.
+    def _follow(self, rows: FloatArray) -> bool:
+        """Do one more round, and undo it unless it tells more than chance. Return whether it does.
 
         Of rows from the same distribution, a fit to them raises the log-likelihood by about the
         number of its parameters (Akaike 1974); twice as much is more than chance.
@@ -207,9 +212,11 @@ class TailMass:
         before, d = self._log_likelihood(rows), rows.shape[1]
         self._improve(rows, KEPT)
         n_parameters = len(weight) * (1 + d + d * (d + 1) // 2)
-        if self._log_likelihood(rows) < before + 2 * n_parameters:
-            self.weight, self.mean, self.covariance = weight, mean, covariance
-            self._prepare()
+        if self._log_likelihood(rows) >= before + 2 * n_parameters:
+            return True
+        self.weight, self.mean, self.covariance = weight, mean, covariance
+        self._prepare()
+        return False
 
     def _log_likelihood(self, rows: FloatArray) -> float:
         """Return the sum of the rows' log-densities in nats, but for a constant."""

@@ -50,7 +50,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         state.neighbours.update(state.own_fields(rows))
         state.ranges.update(rows.compress(usual, axis=0))
     if state.habits is None or not state.habits.has_habits:
-        state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
+        is_refitted = state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
+        if is_refitted and state.stretches is not None:
+            state.stretches.follow_scores()
     if state.incidents is not None:
         numbers = np.arange(state.n_records - len(rows), state.n_records)
         state.incidents.usual.update(state.calibration, scores[known], numbers[known])

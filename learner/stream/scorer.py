@@ -27,7 +27,7 @@ from faust_oslrau.learner.silence.layer import Silences
 from faust_oslrau.learner.state import Parts
 
 from . import packing
-from .explaining import entity_events, entity_profile, entity_range, expected_range
+from .explaining import entity_events, entity_profile, expected_range
 from .forecasting import forecast, forecast_next
 from .learning import learn
 from .parameters import ScorerParameters
@@ -285,15 +285,6 @@ class StreamScorer(ScorerParameters):
         (key,) = as_keys([entity], 1)
         return entity_profile(self._state, key)
 
-    def entity_range(self, entity: Name, deviations: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return the range (d,), (d,) in which the next record of an entity is expected.
-
-        That is so many standard deviations below and above the mean of each field alone, without
-        what a history or the season adds. None if the entity is not known.
-        """
-        (key,) = as_keys([entity], 1)
-        return entity_range(self._state, key, deviations)
-
     def search_entities(self, part: str, most: int) -> list[str]:
         """Return up to ``most`` names of known entities that contain a part, the exact one first.
 
@@ -369,15 +360,17 @@ class StreamScorer(ScorerParameters):
         learned, times = rows if own is None else own.rows, block.places[at, 2]
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
+        ranked = score(state, rows, own, seasonal, learned, block, at)
         if state.forecasting:
+            density = None if ranked is None else ranked.density
             units = None if own is None else own.units, None if seasonal is None else seasonal.units
-            block.forecasts.append(forecast(state, learned, *units))
-        measures, evaluation = score(state, rows, own, seasonal, learned, block, at)
+            block.forecasts.append(forecast(state, density, learned, *units))
+        measures = np.full((len(rows), 1), np.nan) if ranked is None else ranked.measures
         state.collect(learned, measures)
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:
-            learn(state, block, at.stop - 1, evaluation)
+            learn(state, block, at.stop - 1, None if ranked is None else ranked.evaluation)
             if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
                 relearn(state)
             block.learn_seconds += perf_counter() - scored

@@ -211,6 +211,8 @@ class MemoryDelivery(AtLeastOnce):
         The partitions that another worker has taken.
     waiting
         How many blocks wait to be acknowledged.
+    sent
+        The number of scores of each acknowledged block.
     """
 
     def __init__(self, settings, consumer):
@@ -219,6 +221,7 @@ class MemoryDelivery(AtLeastOnce):
         self.acknowledging.set()
         self.lost = set()
         self.waiting = 0
+        self.sent = []
         self._broker = consumer.broker
 
     async def send(self, tp, block, position):
@@ -229,6 +232,7 @@ class MemoryDelivery(AtLeastOnce):
             self.waiting -= 1
         if tp in self.lost:
             raise LostPartitionError("it has been opened elsewhere")
+        self.sent.append(len(block.scores))
         self._broker.scores[tp] += [score.value for score in block.scores]
 
 

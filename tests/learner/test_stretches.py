@@ -150,6 +150,14 @@ def test_the_rate_of_alarms_stays_near_the_nominal_one():
     assert 0.005 < (block.stretch.p_value[10_000:] <= 0.01).mean() < 0.02
 
 
+@needs_compiler("long streams")
+def test_a_stream_whose_levels_rise_steadily_raises_no_alarms():
+    x = np.random.default_rng(2).normal(size=(6000, 2)) + 0.001 * np.arange(6000)[:, None]
+    block = StreamScorer(OSLRAU(), stretches=(8, 32)).process(x)
+    assert (block.stretch.p_value[4096:] <= 0.001).mean() < 0.005
+    assert block.held_back == 0
+
+
 @pytest.mark.parametrize("lengths", [(), (1,), (8, 8), (5000,), (2, 3, 4, 5, 6)])
 def test_wrong_lengths_are_refused(lengths):
     with pytest.raises(InvalidParameterError, match="stretches: expected"):

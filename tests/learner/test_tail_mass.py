@@ -97,7 +97,8 @@ def test_the_fit_stays_while_the_stream_does_not_change():
     found.update(PAST, 1100)  # the last start
     before = found.log_mass(ROWS)
     for seed in range(5):
-        found.update(clusters(91, 6000, D, missing=0.1)[1000 * seed :][:1000], (seed + 2) * REFIT)
+        sample = clusters(91, 6000, D, missing=0.1)[1000 * seed :][:1000]
+        assert not found.update(sample, (seed + 2) * REFIT)
     assert found.log_mass(ROWS).tobytes() == before.tobytes()
 
 
@@ -105,8 +106,8 @@ def test_later_rounds_follow_a_stream_that_moves():
     found = fitted(PAST)
     moved = PAST + 2.0 * np.nanstd(PAST, axis=0)
     before = np.median(found.log_mass(moved))
-    for n in range(REFIT + 1000, 12 * REFIT, REFIT):
-        found.update(moved, n)
+    changed = [found.update(moved, n) for n in range(REFIT + 1000, 12 * REFIT, REFIT)]
+    assert changed[0]
     assert np.median(found.log_mass(moved)) > before + 0.5
 
 

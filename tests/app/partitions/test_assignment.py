@@ -24,6 +24,11 @@ from faust_oslrau.app.settings import Settings
 _LOG = values(300)
 
 
+async def never_answers(_):
+    """Wait for ever, as a call does while no broker answers."""
+    await asyncio.Event().wait()
+
+
 # Assignment and work
 
 
@@ -104,13 +109,60 @@ async def test_work_that_piles_up_makes_the_reader_wait(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         await worker.assign(FIRST)
         worker.delivery.acknowledging.clear()
-        for _ in range(16):
-            await worker.assignment.handle(worker.consumer.fetch(FIRST, 10))
-        last = asyncio.create_task(worker.assignment.handle(worker.consumer.fetch(FIRST, 10)))
+        for _ in range(32):
+            await worker.assignment.handle(worker.consumer.fetch(FIRST, 5))
+        last = asyncio.create_task(worker.assignment.handle(worker.consumer.fetch(FIRST, 5)))
         await turns()
         assert not last.done()
         worker.delivery.acknowledging.set()
         await last
+
+
+@in_loop
+async def test_batches_that_wait_for_the_one_before_them_are_scored_together(tmp_path, broker):
+    async with MemoryWorker(tmp_path, broker) as worker:
+        await worker.assign(FIRST)
+        worker.delivery.acknowledging.clear()
+        await worker.begin(FIRST, 20)
+        for count in (10, 30, 240):
+            await worker.assignment.handle(worker.consumer.fetch(FIRST, count))
+        worker.delivery.acknowledging.set()
+        await until(lambda: len(broker.scores[FIRST]) == 300)
+        assert worker.delivery.sent == [20, 280]
+        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+
+
+@in_loop
+async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, broker):
+    async with MemoryWorker(tmp_path, broker, max_poll_records=40) as worker:
+        await worker.assign(FIRST)
+        worker.delivery.acknowledging.clear()
+        await worker.begin(FIRST, 20)
+        for count in (10, 30, 20, 40):
+            await worker.assignment.handle(worker.consumer.fetch(FIRST, count))
+        worker.delivery.acknowledging.set()
+        await until(lambda: len(broker.scores[FIRST]) == 120)
+        assert worker.delivery.sent == [20, 40, 20, 40]
+
+
+@in_loop
+async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignment(
+    tmp_path, broker, monkeypatch
+):
+    async with MemoryWorker(tmp_path, broker) as worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        batch = worker.consumer.fetch(FIRST, 50)
+        gap = RecordBatch(batch.position, batch.records[10:])
+        with monkeypatch.context() as patched:
+            patched.setattr(worker.consumer, "first_offsets", never_answers)
+            await worker.assignment.handle(gap)
+            await turns()
+            await worker.assignment.handle(worker.consumer.fetch(FIRST, 50))
+            await worker.assignment.revoked(0.01)
+        await worker.assign(FIRST)
+        await worker.read(FIRST)
+        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
 @in_loop
