@@ -10,8 +10,8 @@ import click
 import numpy as np
 
 from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.stacked import members
-from faust_oslrau.learner.stacked.regimes import CHANGE
 
 from .crossval import HONEST_FLOOR
 from .datasets import Array
@@ -49,15 +49,15 @@ CHANGING = ("regimes", "cycles")
 PERMANENT_TEXT = """\
 A change for good: records in random order, whose columns are reversed and negated from the middle
 on. Mean log-likelihood of records scored before they are learned, in mini-batches of 256, without
-the guard, over three random orders. *One network* has no challengers. *Share by record* is no
-learner: it weighs the networks of *stacked* by all records before the one that is scored, those of
-the same mini-batch included, and so tells what shares that stay for a mini-batch cost. Leaf
-variances are at least 1e-4, in units of the first records."""
+the guard, over three random orders. *Stacked* weighs its networks as `StreamScorer` does, by all
+records before the one that is scored. With *shares of the root*, the learner alone, their weights
+stay for a mini-batch. *One network* has no challengers. Leaf variances are at least 1e-4, in units
+of the first records."""
 
 FAULT_TEXT = """\
 Faults: the same change for some records only, after 3,000. *Loss* is what the first 256 usual
 records lose against a model that was not given the fault, in nats: the mean over four places of the
-fault in a mini-batch, and the largest. *By record* is the mean with a share by record."""
+fault in a mini-batch, and the largest. *Shares of the root* is the mean of the learner alone."""
 
 STATIONARY_TEXT = """\
 No change: generated streams. *Challengers* counts the mini-batches after which a new one stood
@@ -77,13 +77,13 @@ class Course:
 class Fault:
     """What the first usual records after a fault lost, for each start.
 
-    ``by_record`` is what they would lose if the networks' shares followed each record.
+    ``of_root`` is what they lose if the networks' shares are those of the root.
     """
 
     dataset: str
     records: int
     losses: list[float]
-    by_record: list[float]
+    of_root: list[float]
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def ends(n: int) -> Iterator[int]:
 def follow(name: str, x: Array) -> Iterator[Course]:
     """Score each learner on a set whose second half is changed."""
     learners: dict[str, tuple[Callable[[], OSLRAU | StackedSPN], Callable[..., Array]]] = {
-        "stacked": (StackedSPN, score),
-        "stacked, share by record": (StackedSPN, score_by_record),
+        "stacked": (StackedSPN, score_by_record),
+        "stacked, shares of the root": (StackedSPN, score),
         "stacked, one network": (lambda: StackedSPN(adapt_after=None), score),
         "oslrau": (OSLRAU, score),
     }
@@ -178,18 +178,14 @@ def score(model: OSLRAU | StackedSPN, rows: Array) -> Array:
 
 
 def score_by_record(model: StackedSPN, rows: Array) -> Array:
-    """Score rows (m, d) of one mini-batch with shares of two networks that follow each row."""
-    networks = model.evaluate(rows[:1]).members
-    scores, shares = members.log_densities(networks, rows, HONEST_FLOOR)
-    if len(networks) == 1:
+    """Score the rows (m, d) of one mini-batch with shares of two networks that follow each row."""
+    evaluation = model.evaluate(rows)
+    scores, posterior = members.log_densities(evaluation.members, rows, HONEST_FLOOR)
+    if len(evaluation.members) == 1:
         return scores
-    share = np.array([network.share for network in networks])
-    likelihood = shares / share  # of each network, over that of both
-    for i, likelier in enumerate(likelihood):
-        scores[i] += np.log(likelier @ share)
-        share = likelier * share / (likelier @ share)
-        share = (1.0 - CHANGE) * share + CHANGE * share[::-1]
-    return scores
+    by_network = scores[:, None] + np.log(posterior / model.shares)
+    floored = evaluation._replace(told=evaluation.told._replace(each=by_network))
+    return Shares().take(model, floored)[1].log_density
 
 
 def suffer(name: str, x: Array) -> Iterator[Fault]:
@@ -205,7 +201,7 @@ def suffer(name: str, x: Array) -> Iterator[Fault]:
 def loss(rows: Array, start: int, records: int) -> tuple[float, float]:
     """Return what the first usual records after a fault at ``start`` lose by it, in nats.
 
-    And what they would lose if the networks' shares followed each record.
+    And what they lose with the networks' shares in the root.
     """
     rows = rows[: start + records + BATCH].copy()
     fault = slice(start, start + records)
@@ -213,17 +209,17 @@ def loss(rows: Array, start: int, records: int) -> tuple[float, float]:
     is_usual = np.ones(len(rows), np.bool_)
     is_usual[fault] = False
     with_fault, without, first = StackedSPN(), StackedSPN(), 0
-    losses, by_record = np.zeros((2, len(rows)))
+    losses, of_root = np.zeros((2, len(rows)))
     for end in ends(len(rows)):
         batch = rows[first:end]
         if first > 0:
             usual = score(without, batch)
-            losses[first:end] = usual - score(with_fault, batch)
-            by_record[first:end] = usual - score_by_record(with_fault, batch)
+            losses[first:end] = usual - score_by_record(with_fault, batch)
+            of_root[first:end] = usual - score(with_fault, batch)
         with_fault.partial_fit(batch)
         without.partial_fit(batch[is_usual[first:end]])
         first = end
-    return float(losses[-BATCH:].mean()), float(by_record[-BATCH:].mean())
+    return float(losses[-BATCH:].mean()), float(of_root[-BATCH:].mean())
 
 
 def stand_still(n: int) -> Iterator[Stationary]:
@@ -261,7 +257,7 @@ def fault_row(fault: Fault) -> dict[str, object]:
         "records": fault.records,
         "loss": f"{np.mean(fault.losses):.2f}",
         "largest": f"{max(fault.losses):.2f}",
-        "by record": f"{np.mean(fault.by_record):.2f}",
+        "shares of the root": f"{np.mean(fault.of_root):.2f}",
     }
 
 

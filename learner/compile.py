@@ -6,6 +6,8 @@ import numpy as np
 
 from .oslrau import OSLRAU
 from .scoring.incidents import IncidentParameters
+from .shares.fixed_share import follow
+from .shares.layer import RATES
 from .stacked import StackedSPN
 from .stream import StreamScorer
 
@@ -40,3 +42,5 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)
     model.conditional_quantiles(rows[:20] * np.nan, [0.01, 0.99])
+    halves, weight = np.full((1, 2), 0.5), np.ones((len(RATES), 2))
+    follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change

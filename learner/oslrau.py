@@ -307,6 +307,15 @@ class OSLRAU(Parameters, NetworkDensity):
         """The model itself: it has no challenger."""
         return self
 
+    @property
+    def shares(self) -> FloatArray:
+        """The share of the only network, 1."""
+        return np.ones(1)
+
+    def weighed(self, log_shares: FloatArray) -> Self:
+        """Return the model itself: one network has all of each row."""
+        return self
+
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
         """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
         return (

@@ -21,6 +21,17 @@ class Measured(Protocol):
         """Log-density of each row (m,) in nats."""
 
 
+class Evaluation(Measured, Protocol):
+    """What a learner says of rows."""
+
+    @property
+    def by_network(self) -> NDArray[np.float64]:
+        """Log-density (m, M) of each row by each of the networks that the learner mixes."""
+
+    def weighed(self, log_shares: NDArray[np.float64]) -> Measured:
+        """Measure with other shares of the networks in each row, given their logarithms (m, M)."""
+
+
 class Comparable(Protocol):
     """A density that compares the fields of a record with each other."""
 
@@ -37,7 +48,23 @@ class Comparable(Protocol):
         """
 
 
-class Learner(Comparable, Protocol):
+class Density(Comparable, Protocol):
+    """The density of rows, or of each of some rows."""
+
+    @property
+    def established(self) -> Comparable:
+        """The density without what only recent records support."""
+
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
+
+        An observed field is its value. A row's bits depend on that row alone.
+        """
+
+
+class Learner(Density, Protocol):
     """A density that is learned one mini-batch at a time. Low log-density = anomalous."""
 
     n_records_: int
@@ -51,7 +78,7 @@ class Learner(Comparable, Protocol):
         ``evaluation`` is the result of ``evaluate`` for these rows; one of other rows is ignored.
         """
 
-    def evaluate(self, X: ArrayLike) -> Measured:
+    def evaluate(self, X: ArrayLike) -> Evaluation:
         """Measure how usual each row is by k measures, high = usual, the log-density first.
 
         That is the log-density of the ``established`` density. ``k`` never changes once something
@@ -62,19 +89,18 @@ class Learner(Comparable, Protocol):
     def established(self) -> Self:
         """The density without what only recent records support."""
 
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Shares (M,) of the networks that the learner mixes."""
+
+    def weighed(self, log_shares: NDArray[np.float64]) -> Density:
+        """Return the density of m rows, each with shares of its own, given as logarithms (m, M)."""
+
     def proximity(self, X: ArrayLike) -> NDArray[np.float64] | None:
         """Say how near each row (m,) is to what was learned, high = near, for the guard.
 
         Unlike a density that wide components keep from falling, it has no lower bound. Rows that
         lack fields compare with complete ones. None says that the log-density serves as well.
-        """
-
-    def conditional_quantiles(
-        self, X: ArrayLike, levels: Sequence[float]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
-
-        An observed field is its value. A row's bits depend on that row alone.
         """
 
     def untrained(self) -> Self:

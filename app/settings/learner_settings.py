@@ -84,8 +84,3 @@ class LearnerSettings(Section):
                 f"setting learner.max_nodes: expected at least {_FEWEST_STACKED_NODES} with kind "
                 f"stacked, got {short(self.max_nodes)}"
             )
-        if 2 * self.tree_nodes > self.max_nodes:
-            raise SettingsError(
-                "setting learner.tree_nodes: expected at most half of learner.max_nodes, "
-                f"{self.max_nodes}, got {self.tree_nodes}"
-            )

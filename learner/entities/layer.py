@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.protocol import Comparable, Learner, Measured
+from faust_oslrau.learner.protocol import Comparable, Measured
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
@@ -230,7 +230,7 @@ class Entities:
         """Whether densities are mixed: from the first kinds on."""
         return self._habits.has_begun
 
-    def conditionals(self, network: Learner, which: NDArray[np.bool_]) -> Comparable:
+    def conditionals(self, network: Comparable, which: NDArray[np.bool_]) -> Comparable:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
 

@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.protocol import Learner
-from faust_oslrau.learner.scoring.comparison import RowDensities
+from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.scoring.comparison import RowDensities, of_rows
 
 from .habit_kernels import Predicted, Shared
 from .mixed_kernels import given_others, log_density
@@ -22,13 +22,13 @@ class MixedDensity(RowDensities):
     Rows are in units of their entities, and may lack fields that the mixed ones had.
     """
 
-    def __init__(self, network: Learner, shared: Shared, predicted: Predicted) -> None:
+    def __init__(self, network: Comparable, shared: Shared, predicted: Predicted) -> None:
         self._network, self._shared, self._predicted = network, shared, predicted
 
     def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
         """Return the densities of some of the rows, by a mask or by their numbers."""
         predicted = Predicted._make(column[which] for column in self._predicted)
-        return type(self)(self._network, self._shared, predicted)
+        return type(self)(of_rows(self._network, which), self._shared, predicted)
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density (m,) of rows (m, d)."""

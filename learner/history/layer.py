@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.scoring.comparison import RowDensities, of_rows
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state import record_count
 
@@ -198,12 +199,16 @@ class History:
         self._n = record_count(arrays["history_records"].item())
 
 
-class GivenMeans:
+class GivenMeans(RowDensities):
     """The density of the fields of widened rows given their means, for finding fields to blame."""
 
     def __init__(self, model: Comparable, history: History) -> None:
         self._model = model
         self._history = history
+
+    def of(self, which: NDArray[np.bool_] | IntArray) -> Self:
+        """Return the density of some of the rows."""
+        return type(self)(of_rows(self._model, which), self._history)
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-density (m,) of each widened row in nats."""

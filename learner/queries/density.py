@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,15 @@ class Evaluation(NamedTuple):
     def log_density(self) -> FloatArray:
         """Log-density of each row (m,)."""
         return self.measures[:, 0]
+
+    @property
+    def by_network(self) -> FloatArray:
+        """Log-density of each row (m, 1) by the only network."""
+        return self.measures
+
+    def weighed(self, log_shares: FloatArray) -> Self:
+        """Return the evaluation itself: one network has all of each row."""
+        return self
 
 
 class NetworkDensity(DerivedQueries):

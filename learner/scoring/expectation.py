@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.protocol import Comparable
 
 from .blame import blame
-from .comparison import FloatArray, compare
+from .comparison import FloatArray, compare, of_rows
 from .wrong_fields import IsUsual
 
 
 def expectation(
-    learner: Learner, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
+    learner: Comparable, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation (k, d) of each field given others of its row.
 
@@ -22,7 +22,8 @@ def expectation(
     """
     rest, unusual = rows.copy(), ~is_usual(score)
     if unusual.any():
-        found = blame(learner, rows[unusual], score[unusual], alone[unusual], is_usual)
+        some = of_rows(learner, unusual)
+        found = blame(some, rows[unusual], score[unusual], alone[unusual], is_usual)
         rest[unusual] = np.where(np.isnan(found.nats), rows[unusual], np.nan)
     compared = compare(learner, rest)
     return compared.expected, compared.deviation

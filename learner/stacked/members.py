@@ -66,16 +66,19 @@ def evaluate(members: Members, X: FloatArray) -> Joint:
         Z, jacobian = member.scaling.apply(X)
         evaluated.append(member.network.evaluate(Z))
         each[:, i] = evaluated[-1].log_density - jacobian
-    return Joint(_mixed(members, each)[0], each, tuple(evaluated))
+    return Joint(mixed(each, _log_shares(members))[0], each, tuple(evaluated))
 
 
 def log_densities(
-    members: Members, X: FloatArray, floor: FloatArray | float = 0.0
+    members: Members,
+    X: FloatArray,
+    floor: FloatArray | float = 0.0,
+    log_shares: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-density (m,) of the rows of ``X`` (m, d), and the members' shares (m, M) in it.
 
     ``floor`` is the least variance of leaves in the units of the first member: a number or one for
-    each variable (d,).
+    each variable (d,). ``log_shares`` (m, M) take the place of the members' own shares.
     """
     each = np.empty((len(X), len(members)))
     for i, member in enumerate(members):
@@ -84,23 +87,37 @@ def log_densities(
         if i > 0:
             least = np.asarray(floor) * (members[0].units[1] / member.units[1]) ** 2
         each[:, i] = member.network.log_density(Z, least) - jacobian
-    return _mixed(members, each)
+    return mixed(each, _log_shares(members) if log_shares is None else log_shares)
 
 
-def _mixed(members: Members, each: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithm of the mixture (m,) of densities (m, M), and the posterior shares."""
-    if len(members) == 1:
+def mixed(each: FloatArray, log_shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithm of the mixture (m,) of densities (m, M), and the posterior shares.
+
+    ``log_shares`` are those before, (M,), or (m, M) if each row has its own.
+    """
+    if each.shape[1] == 1:
         return each[:, 0].copy(), np.ones_like(each)
-    shares = each + np.log([member.share for member in members])
+    shares = each + log_shares
     return log_sums(shares), shares
 
 
-def given_others(members: Members, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return -log p(x_i | the others), and mean and deviation given them, (m, d) each."""
+def _log_shares(members: Members) -> FloatArray:
+    return np.log([member.share for member in members])
+
+
+def given_others(
+    members: Members, X: FloatArray, log_shares: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return -log p(x_i | the others), and mean and deviation given them, (m, d) each.
+
+    ``log_shares`` (m, M) take the place of the members' own shares.
+    """
     told = [_given_others(member, X) for member in members]
     if len(told) == 1:
         return told[0][1:]
-    log_share = np.log([member.share for member in members])[:, None, None]
+    log_share = np.atleast_2d(_log_shares(members) if log_shares is None else log_shares).T[
+        ..., None
+    ]
     others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
     others += log_share
     log_share = others - np.logaddexp.reduce(others)

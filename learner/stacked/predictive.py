@@ -24,15 +24,19 @@ FloatArray = NDArray[np.float64]
 
 
 def conditional_quantiles(
-    members: Members, X: FloatArray, levels: FloatArray
+    members: Members, X: FloatArray, levels: FloatArray, log_shares: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return means (m, d) and quantiles (q, m, d) of the missing values of rows ``X`` (m, d)."""
+    """Return means (m, d) and quantiles (q, m, d) of the missing values of rows ``X`` (m, d).
+
+    ``log_shares`` (m, M) take the place of the members' own shares.
+    """
     mean, quantiles = np.empty(X.shape), np.empty((len(levels), *X.shape))
     most = sum(_most_components(member.network) for member in members)
     for start in range(0, len(X), ROWS):
         rows = X[start : start + ROWS]
         components = new_components(X.shape[1], len(rows), most)
-        shares = log_densities(members, rows)[1]
+        own = None if log_shares is None else log_shares[start : start + ROWS]
+        shares = log_densities(members, rows, log_shares=own)[1]
         for member, share in zip(members, np.ascontiguousarray(shares.T), strict=True):
             _add_member(member, rows, share, components)
         found = summaries(rows, components, levels)

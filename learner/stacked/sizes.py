@@ -10,7 +10,7 @@ WIDEST_MIXTURE = 128
 """Most variables of several full-covariance Gaussians and of a grown network. The costs of both
 grow with the square of the variables."""
 
-MOST_PRODUCTS = 48
+FEWEST_PRODUCTS, MOST_PRODUCTS = 4, 48
 
 GAUSSIAN_PARAMETERS = 24_000
 """Of all Gaussians of the mixture together."""
@@ -56,9 +56,11 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     parameters = d * (d + 1) // 2 + d + 1
     most = min(MOST_OF_FEW if d <= FEW else MOST_GAUSSIANS, max_nodes // NODES_PER_GAUSSIAN)
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
-    tree = max(tree_nodes, d + 3) if tree_nodes > 0 and d <= WIDEST_MIXTURE else 0
-    left = max_nodes - 20 - tree - d * (leaves + len(WIDE) + 1) - gaussians
-    products = _within(left // (d + 1), 4, MOST_PRODUCTS)
+    left = max_nodes - 20 - d * (leaves + len(WIDE) + 1) - gaussians
+    has_tree = tree_nodes > 0 and d <= WIDEST_MIXTURE
+    spare = left - FEWEST_PRODUCTS * (d + 1)
+    tree = max(min(tree_nodes, spare), d + 3) if has_tree else 0
+    products = _within((left - tree) // (d + 1), FEWEST_PRODUCTS, MOST_PRODUCTS)
     warm_up = next((n for n, most in WARM_UPS.items() if d <= most), SHORTEST_WARM_UP)
     if memory is not None:
         warm_up = min(warm_up, max(SHORTEST_WARM_UP, int(memory / 2)))

@@ -21,6 +21,7 @@ from .members import Joint, Member
 from .merging import merge_contests
 from .sizes import sizes
 from .training import Rule, Training
+from .weighed import WeighedNetworks
 
 if TYPE_CHECKING:
     import networkx
@@ -48,6 +49,8 @@ class StackedEvaluation(NamedTuple):
         What the networks under the root say of them.
     members, n_records
         Of the model, which had learned so many records.
+    is_established
+        Whether many records support every network.
     """
 
     measures: FloatArray
@@ -56,6 +59,18 @@ class StackedEvaluation(NamedTuple):
     told: Joint
     members: list[Member]
     n_records: int
+    is_established: bool
+
+    @property
+    def by_network(self) -> FloatArray:
+        """Log-density (m, M) of each row by each network under the root."""
+        return self.told.each
+
+    def weighed(self, log_shares: FloatArray) -> Self:
+        """Return the evaluation with other shares (m, M) of the networks in each row."""
+        log_density = members.mixed(self.told.each, log_shares)[0]
+        measures = log_density[:, None] if self.is_established else self.measures
+        return self._replace(measures=measures, log_density=log_density)
 
 
 class StackedSPN(Parameters, DerivedQueries):
@@ -79,13 +94,14 @@ class StackedSPN(Parameters, DerivedQueries):
     Parameters
     ----------
     max_nodes
-        Node budget, at least 100, shared out by the number d of fields alone. Beyond some 120
-        fields the network takes up to 17 d + 60 nodes if that is more. Beyond 128 it has no mixture
-        of Gaussians and no grown network, beyond 256 the Gaussian over the whole stream is a
-        product over blocks of neighbouring fields. So time and state grow in proportion to d.
+        Node budget, at least 100, shared out by the number d of fields alone. The network takes up
+        to 17 d + 60 nodes if that is more. Beyond 128 fields it has no mixture of Gaussians and no
+        grown network, beyond 256 the Gaussian over the whole stream is a product over blocks of
+        neighbouring fields. So time and state grow in proportion to d.
     tree_nodes
-        Nodes of these for the network that `OSLRAU` grows, 0 for none, at most half of them. If it
-        brings nothing by the end of the warm-up, its nodes go to the products.
+        Nodes of these for the network that `OSLRAU` grows, 0 for none. Small budgets give it fewer,
+        but d + 3 or more. If it brings nothing by the end of the warm-up, its nodes go to the
+        products.
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
@@ -142,8 +158,7 @@ class StackedSPN(Parameters, DerivedQueries):
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
         valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
         require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
-        valid = 0 <= self.tree_nodes <= self.max_nodes / 2
-        require(valid, "tree_nodes", self.tree_nodes, "0 to half of max_nodes")
+        require(self.tree_nodes >= 0, "tree_nodes", self.tree_nodes, "at least 0")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
         valid = self.adapt_after is None or 1 <= self.adapt_after < MOST_RECORDS
         require(valid, "adapt_after", self.adapt_after, f"1 to {MOST_RECORDS - 1}, or None")
@@ -234,8 +249,19 @@ class StackedSPN(Parameters, DerivedQueries):
         told = members.evaluate(found, rows)
         usual = told.log_density if self._is_established else told.each[:, 0]
         return StackedEvaluation(
-            usual[:, None], told.log_density, rows, told, found, self.n_records_
-        )
+            usual[:, None], told.log_density, rows, told, found, self.n_records_,
+            self._is_established,
+        )  # fmt: skip
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares (M,) of the networks in the root: one without a challenger."""
+        return np.array([member.share for member in self._members()])
+
+    def weighed(self, log_shares: FloatArray) -> WeighedNetworks:
+        """Return the density of m rows, each with shares (m, M) of the networks of its own."""
+        established = None if self._is_established else self.established
+        return WeighedNetworks(self._members(), log_shares, established)
 
     @property
     def established(self) -> Self:

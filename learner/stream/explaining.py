@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.history.layer import GivenMeans
-from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.protocol import Comparable, Density
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.comparison import excess_alone
+from faust_oslrau.learner.scoring.comparison import excess_alone, of_rows
 from faust_oslrau.learner.scoring.entity_events import (
     LEVEL,
     Aspect,
@@ -30,6 +30,7 @@ FloatArray = NDArray[np.float64]
 
 def explain(
     state: ScorerState,
+    density: Density,
     rows: FloatArray,
     own: OwnRows | None,
     seasonal: SeasonalRows | None,
@@ -40,7 +41,8 @@ def explain(
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``rows`` are as the learner is given them. ``p_value`` (m,) are the evidence for incidents.
+    ``rows`` are as the learner is given them, ``density`` is that of these rows. ``p_value`` (m,)
+    are the evidence for incidents.
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
@@ -50,9 +52,10 @@ def explain(
     either = is_anomaly | evident
     if not (either.any() or steps):
         return
-    model: Comparable = state.learner.established
     if state.habits is not None:
-        model = state.habits.conditionals(state.learner.established, either)
+        model = state.habits.conditionals(density.established, either)
+    else:
+        model = of_rows(density.established, either)
     found = _blame(state, model, rows[either], log_density[either])
     if state.history is not None:
         found = state.history.undo_blame(found)
@@ -78,9 +81,10 @@ def expected_range(
     """
     if not state.has_model or state.has_own_units or state.history is not None:
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
-    log_density = state.learner.evaluate(rows).log_density + log_jacobian(state, rows, None, None)
+    density = state.shares.ahead(state.learner, len(rows))
+    log_density = density.score_samples(rows) + log_jacobian(state, rows, None, None)
     mean, deviation = expectation(
-        state.learner.established, rows, log_density, _alone(state, rows), _usual(state)
+        density.established, rows, log_density, _alone(state, rows), _usual(state)
     )
     half = deviations * deviation
     return state.transforms.undo(mean - half), state.transforms.undo(mean + half)

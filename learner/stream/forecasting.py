@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.roster import Key
+from faust_oslrau.learner.protocol import Density
 from faust_oslrau.learner.scoring.block import Forecast
+from faust_oslrau.learner.scoring.comparison import RowDensities
 from faust_oslrau.learner.seasons.recent import Rows
 
 from .state import ScorerState
@@ -22,22 +24,24 @@ LEVELS = 0.01, 0.99
 
 def forecast(
     state: ScorerState,
+    density: Density | None,
     learned: FloatArray,
     own_units: FloatArray | None,
     season_units: FloatArray | None,
 ) -> Forecast:
     """Return the bands of rows (m, .) as the learner is given them, whatever their values are.
 
-    ``own_units`` (m, d, 3) are those of their entities, ``season_units`` (m, d, 2) those of their
-    hours; None without such units.
+    ``density`` is that of these rows, None without a model. ``own_units`` (m, d, 3) are those of
+    their entities, ``season_units`` (m, d, 2) those of their hours; None without such units.
     """
     m, d = len(learned), state.n_fields or 0
-    if not state.has_model:
+    if density is None:
         return Forecast(*np.full((3, m, d), np.nan))
-    given = np.full((1, d), np.nan)  # without a history, nothing tells one row from another
     if state.history is not None:
         given = state.history.past(learned)
-    mean, quantiles = state.learner.conditional_quantiles(given, LEVELS)
+    else:  # nothing tells one row from another, unless their densities differ
+        given = np.full((m if isinstance(density, RowDensities) else 1, d), np.nan)
+    mean, quantiles = density.conditional_quantiles(given, LEVELS)
     bounds = [np.broadcast_to(part[:, :d], (m, d)) for part in (mean, *quantiles)]
     return Forecast(*(_in_own_units(state, part, own_units, season_units) for part in bounds))
 
@@ -51,14 +55,15 @@ def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> F
     slots, own_units, season_units = np.zeros(k, np.int64), None, None
     unknown = np.full((k, d), np.nan)
     if not state.has_model:
-        return forecast(state, unknown, None, None)
+        return forecast(state, None, unknown, None, None)
     if state.entities is not None:
         slots, own_units = state.entities.foresee(keys)
     if state.seasons is not None:
         rows = Rows(unknown, state.seasons.known(times), slots, np.zeros(k, np.bool_))
         season_units = state.seasons.less_usual(rows).units
     learned = unknown if state.history is None else state.history.foresee(slots, d)
-    return forecast(state, learned, own_units, season_units)
+    density = state.shares.ahead(state.learner, k)
+    return forecast(state, density, learned, own_units, season_units)
 
 
 def _in_own_units(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.entities.habits import Mixed
 from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.protocol import Learner, Measured
+from faust_oslrau.learner.protocol import Density, Measured
 from faust_oslrau.learner.seasons.layer import SeasonalRows
 
 from .state import ScorerState
@@ -61,15 +61,15 @@ def all_measures(
 
 
 def past_density(
-    learner: Learner, history: History, rows: FloatArray
+    density: Density, history: History, rows: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return log-densities (m,) of the running means in rows that the learner is given.
 
     By all that was learned, and by what is established.
     """
-    past, established = history.past(rows), learner.established
-    log_density = learner.score_samples(past)
-    if established is learner:
+    past, established = history.past(rows), density.established
+    log_density = density.score_samples(past)
+    if established is density:
         return log_density, log_density
     return log_density, established.score_samples(past)
 

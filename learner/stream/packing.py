@@ -125,6 +125,7 @@ def from_bytes(data: bytes, learner: type[Learner]) -> ScorerState:
         _restore_scores(state, values, arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state, arrays["level"], arrays["losses"], arrays["worth"])
+        _follow_pending(state)
     except StateError:
         raise
     except (LookupError, TypeError, ValueError, OverflowError) as error:
@@ -252,6 +253,13 @@ def _check_measures(state: ScorerState, *taken_up: NDArray[Any]) -> None:
         raise StateVersionError("state: expected records ranked without nearness, got one with it")
     if any(array.size > 0 and array.shape[-1] != k for array in taken_up):
         raise StateError(f"state: expected {k} measures of each record")
+
+
+def _follow_pending(state: ScorerState) -> None:
+    """Bring the shares of the learner's networks to the last pending row."""
+    if state.has_model and len(state.learner.shares) > 1:
+        for rows in state.pending:
+            state.shares.take(state.learner, state.learner.evaluate(rows))
 
 
 def _joined(parts: list[FloatArray]) -> FloatArray:

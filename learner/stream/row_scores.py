@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.layer import OwnRows
-from faust_oslrau.learner.protocol import Measured
+from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.missing import stretch
 from faust_oslrau.learner.seasons.layer import SeasonalRows
@@ -30,6 +30,8 @@ class Ranked(NamedTuple):
     ----------
     evaluation
         The learner's evaluation, which learning can reuse.
+    density
+        The learner's density of each row: all that is asked about the rows is asked of it.
     log_density
         Log-densities (m,) of the rows as the learner is given them.
     past
@@ -42,7 +44,8 @@ class Ranked(NamedTuple):
         One score of each row (m,), high = usual.
     """
 
-    evaluation: Measured
+    evaluation: Evaluation
+    density: Density
     log_density: FloatArray
     past: FloatArray | float
     measures: FloatArray
@@ -53,20 +56,22 @@ class Ranked(NamedTuple):
 def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
     """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units."""
     evaluation = state.learner.evaluate(learned)
-    measured: Measured = evaluation
+    density, measured = state.shares.take(state.learner, evaluation)
     if state.habits is not None:
-        measured = state.habits.mix(learned, evaluation)
+        measured = state.habits.mix(learned, measured)
     given: FloatArray | float = 0.0
     past = None
     if state.history is not None:
-        given, past = past_density(state.learner, state.history, learned)
+        given, past = past_density(density, state.history, learned)
     measures = all_measures(state, learned, measured, slopes, past)
     measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
     comparable = state.ranking.stretched(measures, stretch(learned))
     scores = state.ranking.score(comparable)
     if state.entities is not None:
         scores = state.entities.relate(scores)
-    return Ranked(evaluation, measured.log_density, given, measures, comparable[:, 0], scores)
+    return Ranked(
+        evaluation, density, measured.log_density, given, measures, comparable[:, 0], scores
+    )
 
 
 def score(
@@ -77,18 +82,18 @@ def score(
     learned: FloatArray,
     block: BlockMaker,
     at: slice,
-) -> tuple[FloatArray, Measured | None]:
-    """Fill in the scores of transformed rows; return their completed measures, and evaluation.
+) -> Ranked | None:
+    """Fill in the scores of transformed rows; return what they come from, None without a model.
 
     ``learned`` are the rows as the learner is given them.
     """
-    measures, evaluation = np.full((len(rows), 1), np.nan), None
+    ranked = None
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
     if state.has_model:
         slopes = log_jacobian(state, rows, own, seasonal)
         ranked = rank(state, learned, slopes)
-        measures, evaluation, scores = ranked.measures, ranked.evaluation, ranked.scores
+        scores = ranked.scores
         block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
         p_value = state.calibration.p_value(scores)
         block.p_value[at] = p_value
@@ -102,7 +107,9 @@ def score(
         block.is_anomaly[at] = state.first_alarms.choose(unusual, state.n_records, state.alarm_rate)
         if state.incidents is not None:
             p_value = state.incidents.usual.p_value(scores, p_value)
-        explain(state, learned, own, seasonal, ranked.comparable, p_value, block, at)
+        explain(
+            state, ranked.density, learned, own, seasonal, ranked.comparable, p_value, block, at
+        )
     elif state.stretches is not None:
         block.stretch.append(state.stretches.skip(len(rows)))
-    return measures, evaluation
+    return ranked

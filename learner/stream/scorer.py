@@ -355,15 +355,17 @@ class StreamScorer(ScorerParameters):
         learned, times = rows if own is None else own.rows, block.places[at, 2]
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
+        ranked = score(state, rows, own, seasonal, learned, block, at)
         if state.forecasting:
+            density = None if ranked is None else ranked.density
             units = None if own is None else own.units, None if seasonal is None else seasonal.units
-            block.forecasts.append(forecast(state, learned, *units))
-        measures, evaluation = score(state, rows, own, seasonal, learned, block, at)
+            block.forecasts.append(forecast(state, density, learned, *units))
+        measures = np.full((len(rows), 1), np.nan) if ranked is None else ranked.measures
         state.collect(learned, measures)
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:
-            learn(state, block, at.stop - 1, evaluation)
+            learn(state, block, at.stop - 1, None if ranked is None else ranked.evaluation)
             if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
                 relearn(state)
             block.learn_seconds += perf_counter() - scored

@@ -27,6 +27,7 @@ from faust_oslrau.learner.scoring.ranking import Ranking
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
+from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.silence.layer import Silences
 
 FloatArray = NDArray[np.float64]
@@ -61,6 +62,9 @@ class ScorerState:
     forecasting
         Whether to tell what is expected of each row before it is scored. No score depends on it,
         and it is not part of the state.
+    shares
+        Shares of the learner's networks, where it mixes several. They follow from the learner and
+        the pending rows, so they are not part of the state as bytes.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     missing
@@ -95,6 +99,7 @@ class ScorerState:
     seasons: Seasons | None = None
     silences: Silences | None = None
     forecasting: bool = False
+    shares: Shares = field(default_factory=Shares)
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
@@ -216,5 +221,6 @@ class ScorerState:
     def begin_batch(self) -> None:
         """Forget the rows that were learned, and set the next boundary."""
         self.pending, self.pending_measures = [], []
+        self.shares.end_batch()
         self.next_batch = min(2 * self.next_batch, self.batch_size)
         self.until_boundary = self.next_batch

@@ -98,9 +98,9 @@ def test_the_change_benchmark_follows_changes_and_suffers_faults(tmp_path, monke
     np.savez(data, x=np.random.default_rng(0).normal([5.0, 0.0, 1.0], size=(2200, 3)))
     shown = run("change", "--datasets", tmp_path, "--data", data, "--out", tmp_path).stdout
     figures = json.loads(shown.splitlines()[-1])["figures"]
-    stacked, by_record, alone, _ = figures["courses"]
+    stacked, of_root, alone, _ = figures["courses"]
     assert stacked["means"]["last 500"] > alone["means"]["last 500"]
-    assert by_record["means"]["first 256"] >= stacked["means"]["first 256"]
+    assert stacked["means"]["first 256"] >= of_root["means"]["first 256"]
     assert [fault["records"] for fault in figures["faults"]] == [600]
     assert [stream["challengers"] for stream in figures["stationary"]] == [0, 0]
 

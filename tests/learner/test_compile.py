@@ -47,6 +47,12 @@ scorer = StreamScorer(kind(), max_entities=30)
 for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001]):
     scorer.process(rows[some], [b"%d" % (row % 40) for row in some])
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
+rows[2000:, :3] *= -1.0
+scorer = StreamScorer(kind(), alarm_rate=0.05, forecasting=True)
+for some in np.split(rows[:2800], [500, 2001, 2600]):  # a sudden change
+    scorer.process(some)
+    scorer.forecast()
+assert len(scorer.learner.shares) == (2 if kind is StackedSPN else 1)
 print(sorted(name for name, n in compiled().items() if n > before.get(name, 0)))
 """
 

@@ -173,10 +173,6 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
             {"MAX_NODES": "none"},
             "setting learner.max_nodes: expected at least 100 with kind stacked, got None",
         ),
-        (
-            {"MAX_NODES": "400"},
-            "setting learner.tree_nodes: expected at most half of learner.max_nodes, 400, got 300",
-        ),
     ],
 )
 def test_a_parameter_that_the_kind_of_learner_does_not_take_is_refused_by_name(given, message):
@@ -185,16 +181,12 @@ def test_a_parameter_that_the_kind_of_learner_does_not_take_is_refused_by_name(g
     assert str(failure.value) == message
 
 
-@pytest.mark.parametrize("max_nodes", [100, 1000])
-def test_the_settings_allow_no_more_and_no_less_than_a_stacked_learner(max_nodes):
-    for tree_nodes in (0, max_nodes // 2):
-        found = LearnerSettings(kind="stacked", max_nodes=max_nodes, tree_nodes=tree_nodes)
-        StackedSPN(**found.parameters).check_parameters()
-    refused = {"max_nodes": max_nodes, "tree_nodes": max_nodes // 2 + 1}
+def test_the_settings_allow_no_more_and_no_less_than_a_stacked_learner():
+    StackedSPN(**LearnerSettings(kind="stacked", max_nodes=100).parameters).check_parameters()
     with pytest.raises(InvalidParameterError):
-        StackedSPN(**refused).check_parameters()
+        StackedSPN(max_nodes=99).check_parameters()
     with pytest.raises(SettingsError):
-        LearnerSettings(kind="stacked", **refused)
+        LearnerSettings(kind="stacked", max_nodes=99)
 
 
 def test_a_long_wrong_value_is_cut():

@@ -1,0 +1,65 @@
+"""Networks under a root whose shares are others in each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.scoring.comparison import RowDensities
+
+from . import members as joint
+from . import predictive
+from .members import Members
+
+FloatArray = NDArray[np.float64]
+
+
+class WeighedNetworks(RowDensities):
+    """The density of each of m rows, with shares of its own of each network.
+
+    Parameters
+    ----------
+    members
+        The networks.
+    log_shares
+        Logarithm of their shares of each row (m, M).
+    established
+        The density without what only recent records support; None if it is this one.
+    """
+
+    def __init__(
+        self, members: Members, log_shares: FloatArray, established: Comparable | None
+    ) -> None:
+        self._members, self._log_shares = members, log_shares
+        self._established = established
+
+    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+        """Return the densities of some of the rows."""
+        return type(self)(self._members, self._log_shares[which], self._established)
+
+    @property
+    def established(self) -> Comparable:
+        """The density without what only recent records support."""
+        return self if self._established is None else self._established
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density (m,) of each row of ``X`` (m, d) in nats."""
+        rows = np.ascontiguousarray(X, np.float64)
+        return joint.log_densities(self._members, rows, log_shares=self._log_shares)[0]
+
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compare each field with the others of its row: see `Learner.given_others`."""
+        rows = np.ascontiguousarray(X, np.float64)
+        return joint.given_others(self._members, rows, self._log_shares)
+
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and quantiles of missing fields: see `Learner.conditional_quantiles`."""
+        rows = np.ascontiguousarray(X, np.float64)
+        wanted = np.asarray(levels, np.float64)
+        return predictive.conditional_quantiles(self._members, rows, wanted, self._log_shares)

@@ -1,0 +1,185 @@
+"""Shares of two networks that follow each record, as a scorer weighs them after a change."""
+
+import itertools
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from interpreter import INTERPRETED
+from scipy.integrate import simpson
+from scipy.special import logsumexp
+
+from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner.shares.fixed_share import follow
+from faust_oslrau.learner.shares.layer import RATES
+
+if INTERPRETED:
+    pytest.skip("needs the compiler: long streams", allow_module_level=True)
+
+N = 4400
+RNG = np.random.default_rng(17)
+ROWS = RNG.normal(size=(N, 3))
+IS_NEW = np.zeros(N, np.bool_)
+IS_NEW[2100:3100] = IS_NEW[3400:3900] = IS_NEW[4150:] = True
+ROWS[:, 1] = np.where(IS_NEW, -2.0, 2.0) * ROWS[:, 0] + 0.5 * ROWS[:, 1]  # no field is far off
+ROWS[RNG.random(ROWS.shape) < 0.02] = np.nan
+PLACES = np.column_stack([np.arange(N), 1_700_000_000_000 + 600_000 * np.arange(N)])
+KEYS = [b"machine-%d" % number for number in RNG.integers(3, size=N)]
+LAYERS = {
+    "plain": {},
+    "history": {"history": ("10",)},
+    "entities": {"max_entities": 3},
+    "seasons": {"seasons": "UTC"},
+    "all": {"history": ("10",), "max_entities": 3, "seasons": "UTC", "stretches": (8,)},
+}
+BOUNDARY = 240 + 256 * 12
+"""A learning boundary; within the next batch, the stream returns and changes again."""
+
+
+def scorer_of(layers, adapt_after=1100):
+    learner = StackedSPN(adapt_after=adapt_after)
+    return StreamScorer(learner, alarm_rate=0.2, forecasting=True, **LAYERS[layers])
+
+
+def process(scorer, start, stop):
+    keys = KEYS[start:stop] if scorer.parameters["max_entities"] else None
+    return scorer.process(ROWS[start:stop], keys, PLACES[start:stop])
+
+
+def restored(scorer):
+    copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)
+    copy.forecasting = True
+    return copy
+
+
+@pytest.fixture(scope="module")
+def scorers():
+    """For each combination of layers, a scorer at the boundary."""
+    found = {}
+    for layers in LAYERS:
+        found[layers] = scorer_of(layers)
+        process(found[layers], 0, BOUNDARY)
+        assert len(found[layers].learner.shares) == 2, layers
+    return {layers: scorer.to_bytes() for layers, scorer in found.items()}
+
+
+def at_boundary(scorers, layers="plain"):
+    scorer = StreamScorer.from_bytes(scorers[layers], StackedSPN)
+    scorer.forecasting = True
+    return scorer
+
+
+def test_shares_agree_with_the_sum_over_all_paths():
+    log_density = np.random.default_rng(0).normal(scale=2.0, size=(6, 2))
+    start = np.array([0.7, 0.3])
+    log_share = np.empty(log_density.shape)
+    follow(log_density, start, RATES, start / np.full((len(RATES), 1), len(RATES)), log_share)
+    for n in range(len(log_density)):
+        joint = np.zeros(2)
+        for rate, *path in itertools.product(RATES, *[[0, 1]] * (n + 1)):
+            weight = start[path[0]] / len(RATES)
+            for before, network in pairwise(path):
+                weight *= (1.0 - rate) * (before == network) + rate * start[network]
+            weight *= np.exp(sum(log_density[i, path[i]] for i in range(n)))
+            joint[path[n]] += weight
+        np.testing.assert_allclose(np.exp(log_share[n]), joint / joint.sum(), rtol=1e-8)
+
+
+def test_log_likelihoods_are_those_of_fixed_share_in_plain_python(scorers):
+    scorer = at_boundary(scorers)
+    rows = ROWS[BOUNDARY : BOUNDARY + 256]
+    start, each = scorer.learner.shares, scorer.learner.evaluate(rows).by_network
+    found = scorer.process(rows).log_likelihood
+    weights = [start / len(RATES) for _ in RATES]
+    for i, log_density in enumerate(each):
+        share = sum(weights)
+        assert found[i] == pytest.approx(logsumexp(log_density, b=share), abs=1e-8)
+        likelihood = np.exp(log_density - log_density.max())
+        for a, rate in enumerate(RATES):
+            posterior = weights[a] * likelihood / (share @ likelihood)
+            weights[a] = (1.0 - rate) * posterior + rate * posterior.sum() * start
+
+
+def test_each_row_is_asked_about_with_its_own_shares(scorers):
+    learner = at_boundary(scorers).learner
+    rows = ROWS[BOUNDARY + 60 : BOUNDARY + 70].copy()
+    rows[::3, 1] = np.nan
+    shares = np.linspace(0.05, 0.95, len(rows))
+    weighed = learner.weighed(np.log(np.column_stack([shares, 1.0 - shares])))
+    nats = weighed.given_others(rows)
+    mean, quantiles = weighed.conditional_quantiles(rows, [0.1, 0.9])
+    for r, row in enumerate(rows[:, None]):
+        learner._contest.share = shares[r]  # the same shares for all rows
+        alone = weighed.of(np.arange(len(rows)) == r)
+        assert weighed.score_samples(rows)[r] == pytest.approx(learner.score_samples(row)[0])
+        for found, own, expected in zip(
+            nats, alone.given_others(row), learner.given_others(row), strict=True
+        ):
+            np.testing.assert_allclose(found[r], expected[0], rtol=1e-9)
+            assert own[0].tobytes() == found[r].tobytes()
+        expected = learner.conditional_quantiles(row, [0.1, 0.9])
+        np.testing.assert_allclose(mean[r], expected[0][0], rtol=1e-9)
+        np.testing.assert_allclose(quantiles[:, r], expected[1][:, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("layers", LAYERS)
+def test_cuts_and_restarts_change_no_bit(scorers, layers):
+    scorer = at_boundary(scorers, layers)
+    whole = process(scorer, BOUNDARY, N)
+    assert whole.is_anomaly.any()
+    pieces, blocks = at_boundary(scorers, layers), []
+    for start, stop in pairwise([BOUNDARY, 3313, 3402, 3567, 3569, 3950, 4200, N]):
+        pieces = restored(pieces)
+        blocks.append(process(pieces, start, stop))
+    for name in ("log_likelihood", "p_value", "is_anomaly", "contributions"):
+        joined = np.concatenate([getattr(block, name) for block in blocks])
+        assert joined.tobytes() == getattr(whole, name).tobytes(), name
+    for name in whole.forecast._fields:
+        joined = np.concatenate([getattr(block.forecast, name) for block in blocks])
+        assert joined.tobytes() == getattr(whole.forecast, name).tobytes()
+    assert pieces.to_bytes() == scorer.to_bytes()
+
+
+@pytest.mark.parametrize("layers", LAYERS)
+def test_the_forecast_of_the_next_record_is_what_its_band_will_be(scorers, layers):
+    scorer, after = at_boundary(scorers, layers), 3450  # after a change within the batch
+    process(scorer, BOUNDARY, after)
+    keys = KEYS[after : after + 1] if scorer.parameters["max_entities"] else None
+    state = scorer.to_bytes()
+    foreseen = scorer.forecast(keys, PLACES[after : after + 1, 1])
+    assert scorer.to_bytes() == state
+    found = process(scorer, after, after + 1).forecast
+    for before, band in zip(foreseen, found, strict=True):
+        assert before.tobytes() == band.tobytes()
+
+
+def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(scorers):
+    scorer, after = at_boundary(scorers, "history"), 3402  # the shares are on their way
+    process(scorer, BOUNDARY, after)
+    places = PLACES[after : after + 1]
+    state, band = scorer.to_bytes(), scorer.forecast(None, places[:, 1])
+    axis = np.linspace(band.low[0, 0], band.high[0, 0], 201)
+    log_density = []
+    for x in axis:
+        row = np.array([[x, np.nan, np.nan]])
+        block = StreamScorer.from_bytes(state, StackedSPN).process(row, None, places)
+        log_density.append(block.log_likelihood[0])
+    assert simpson(np.exp(log_density), x=axis) == pytest.approx(0.98, abs=2e-3)
+
+
+def test_some_records_after_a_change_the_root_costs_nothing(scorers):
+    scorer = at_boundary(scorers)
+    learner, rows = scorer.learner, ROWS[3440:3480]
+    new = learner.evaluate(rows).by_network[:, 1].mean()
+    scorer.process(ROWS[BOUNDARY:3440])
+    assert scorer.process(rows).log_likelihood.mean() > new - 0.05
+    assert learner.score_samples(rows).mean() < new - 3.0
+
+
+def test_records_of_two_kinds_in_random_order_lose_nothing(scorers):
+    scorer = at_boundary(scorers)
+    rows = np.concatenate([ROWS[500:628], ROWS[2500:2628]])
+    rows = rows[np.random.default_rng(1).permutation(256)]
+    at_the_root = scorer.learner.score_samples(rows)
+    assert scorer.process(rows).log_likelihood.mean() > at_the_root.mean() - math.log(3) / 256

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.learner import StackedSPN
+from faust_oslrau.learner.stacked.leaves import WIDE
+from faust_oslrau.learner.stacked.sizes import sizes
+
+
+@given(st.integers(1, 1000), st.integers(100, 20_000), st.integers(0, 2000))
+def test_the_parts_never_take_more_nodes_than_there_are(d, max_nodes, tree_nodes):
+    found = sizes(d, max_nodes, tree_nodes, None)
+    leaves = d * (found.leaves + len(WIDE) + 1)  # and the sum over the leaves of each field
+    products = found.products * (d + 1)
+    roots = 20
+    total = roots + leaves + products + found.gaussians + found.tree
+    assert total <= max(max_nodes, 17 * d + 60)
+
+
+def test_the_grown_network_has_three_hundred_of_two_thousand_nodes():
+    assert all(sizes(d, 2000, 300, None).tree == 300 for d in range(1, 112))
+
+
+def test_a_small_budget_alone_is_enough_to_shrink_the_whole_network():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1500, 8)) + 4.0 * rng.integers(0, 4, (1500, 1))
+    small = StackedSPN(max_nodes=400).partial_fit(rows, batch_size=250)
+    assert small.n_nodes_ <= 400
