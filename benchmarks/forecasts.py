@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, Forecast, StackedSPN, StreamScorer
+from faust_oslrau.learner import Forecast, StreamScorer
 
 from .datasets import Array
 from .report import markdown, prose, write_report
-from .sequence_rates import HISTORY
+from .sequence_rates import HISTORY, LEARNERS
 from .timed import DEVELOPMENT, FIELDS, FIRST_FAULT, HELD_OUT, Base, recursive
 
 MACHINES = 40
@@ -23,8 +23,6 @@ PER_DAY = 144
 
 BLOCKS = 8
 """Blocks that are timed."""
-
-LEARNERS = {"oslrau": OSLRAU, "stacked": StackedSPN}
 
 TEXT = """\
 Streams of 6 fields without faults: the shares of values within, below and above the band, from

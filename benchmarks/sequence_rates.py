@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
+from faust_oslrau.learner import OSLRAU, ScoredBlock, StackedSPN, StreamScorer
 
 from . import families
 from .datasets import Array
@@ -14,6 +15,7 @@ from .timed import FIRST_FAULT, Base
 
 HISTORY = ("10",)
 STRETCHES = (8, 32)
+LEARNERS = {"oslrau": OSLRAU, "stacked": StackedSPN}
 RATES = (0.01, 0.001)
 COLUMNS = [f"{kind} {rate}" for kind in ("records", "stretches", "alarms") for rate in RATES]
 GOAL = 1.5
@@ -38,12 +40,12 @@ def of_stretches(block: ScoredBlock) -> Array:
 
 def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
     """Yield the alarms on sequences without faults, with and without a history."""
-    for history in (None, HISTORY):
+    for (kind, learner), history in product(LEARNERS.items(), (None, HISTORY)):
         found = []
         for seed in range(seeds):
             x = base(np.random.default_rng([9, len(name), seed]), n)
-            own = StreamScorer(OSLRAU(), history=history).process(x)
-            both = StreamScorer(OSLRAU(), history=history, stretches=STRETCHES).process(x)
+            own = StreamScorer(learner(), history=history).process(x)
+            both = StreamScorer(learner(), history=history, stretches=STRETCHES).process(x)
             stretch = of_stretches(both)
             found.append([
                 *rates(own.p_value), *rates(stretch),
@@ -52,7 +54,7 @@ def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, objec
             ])  # fmt: skip
         means = np.mean(found, axis=0).tolist()
         yield {
-            "family": name, "history": "no" if history is None else "yes",
+            "family": name, "learner": kind, "history": "no" if history is None else "yes",
             **dict(zip([*COLUMNS, "log-likelihood"], means, strict=True)),
         }  # fmt: skip
 
@@ -60,7 +62,7 @@ def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, objec
 def goals() -> dict[str, object]:
     """Return the largest rates that are aimed at, as a row of the same table."""
     most = dict(zip(COLUMNS, [GOAL * rate for rate in RATES] * 3, strict=True))
-    return {"family": "goal, at most", "history": "", **most, "log-likelihood": ""}
+    return {"family": "goal, at most", "learner": "", "history": "", **most, "log-likelihood": ""}
 
 
 def rates(p_value: Array) -> list[float]:

@@ -46,7 +46,8 @@ RATES_TEXT = """\
 
 Sequences without faults, from record 4,000 on, means of four seeds: share of the records with a
 p-value at most 0.01 and 0.001, of those with such stretches, and of alarms at these rates if
-stretches count; and the mean log-likelihood. The goal is 1.5 times the nominal rate."""
+stretches count; and the mean log-likelihood. The goal is 1.5 times the nominal rate. *Learner* is
+that of `kind`."""
 
 MEMORYLESS_TEXT = """\
 ## Records that do not depend on each other
