@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ DTYPES = {"<f8", "<f4", "<i8", "<i4", "|i1", "|u1"}
 
 Array = NDArray[Any]
 
+Parts = Sequence[bytes | memoryview]
+"""Bytes in pieces, to be joined in this order."""
+
 
 MOST_RECORDS = 2**53
 """Most records that a double can count one by one; no stream is as long."""
@@ -35,18 +39,35 @@ MOST_RECORDS = 2**53
 
 def pack(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
     """Pack values that JSON can hold and arrays of the types in DTYPES."""
-    layout = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    return b"".join(parts(kind, values, arrays))
+
+
+def parts(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Array | Parts]) -> Parts:
+    """Return what ``pack`` joins, without copying the arrays, which may have 100 MB.
+
+    An array may be given as the parts of another container. The parts are valid until the next
+    change of an array.
+    """
+    layout = [
+        [name, array.dtype.str, list(array.shape)]
+        if isinstance(array, np.ndarray)
+        else [name, "|u1", [sum(map(len, array))]]
+        for name, array in arrays.items()
+    ]
     header = json.dumps({"kind": kind, "values": values, "arrays": layout}).encode()
-    parts = [MAGIC, LENGTH.pack(len(header)), header, *map(_buffer, arrays.values())]
+    content = chain.from_iterable(map(_buffers, arrays.values()))
+    found = [MAGIC, LENGTH.pack(len(header)), header, *content]
     digest = blake2b(digest_size=DIGEST_SIZE)
-    for part in parts:
+    for part in found:
         digest.update(part)
-    return b"".join([*parts, digest.digest()])  # the only copy of what may be 100 MB
+    return [*found, digest.digest()]
 
 
-def _buffer(array: Array) -> bytes | memoryview:
-    """Return an array's bytes in C order without copying them, if they are in that order."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+def _buffers(array: Array | Parts) -> Parts:
+    """Return an array's bytes in C order, without copying them if they are in that order."""
+    if not isinstance(array, np.ndarray):
+        return array
+    return [np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
 
 
 def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -61,9 +82,9 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
     (length,) = LENGTH.unpack_from(body, len(MAGIC))
     start = len(MAGIC) + LENGTH.size
     try:
-        header = json.loads(body[start : start + length])
+        header = json.loads(bytes(body[start : start + length]))
         found, values, layout = header["kind"], dict(header["values"]), header["arrays"]
-        arrays = _read_arrays(memoryview(body)[start + length :], layout)
+        arrays = _read_arrays(body[start + length :], layout)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StateError(f"state: expected a header with values and arrays, {error}") from error
     if found != kind:
@@ -71,7 +92,8 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
     return values, arrays
 
 
-def _checked_body(data: bytes) -> bytes:
+def _checked_body(data: bytes) -> memoryview:
+    """Return all but the digest, which must match; a view, as a copy may have 100 MB."""
     least = len(MAGIC) + LENGTH.size + DIGEST_SIZE
     if len(data) < least or data[: len(MAGIC) - 1] != MAGIC[:-1]:
         raise StateError(f"state: expected the magic {MAGIC[:-1]!r}, got {bytes(data[:8])!r}")
@@ -79,7 +101,7 @@ def _checked_body(data: bytes) -> bytes:
         raise StateVersionError(
             f"state: expected format version {FORMAT_VERSION}, got {data[len(MAGIC) - 1]}"
         )
-    body, digest = bytes(data[:-DIGEST_SIZE]), bytes(data[-DIGEST_SIZE:])
+    body, digest = memoryview(data)[:-DIGEST_SIZE], bytes(data[-DIGEST_SIZE:])
     if blake2b(body, digest_size=DIGEST_SIZE).digest() != digest:
         raise StateError("state: the checksum does not match, the bytes are damaged")
     return body

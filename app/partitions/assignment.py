@@ -26,12 +26,15 @@ from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError
 from .log_changes import is_behind_log_start
 from .opening import Opener
+from .work_limit import WorkLimit
 
 logger = logging.getLogger(__name__)
 
 # Batches in work at once: enough that under load several of one partition wait and are joined,
-# which takes less time for each record. Together with Faust's buffer this bounds the memory.
+# which takes less time for each record. Their records are bounded, too: many large batches would
+# fill the memory. Together with Faust's buffer this bounds the memory.
 _BATCHES_IN_WORK = 32
+_RECORDS_IN_WORK = 16_384
 _RETRY_SECONDS = 1.0
 # How often to check whether missing partitions of output topics have been added.
 _TOPICS_SECONDS = 5.0
@@ -87,7 +90,7 @@ class Assignment:
         # One thread: the kernels release the GIL, so that the event loop runs in parallel.
         self._compute = ThreadPoolExecutor(1, "oslrau-compute")
         self._opener = Opener(settings, store, self._compute, metrics)
-        self._slots = asyncio.Semaphore(_BATCHES_IN_WORK)
+        self._work = WorkLimit(_BATCHES_IN_WORK, _RECORDS_IN_WORK)
         self._committing = asyncio.Lock()
         self._batches: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -142,7 +145,7 @@ class Assignment:
         partition = self.held.get(batch.tp)
         if partition is None:
             return
-        await self._slots.acquire()
+        await self._work.begin(len(batch.records))
         if partition.waiting is not None:
             partition.waiting.append(batch)
             return
@@ -288,8 +291,8 @@ class Assignment:
         finally:
             if partition.waiting is batches:  # cancelled before their turn
                 partition.waiting = None
-            for _ in batches:
-                self._slots.release()
+            for batch in batches:
+                self._work.end(len(batch.records))
 
     async def _process_batch(self, partition: HeldPartition, batch: RecordBatch) -> None:
         if self.held.get(partition.tp) is not partition:

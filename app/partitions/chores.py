@@ -14,6 +14,7 @@ from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.settings import Settings
 
 from .assignment import Assignment
+from .freed_memory import return_freed_memory
 from .log_changes import find_recreated
 from .past_incidents import PastIncidents
 from .shared_entities import SharedEntities
@@ -33,6 +34,8 @@ _PAST_SECONDS = 1.0
 _TOPICS_SECONDS = 5.0
 # How often to look for members of the group that are no workers.
 _MEMBERS_SECONDS = 5.0
+# How often to return freed memory to the operating system.
+_MEMORY_SECONDS = 10.0
 # How often to look for entities with records in several partitions.
 _ENTITIES_SECONDS = 10.0
 
@@ -81,6 +84,7 @@ class Chores:
             yield _every(_PAST_SECONDS, self._read_past_incidents)
         yield _every(_TOPICS_SECONDS, self._watch_topics)
         yield _every(_MEMBERS_SECONDS, self._watch_members)
+        yield _every(_MEMORY_SECONDS, self._return_memory)
         if self._settings.entity is not None:
             yield _every(_ENTITIES_SECONDS, self._watch_entities)
 
@@ -112,6 +116,9 @@ class Chores:
         for tp, records in lags.items():
             if tp in self._assignment.held:
                 self._assignment.held[tp].set_lag(records)
+
+    async def _return_memory(self) -> None:
+        await asyncio.to_thread(return_freed_memory)
 
     async def _measure_networks(self) -> None:
         for partition in list(self._assignment.held.values()):

@@ -251,7 +251,7 @@ class HeldPartition:
 
     def _state(self) -> bytes:
         """Return the state as the bytes of a snapshot; to be called in the compute thread."""
-        return self.pipeline.snapshot(self.start, self.next_offset, self.topic_id).to_bytes()
+        return self.pipeline.snapshot_bytes(self.start, self.next_offset, self.topic_id)
 
     def _position(self, offset: int) -> OffsetAndMetadata:
         model = self.pipeline.initial_model

@@ -95,7 +95,16 @@ class PartitionPipeline:
 
     def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
         """Return the whole state, after learning from offset `start` up to `next_offset`."""
-        scorer = self.scorer
+        scorer = self.scorer.to_bytes() if self.scorer else None
+        return replace(self._without_scorer(start, next_offset, topic_id), scorer=scorer)
+
+    def snapshot_bytes(self, start: int, next_offset: int, topic_id: str | None = None) -> bytes:
+        """Return `snapshot` as bytes. The scorer's state, perhaps 100 MB, is copied only once."""
+        scorer = self.scorer.to_parts() if self.scorer else None
+        return self._without_scorer(start, next_offset, topic_id).bytes_with(scorer)
+
+    def _without_scorer(self, start: int, next_offset: int, topic_id: str | None) -> Snapshot:
+        """Return a snapshot without the scorer's state."""
         return Snapshot(
             topic=self.topic,
             partition=self.partition,
@@ -104,9 +113,9 @@ class PartitionPipeline:
             fields=self.fields,
             settings=scoring_settings(self._settings),
             version=installed_version(),
-            records=scorer.n_records if scorer else 0,
+            records=self.scorer.n_records if self.scorer else 0,
             nodes=self.learner.n_nodes_ if self.learner else 0,
-            scorer=scorer.to_bytes() if scorer else None,
+            scorer=None,
             topic_id=topic_id,
         )
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Self
 
-import numpy as np
-
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state import pack, unpack
+from faust_oslrau.learner.state import Parts, parts, unpack
 
 from .model_file import digest
 
@@ -91,9 +89,13 @@ class Snapshot:
 
     def to_bytes(self) -> bytes:
         """Return the snapshot as bytes with a checksum."""
+        return self.bytes_with(None if self.scorer is None else [self.scorer])
+
+    def bytes_with(self, scorer: Parts | None) -> bytes:
+        """Return the snapshot as bytes, with the scorer's bytes in parts in place of its own."""
         values = {name: getattr(self, name) for name in self.__slots__ if name != "scorer"}
-        state = {} if self.scorer is None else {"scorer": np.frombuffer(self.scorer, np.uint8)}
-        return pack(_KIND, values, state)
+        state = {} if scorer is None else {"scorer": scorer}
+        return b"".join(parts(_KIND, values, state))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
@@ -119,9 +121,15 @@ def chunk_keys(prefix: str, slot: int, last: int, first: int = 0) -> list[bytes]
     return [f"{prefix}/{slot}/{number}".encode() for number in range(first, last)]
 
 
-def split(data: bytes) -> list[bytes]:
-    """Return the chunks of a snapshot."""
-    return [data[at : at + _CHUNK_BYTES] for at in range(0, len(data), _CHUNK_BYTES)]
+def split(data: bytes) -> Iterator[bytes]:
+    """Yield the chunks of a snapshot."""
+    for at in range(0, len(data), _CHUNK_BYTES):
+        yield data[at : at + _CHUNK_BYTES]
+
+
+def chunk_count(data: bytes) -> int:
+    """Return the number of chunks of a snapshot."""
+    return math.ceil(len(data) / _CHUNK_BYTES)
 
 
 def manifest_value(next_offset: int, data: bytes, chunks: list[int], previous: int | None) -> bytes:

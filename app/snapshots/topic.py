@@ -24,7 +24,15 @@ from faust_oslrau.app.kafka.transactions import (
 )
 from faust_oslrau.topics import OutMessage
 
-from .manifest import Manifest, Slots, chunk_keys, manifest_key, manifest_value, split
+from .manifest import (
+    Manifest,
+    Slots,
+    chunk_count,
+    chunk_keys,
+    manifest_key,
+    manifest_value,
+    split,
+)
 from .store import SnapshotError, StoredSnapshot
 from .tail import TailReader
 
@@ -122,14 +130,17 @@ class TopicStore:
         next_offset: int,
         data: bytes,
     ) -> Manifest:
-        prefix, parts = self._prefix(tp), split(data)
-        keys = chunk_keys(prefix, slot, len(parts))
-        left_over = chunk_keys(prefix, slot, slots.lengths.get(slot, 0), len(parts))
-        messages = [*map(_message, keys, parts), *(_message(key, None) for key in left_over)]
-        offsets = await transaction.send(self._topic, tp[1], messages)
-        if min(offsets) < 0:
+        prefix, count = self._prefix(tp), chunk_count(data)
+        chunks: list[int] = []
+        # One after the other: all at once would be a copy of a snapshot of perhaps 100 MB.
+        for key, part in zip(chunk_keys(prefix, slot, count), split(data), strict=True):
+            chunks += await transaction.send(self._topic, tp[1], [_message(key, part)])
+        if min(chunks) < 0:
             raise SnapshotError(f"topic {self._topic}/{tp[1]}: the broker returned no offset")
-        chunks, previous = offsets[: len(parts)], slots.previous(slot)
+        left_over = chunk_keys(prefix, slot, slots.lengths.get(slot, 0), count)
+        tombstones = [_message(key, None) for key in left_over]
+        await transaction.send(self._topic, tp[1], tombstones)
+        previous = slots.previous(slot)
         value = manifest_value(next_offset, data, chunks, previous)
         message = _message(manifest_key(prefix, slot), value)
         (offset,) = await transaction.send(self._topic, tp[1], [message])

@@ -18,7 +18,7 @@ from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
-from faust_oslrau.learner.state import pack, record_count, unpack
+from faust_oslrau.learner.state import Parts, parts, record_count, unpack
 
 from .measures import measure
 from .state import ScorerState
@@ -32,8 +32,8 @@ STATE_FORMAT = 6
 again."""
 
 
-def to_bytes(state: ScorerState) -> bytes:
-    """Write the whole state."""
+def to_parts(state: ScorerState) -> Parts:
+    """Return the bytes of the whole state in parts, which are valid until it changes."""
     reference, numbers = state.drift.state
     values = {
         "format": STATE_FORMAT,
@@ -104,7 +104,7 @@ def to_bytes(state: ScorerState) -> bytes:
     if state.incidents is not None:
         values["incidents"], more = state.incidents.state()
         arrays |= more
-    return pack("StreamScorer", values, arrays)
+    return parts("StreamScorer", values, arrays)
 
 
 def from_bytes(data: bytes, learner: type[Learner]) -> ScorerState:

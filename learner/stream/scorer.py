@@ -24,6 +24,7 @@ from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters,
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
+from faust_oslrau.learner.state import Parts
 
 from . import packing
 from .explaining import entity_events, entity_profile, expected_range
@@ -304,7 +305,11 @@ class StreamScorer(ScorerParameters):
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
-        return packing.to_bytes(self._state)
+        return b"".join(self.to_parts())
+
+    def to_parts(self) -> Parts:
+        """Return what ``to_bytes`` joins, without copying it; valid until the next change."""
+        return packing.to_parts(self._state)
 
     @classmethod
     def from_bytes(cls, data: bytes, learner: type[Learner] = OSLRAU) -> Self:

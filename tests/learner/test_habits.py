@@ -256,6 +256,7 @@ def state():
     return scorer.to_bytes()
 
 
+@needs_compiler("long streams")
 def test_a_state_without_first_records_learns_them_from_then_on(state):
     values, arrays = unpack(state, "StreamScorer")
     earlier = {name: array for name, array in arrays.items() if not name.startswith("first_")}

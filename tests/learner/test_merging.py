@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from scipy import special
 
 from faust_oslrau.learner import (
@@ -193,6 +194,7 @@ def plants(kind):
     return found
 
 
+@needs_compiler("long streams")
 @pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
 def test_entities_of_all_partitions_are_described_as_well_as_by_the_best_of_their_models(kind):
     merged = StreamScorer.from_bytes(merge_scorers(plants(kind)), kind)
@@ -213,6 +215,7 @@ def mean_log_likelihood(scorer, keys, rows):
     return copy.process(rows, keys).log_likelihood
 
 
+@needs_compiler("long streams")
 def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on():
     plant, other = plants(OSLRAU)
     merged = StreamScorer.from_bytes(merge_scorers([plant, other]))
@@ -244,6 +247,7 @@ def walks(seed, n, noise):
     return np.cumsum(noise * np.random.default_rng(seed).normal(size=(n, 3)), axis=0)
 
 
+@needs_compiler("long streams")
 def test_models_with_a_history_are_merged_and_their_running_means_begin_anew():
     scorers = [scorer_of(walks(k, 2000, 1.0), history=["5"]) for k in range(2)]
     merged = StreamScorer.from_bytes(merge_scorers(scorers))

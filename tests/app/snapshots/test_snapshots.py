@@ -242,3 +242,9 @@ def test_a_snapshot_of_an_earlier_version_is_continued(path):
         orjson.loads(m.value) for m in _pipeline([], settings).process(_records(0, 1000)).scores
     ]
     assert usual == pytest.approx(sorted(s["log_likelihood"] for s in clean[600:])[200], abs=0.5)
+
+
+def test_bytes_made_without_a_copy_of_the_scorer_are_those_of_the_snapshot():
+    pipeline = _pipeline(_records(0, 700))
+    assert pipeline.snapshot_bytes(0, 700, "id") == pipeline.snapshot(0, 700, "id").to_bytes()
+    assert PartitionPipeline(*_TP, Settings()).snapshot_bytes(0, 0)  # without a scorer
