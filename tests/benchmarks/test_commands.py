@@ -241,7 +241,8 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     of_shifts = [f for f in figures if f.get("family") == "memoryless" and "lasting: area" in f]
     assert len(of_shifts) == 11
     rates = [f for f in figures if f.get("family") == "memoryless" and "alarms 0.01" in f]
-    assert [f["history"] for f in rates] == ["no", "yes"]
+    found = [(f["learner"], f["history"]) for f in rates]
+    assert found == [(kind, given) for kind in ("oslrau", "stacked") for given in ("no", "yes")]
     assert any("nats gained" in f for f in figures)
     assert {f["score"] for f in figures if "F1" in f} >= {"VAR", "history: record, 32 records"}
     assert figures[-4]["scorer"] == "single records"
