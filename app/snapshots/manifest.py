@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -125,11 +124,6 @@ def split(data: bytes) -> Iterator[bytes]:
     """Yield the chunks of a snapshot."""
     for at in range(0, len(data), _CHUNK_BYTES):
         yield data[at : at + _CHUNK_BYTES]
-
-
-def chunk_count(data: bytes) -> int:
-    """Return the number of chunks of a snapshot."""
-    return math.ceil(len(data) / _CHUNK_BYTES)
 
 
 def manifest_value(next_offset: int, data: bytes, chunks: list[int], previous: int | None) -> bytes:

@@ -24,15 +24,7 @@ from faust_oslrau.app.kafka.transactions import (
 )
 from faust_oslrau.topics import OutMessage
 
-from .manifest import (
-    Manifest,
-    Slots,
-    chunk_count,
-    chunk_keys,
-    manifest_key,
-    manifest_value,
-    split,
-)
+from .manifest import Manifest, Slots, chunk_keys, manifest_key, manifest_value, split
 from .store import SnapshotError, StoredSnapshot
 from .tail import TailReader
 
@@ -130,14 +122,15 @@ class TopicStore:
         next_offset: int,
         data: bytes,
     ) -> Manifest:
-        prefix, count = self._prefix(tp), chunk_count(data)
+        prefix = self._prefix(tp)
         chunks: list[int] = []
         # One after the other: all at once would be a copy of a snapshot of perhaps 100 MB.
-        for key, part in zip(chunk_keys(prefix, slot, count), split(data), strict=True):
+        for number, part in enumerate(split(data)):
+            (key,) = chunk_keys(prefix, slot, number + 1, number)
             chunks += await transaction.send(self._topic, tp[1], [_message(key, part)])
         if min(chunks) < 0:
             raise SnapshotError(f"topic {self._topic}/{tp[1]}: the broker returned no offset")
-        left_over = chunk_keys(prefix, slot, slots.lengths.get(slot, 0), count)
+        left_over = chunk_keys(prefix, slot, slots.lengths.get(slot, 0), len(chunks))
         tombstones = [_message(key, None) for key in left_over]
         await transaction.send(self._topic, tp[1], tombstones)
         previous = slots.previous(slot)
