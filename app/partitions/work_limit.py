@@ -13,21 +13,25 @@ class WorkLimit:
     """
 
     def __init__(self, batches: int, records: int) -> None:
-        self._limit = records
-        self._records = 0
-        self._slots = asyncio.Semaphore(batches)
+        self._most_batches, self._most_records = batches, records
+        self._batches = self._records = 0
         self._ended = asyncio.Event()
 
     async def begin(self, records: int) -> None:
         """Wait until there is room for a batch; to be called by one task only."""
-        await self._slots.acquire()
-        while self._records > 0 and self._records + records > self._limit:
+        while not self._has_room(records):
             self._ended.clear()
             await self._ended.wait()
+        self._batches += 1
         self._records += records
 
     def end(self, records: int) -> None:
         """Make room after a batch."""
+        self._batches -= 1
         self._records -= records
         self._ended.set()
-        self._slots.release()
+
+    def _has_room(self, records: int) -> bool:
+        if self._batches == 0:
+            return True
+        return self._batches < self._most_batches and self._records + records <= self._most_records
