@@ -14,6 +14,7 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
+    SUMS,
     WIDTH,
     aligned_stack,
     choose,
@@ -111,21 +112,22 @@ def distances(
             for v in range(d):
                 store(dx, v, 0, load(block, v, 0) - mean[k, v])
             total = spread(0.0)
-            for a in range(0, d, 4):  # four entries at a time, as each waits for its last term
+            for a in range(0, d, SUMS):  # some entries at a time, as each waits for its last term
                 e, f, g = min(a + 1, d - 1), min(a + 2, d - 1), min(a + 3, d - 1)
                 one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-                for b in range(g + 1):  # beyond the diagonal W is 0
+                for b in range(min(a + SUMS, d)):  # beyond the diagonal W is 0
                     difference = load(dx, b, 0)
                     one = fma(whitening[k, a, b], difference, one)
                     two = fma(whitening[k, e, b], difference, two)
-                    three = fma(whitening[k, f, b], difference, three)
-                    four = fma(whitening[k, g, b], difference, four)
+                    if SUMS == 4:
+                        three = fma(whitening[k, f, b], difference, three)
+                        four = fma(whitening[k, g, b], difference, four)
                 total = fma(one, one, total)
                 if a < e:
                     total = fma(two, two, total)
-                if e < f:
+                if SUMS == 4 and e < f:
                     total = fma(three, three, total)
-                if f < g:
+                if SUMS == 4 and f < g:
                     total = fma(four, four, total)
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):

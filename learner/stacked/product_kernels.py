@@ -11,6 +11,7 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
+    SUMS,
     WIDTH,
     Value,
     aligned_stack,
@@ -67,21 +68,22 @@ def multiply_factors(
     aligned_stack()
     z, start, n = load(block, v, 0), first[v], first[v + 1] - first[v]
     last = W.shape[1] - 1
-    for k in range(0, last + 1, 4):  # four sums at a time: each waits for its last term
+    for k in range(0, last + 1, SUMS):  # each sum waits for its last term, so some at a time
         b, c, e = min(k + 1, last), min(k + 2, last), min(k + 3, last)
         one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
         for j in range(n):
             density = load(densities, j, 0)
             one = fma(W[start + j, k], density, one)
             two = fma(W[start + j, b], density, two)
-            three = fma(W[start + j, c], density, three)
-            four = fma(W[start + j, e], density, four)
+            if SUMS == 4:
+                three = fma(W[start + j, c], density, three)
+                four = fma(W[start + j, e], density, four)
         multiply(products, k, choose(z == z, one, 1.0))
         if k < b:
             multiply(products, b, choose(z == z, two, 1.0))
-        if b < c:
+        if SUMS == 4 and b < c:
             multiply(products, c, choose(z == z, three, 1.0))
-        if c < e:
+        if SUMS == 4 and c < e:
             multiply(products, e, choose(z == z, four, 1.0))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import extending, types
 from numba.core import cgutils
 from numba.core.typeconv.castgraph import Conversion
@@ -25,6 +26,9 @@ WIDTH = 16
 
 FEWEST_LANES = 4
 """Numbers that a vector register of most processors holds."""
+
+SUMS = 4 if get_host_cpu_features().get("avx512f") else 2
+"""Sums of lanes that registers hold beside what is added: one more would go through memory."""
 
 INTEGER_SHIFT = 6755399441055744.0
 """1.5 * 2**52: adding it rounds to an integer and leaves that in the low bits."""
