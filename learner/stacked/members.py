@@ -87,7 +87,7 @@ def log_densities(
         if i > 0:
             least = np.asarray(floor) * (members[0].units[1] / member.units[1]) ** 2
         each[:, i] = member.network.log_density(Z, least) - jacobian
-    return mixed(each, _log_shares(members) if log_shares is None else log_shares)
+    return mixed(each, _log_shares(members, log_shares))
 
 
 def mixed(each: FloatArray, log_shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -101,8 +101,9 @@ def mixed(each: FloatArray, log_shares: FloatArray) -> tuple[FloatArray, FloatAr
     return log_sums(shares), shares
 
 
-def _log_shares(members: Members) -> FloatArray:
-    return np.log([member.share for member in members])
+def _log_shares(members: Members, log_shares: FloatArray | None = None) -> FloatArray:
+    """Return the given shares of each row (m, M), else the members' own (M,), as logarithms."""
+    return np.log([member.share for member in members]) if log_shares is None else log_shares
 
 
 def given_others(
@@ -115,11 +116,9 @@ def given_others(
     told = [_given_others(member, X) for member in members]
     if len(told) == 1:
         return told[0][1:]
-    log_share = np.atleast_2d(_log_shares(members) if log_shares is None else log_shares).T[
-        ..., None
-    ]
+    own = np.atleast_2d(_log_shares(members, log_shares)).T
     others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
-    others += log_share
+    others += own[:, :, None]  # the same for all fields
     log_share = others - np.logaddexp.reduce(others)
     share = np.exp(log_share)
     mean = (share * means).sum(axis=0)
