@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from time import perf_counter
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,10 @@ from numpy.typing import NDArray
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
     Blame,
-    Change,
-    EntityEvent,
     Incident,
-    IncidentEvent,
     IncidentParameters,
     NetworkLearner,
     ScoredBlock,
-    Silence,
     StreamScorer,
 )
 from faust_oslrau.learner.errors import StateError
@@ -30,21 +26,10 @@ from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import (
     KEY,
-    DecodedBlock,
     EntityReader,
     FeatureDecoder,
     KafkaRecord,
-    OutMessage,
-    dead_letter,
-    encode_anomaly,
-    encode_drift,
-    encode_entity_event,
-    encode_incident,
-    encode_scores,
-    encode_silence,
-    out_messages,
 )
-from faust_oslrau.topics.shortening import shortened
 
 from .block import (
     STAGES,
@@ -55,6 +40,7 @@ from .block import (
     Skipped,
 )
 from .learners import LEARNERS
+from .messages import Messages
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
@@ -73,6 +59,7 @@ class PartitionPipeline:
         self._settings = settings
         self._decoder = new_decoder(settings, settings.chosen_fields)
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
+        self._messages = Messages(topic, partition, settings)
 
     @classmethod
     def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
@@ -161,12 +148,13 @@ class PartitionPipeline:
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
             timestamps = [record.timestamp for record in valid]
-            scores, anomalies = self._encode(valid, timestamps, scored)
-            events = self._events(valid, scored)
-            incidents = [self._incident(valid[event.row], event) for event in scored.incidents]
-            changes = [self._entity(valid[event.row], event) for event in scored.entity_events]
-            silences = [self._silence(valid[each.row], each) for each in scored.silences]
-            dead_letters = self._dead_letters(records, decoded)
+            fields, write = self.fields or (), self._messages
+            scores, anomalies = write.scores(valid, timestamps, scored, fields)
+            events = [write.drift(valid[row], change) for row, change in scored.changes]
+            incidents = [write.incident(valid[each.row], each, fields) for each in scored.incidents]
+            changes = [write.entity(valid[each.row], each, fields) for each in scored.entity_events]
+            silences = [write.silence(valid[each.row], each) for each in scored.silences]
+            dead_letters = write.dead_letters(records, decoded)
         if offsets:
             self.next_offset = offsets[-1] + 1
         return ProcessedBlock(
@@ -177,7 +165,7 @@ class PartitionPipeline:
             np.array(timestamps, dtype=np.float64),
             scored.log_likelihood,
             scored.p_value,
-            _blamed(scored, self.fields or ()),
+            _blamed(scored, fields),
             scored.learned,
             self._skipped(scored),
             seconds,
@@ -254,69 +242,6 @@ class PartitionPipeline:
         needed = self.scorer.incidents or self.scorer.needs_times
         places = _places(records) if needed else None
         return self.scorer.process(rows, entities, places)
-
-    def _encode(
-        self, records: Sequence[KafkaRecord], timestamps: list[int | None], scored: ScoredBlock
-    ) -> tuple[list[OutMessage], list[OutMessage]]:
-        offsets = [record.offset for record in records]
-        if scored.forecast is not None and not self._settings.forecasts:  # for metrics only
-            scored = replace(scored, forecast=None)
-        texts = encode_scores(
-            self.topic, self.partition, offsets, timestamps, scored, self.fields or ()
-        )
-        scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
-        limit = self._settings.max_output_bytes
-        anomalous = np.flatnonzero(scored.is_anomaly).tolist()
-        anomalies = [
-            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
-            for i in anomalous
-        ]
-        anomalies = [shortened(anomaly, limit) for anomaly in anomalies]
-        # without forecasts, only scores of anomalies have what may be large
-        for i in anomalous if scored.forecast is None else range(len(scores)):
-            scores[i] = shortened(scores[i], limit)
-        return scores, anomalies
-
-    def _events(self, records: Sequence[KafkaRecord], scored: ScoredBlock) -> list[OutMessage]:
-        return [self._event(records[position], change) for position, change in scored.changes]
-
-    def _event(self, record: KafkaRecord, change: Change) -> OutMessage:
-        """Return the drift event that this record triggered."""
-        value = encode_drift(self._source(record), change.statistic, change.records)
-        return OutMessage(record.offset, record.key, value, record.timestamp)
-
-    def _incident(self, record: KafkaRecord, event: IncidentEvent) -> OutMessage:
-        """Return the event of an incident that this record opened, updated or closed."""
-        value = encode_incident(
-            self._source(record), event.state, event.incident, event.blame, self.fields or ()
-        )
-        message = OutMessage(record.offset, record.key, value, record.timestamp)
-        return shortened(message, self._settings.max_output_bytes)
-
-    def _entity(self, record: KafkaRecord, event: EntityEvent) -> OutMessage:
-        """Return the event of an entity that this record completed."""
-        value = encode_entity_event(self._source(record), event, self.fields or ())
-        message = OutMessage(record.offset, record.key, value, record.timestamp)
-        return shortened(message, self._settings.max_output_bytes)
-
-    def _silence(self, record: KafkaRecord, silence: Silence) -> OutMessage:
-        """Return the event of a silence that this record shows or ends."""
-        value = encode_silence(self._source(record), silence)
-        return OutMessage(record.offset, record.key, value, record.timestamp)
-
-    def _source(self, record: KafkaRecord) -> dict[str, Any]:
-        return {
-            "topic": self.topic,
-            "partition": self.partition,
-            "offset": record.offset,
-            "timestamp": record.timestamp,
-        }
-
-    def _dead_letters(
-        self, records: Sequence[KafkaRecord], decoded: DecodedBlock
-    ) -> list[OutMessage]:
-        limit = self._settings.max_output_bytes
-        return [dead_letter(records[i], rejection, limit) for i, rejection in decoded.rejected]
 
 
 def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
