@@ -228,7 +228,7 @@ def test_the_density_of_a_record_at_an_hour_integrates_to_one(learner, history):
     rows *= 1.0 + (np.sin(2 * np.pi * times / DAY) > 0)[:, None]
     scorer = run(rows, times, learner=learner, history=history)[0]
     assert counting(scorer)[[0, 2]].any()
-    state, grid = scorer.to_bytes(), np.linspace(-60.0, 60.0, 1201)
+    state, grid = scorer.to_bytes(), np.linspace(-60.0, 60.0, 601)
     place = np.array([[0, int(times[-1]) + DAY // 3]])
     density = [
         math.exp(
