@@ -9,7 +9,6 @@ units.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -65,8 +64,7 @@ def move_to(training: Training, new: Scaling, rule: Rule) -> None:
     _move_replacement(training, a, b)
     if network.tree is not None:
         kept = np.concatenate([training.sample, training.window], axis=1).astype(np.float64)
-        memory = None if math.isinf(rule.memory) else rule.memory
-        network.tree = Tree.grown(np.clip(kept, -CLIP, CLIP), rule.sizes.tree, memory)
+        network.tree = Tree.grown(np.clip(kept, -CLIP, CLIP), rule.sizes.tree, rule.memory)
 
 
 def _units(X: FloatArray, old: Scaling) -> Scaling | None:

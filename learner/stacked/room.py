@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -107,7 +105,6 @@ def grow(training: Training, Z: FloatArray, rule: Rule) -> bool:
 
 
 def _plant(network: StackedNetwork, training: Training, sample: FloatArray, rule: Rule) -> None:
-    memory = None if math.isinf(rule.memory) else rule.memory
-    network.tree = Tree.grown(np.clip(sample, -CLIP, CLIP), rule.sizes.tree, memory)
+    network.tree = Tree.grown(np.clip(sample, -CLIP, CLIP), rule.sizes.tree, rule.memory)
     network.weight = np.append((1.0 - NEW_TREE) * network.weight, NEW_TREE)
     training.history = np.empty((0, len(network.weight)))

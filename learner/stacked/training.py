@@ -185,8 +185,7 @@ class Training:
         if tree is not None:
             tree.learn(np.clip(new, -CLIP, CLIP))
         elif rule.sizes.tree > 0:
-            memory = None if math.isinf(rule.memory) else rule.memory
-            tree = Tree.grown(clipped, rule.sizes.tree, memory)
+            tree = Tree.grown(clipped, rule.sizes.tree, rule.memory)
         n_experts = 2 + (mixture is not None) + N_BACKGROUND + (tree is not None)
         same = old is not None and len(old.weight) == n_experts
         weight = old.weight if old and same else np.full(n_experts, 1.0 / n_experts)

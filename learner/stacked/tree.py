@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +30,10 @@ class Tree:
         self.learner = learner
 
     @classmethod
-    def grown(cls, Z: FloatArray, max_nodes: int, memory: float | None) -> Tree:
-        """Learn the columns of ``Z`` (d, m) from the beginning."""
-        learner = OSLRAU(max_nodes=max_nodes, memory=memory, standardize=False)
+    def grown(cls, Z: FloatArray, max_nodes: int, memory: float) -> Tree:
+        """Learn the columns of ``Z`` (d, m) from the beginning; ``memory`` may be infinite."""
+        remembered = memory if math.isfinite(memory) else None
+        learner = OSLRAU(max_nodes=max_nodes, memory=remembered, standardize=False)
         return cls(learner.partial_fit(Z.T, batch_size=BATCH))
 
     @classmethod
