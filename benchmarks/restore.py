@@ -24,6 +24,7 @@ from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.app.snapshots.topic import TopicStore
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import Record
 
 from .pipeline import environment
@@ -121,7 +122,7 @@ async def restore(servers: str, model: Model, snapshots: int, repeats: int) -> R
     data = snapshot.to_bytes()
     async with Owner(servers, topic) as store:
         for number in range(snapshots):
-            await store.save(_TP, snapshot.next_offset + number, data)
+            await store.save(_TP, snapshot.next_offset + number, Extent.of(data))
     seconds = [await _restore_once(servers, topic, model.settings) for _ in range(repeats)]
     return Restored(model.name, snapshot.nodes, len(data), snapshots, round(median(seconds), 3))
 
@@ -130,7 +131,8 @@ async def _restore_once(servers: str, topic: str, settings: Settings) -> float:
     began = time.perf_counter()
     async with Owner(servers, topic) as store:
         async for stored in store.load(_TP):
-            PartitionPipeline.restored(Snapshot.from_bytes(stored.data), settings)
+            snapshot, scorer = Snapshot.read(stored.data)
+            PartitionPipeline.restored(snapshot, settings, scorer)
             return time.perf_counter() - began
     raise RuntimeError("no snapshot was found")
 

@@ -12,6 +12,7 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -20,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import StateError, StateVersionError
+from .extent import Extent
 
 FORMAT_VERSION = 1
 MAGIC = b"oslrau\0" + bytes([FORMAT_VERSION])
 LENGTH = struct.Struct("<I")
 DIGEST_SIZE = 16
+_PIECE = 2**20  # bytes that are read at a time
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "|i1", "|u1"}
 
 Array = NDArray[Any]
@@ -70,8 +73,32 @@ def _buffers(array: Array | Parts) -> Parts:
     return [np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
 
 
-def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read what ``pack`` wrote.
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An array in a container, not read yet."""
+
+    content: Extent
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def load(self) -> Array:
+        """Return the array, which may be changed; a large one is never in memory twice."""
+        array = np.empty(self.shape, self.dtype)
+        rest = array.reshape(-1).view(np.uint8)
+        for piece in self.content.pieces(_PIECE):
+            rest[: len(piece)] = np.frombuffer(piece, np.uint8)
+            rest = rest[len(piece) :]
+        return array
+
+
+def unpack(data: bytes | Extent, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read what ``pack`` wrote; raises as ``contents``."""
+    values, stored = contents(data if isinstance(data, Extent) else Extent.of(data), kind)
+    return values, {name: array.load() for name, array in stored.items()}
+
+
+def contents(data: Extent, kind: str) -> tuple[dict[str, Any], dict[str, StoredArray]]:
+    """Return the values that ``pack`` wrote, and where the arrays are.
 
     Raises
     ------
@@ -79,12 +106,12 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
         The bytes are damaged, of another format version, or of another kind.
     """
     body = _checked_body(data)
-    (length,) = LENGTH.unpack_from(body, len(MAGIC))
     start = len(MAGIC) + LENGTH.size
+    (length,) = LENGTH.unpack(body.part(len(MAGIC), LENGTH.size).read())
     try:
-        header = json.loads(bytes(body[start : start + length]))
+        header = json.loads(body.part(start, length).read())
         found, values, layout = header["kind"], dict(header["values"]), header["arrays"]
-        arrays = _read_arrays(body[start + length :], layout)
+        arrays = _stored_arrays(body.part(start + length, body.size), layout)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StateError(f"state: expected a header with values and arrays, {error}") from error
     if found != kind:
@@ -92,34 +119,37 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
     return values, arrays
 
 
-def _checked_body(data: bytes) -> memoryview:
-    """Return all but the digest, which must match; a view, as a copy may have 100 MB."""
+def _checked_body(data: Extent) -> Extent:
+    """Return all but the digest, which must match."""
+    first = data.part(0, len(MAGIC)).read()
     least = len(MAGIC) + LENGTH.size + DIGEST_SIZE
-    if len(data) < least or data[: len(MAGIC) - 1] != MAGIC[:-1]:
-        raise StateError(f"state: expected the magic {MAGIC[:-1]!r}, got {bytes(data[:8])!r}")
-    if data[len(MAGIC) - 1] != FORMAT_VERSION:
-        raise StateVersionError(
-            f"state: expected format version {FORMAT_VERSION}, got {data[len(MAGIC) - 1]}"
-        )
-    body, digest = memoryview(data)[:-DIGEST_SIZE], bytes(data[-DIGEST_SIZE:])
-    if blake2b(body, digest_size=DIGEST_SIZE).digest() != digest:
+    if data.size < least or first[:-1] != MAGIC[:-1]:
+        raise StateError(f"state: expected the magic {MAGIC[:-1]!r}, got {first!r}")
+    if first[-1] != FORMAT_VERSION:
+        raise StateVersionError(f"state: expected format version {FORMAT_VERSION}, got {first[-1]}")
+    body = data.part(0, data.size - DIGEST_SIZE)
+    digest = blake2b(digest_size=DIGEST_SIZE)
+    for piece in body.pieces(_PIECE):
+        digest.update(piece)
+    if digest.digest() != data.part(body.size, DIGEST_SIZE).read():
         raise StateError("state: the checksum does not match, the bytes are damaged")
     return body
 
 
-def _read_arrays(data: memoryview, layout: list[Any]) -> dict[str, Array]:
-    arrays: dict[str, Array] = {}
+def _stored_arrays(data: Extent, layout: list[Any]) -> dict[str, StoredArray]:
+    arrays: dict[str, StoredArray] = {}
+    start = 0
     for name, dtype, shape in layout:
         if dtype not in DTYPES or any(type(n) is not int or n < 0 for n in shape):
             raise ValueError(f"not the array {name!r} of type {dtype!r} and shape {shape!r}")
-        count = math.prod(shape)
-        size = count * np.dtype(dtype).itemsize
-        if size > len(data):
-            raise ValueError(f"not {size} bytes of the array {name!r} where {len(data)} are left")
-        arrays[name] = np.frombuffer(data[:size], dtype).reshape(shape).copy()
-        data = data[size:]
-    if len(data) > 0:
-        raise ValueError(f"not {len(data)} bytes more than the arrays need")
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        left = data.size - start
+        if size > left:
+            raise ValueError(f"not {size} bytes of the array {name!r} where {left} are left")
+        arrays[name] = StoredArray(data.part(start, size), np.dtype(dtype), tuple(shape))
+        start += size
+    if start < data.size:
+        raise ValueError(f"not {data.size - start} bytes more than the arrays need")
     return arrays
 
 

@@ -165,11 +165,11 @@ def _entity_row(field: dict[str, Any]) -> tuple[str, ...]:
 async def _export(settings: Settings, partition: str | None, target: Path) -> None:
     chosen = await inspection.partitions(settings, partition)
     found = await inspection.read_snapshots(settings, chosen)
-    undamaged = [each.stored for each in found if each.snapshot is not None]
+    undamaged = [each for each in found if each.snapshot is not None]
     if not undamaged:
         raise InspectionError(f"{partition} has no snapshot")
     target.write_bytes(undamaged[0].data)
-    click.echo(f"{partition} at offset {undamaged[0].next_offset} written to {target}")
+    click.echo(f"{partition} at offset {undamaged[0].stored.next_offset} written to {target}")
 
 
 async def _changes(

@@ -28,6 +28,7 @@ from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnaps
 from faust_oslrau.app.snapshots.configured import snapshot_store
 from faust_oslrau.learner import StreamScorer
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.extent import Extent
 
 
 class InspectionError(OslrauError):
@@ -40,6 +41,7 @@ class Found:
 
     tp: TopicPartition
     stored: StoredSnapshot
+    data: bytes
     snapshot: Snapshot | None
     problem: str | None = None
 
@@ -228,7 +230,8 @@ async def _apply(store: SnapshotStore, change: PartitionChange) -> None:
     await store.open(change.tp)
     await store.discard(change.tp)
     if change.snapshot is not None:
-        await store.save(change.tp, change.snapshot.next_offset, change.snapshot.to_bytes())
+        data = Extent.of(change.snapshot.to_bytes())
+        await store.save(change.tp, change.snapshot.next_offset, data)
 
 
 async def _commit(settings: Settings, changes: Sequence[PartitionChange]) -> None:
@@ -294,10 +297,12 @@ def _consumer(settings: Settings) -> AIOKafkaConsumer:
 
 
 def _found(tp: TopicPartition, stored: StoredSnapshot) -> Found:
+    with stored.data:
+        data = stored.data.read()
     try:
-        return Found(tp, stored, Snapshot.from_bytes(stored.data))
+        return Found(tp, stored, data, Snapshot.from_bytes(data))
     except StateError as error:
-        return Found(tp, stored, None, str(error))
+        return Found(tp, stored, data, None, str(error))
 
 
 def describe(found: Found, now: float) -> dict[str, Any]:
@@ -307,7 +312,7 @@ def describe(found: Found, now: float) -> dict[str, Any]:
         "partition": found.tp.partition,
         "next_offset": found.stored.next_offset,
         "age_seconds": round(max(0.0, now - found.stored.timestamp / 1000), 1),
-        "bytes": len(found.stored.data),
+        "bytes": len(found.data),
         "where": found.stored.where,
         "problem": found.problem,
     }

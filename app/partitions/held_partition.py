@@ -22,8 +22,9 @@ from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
-from faust_oslrau.app.snapshots import SnapshotSchedule
+from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
 from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, SilentEntity
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import KafkaRecord
 
 from .rejection_log import RejectionLog
@@ -192,8 +193,9 @@ class HeldPartition:
                 return
             loop = asyncio.get_running_loop()
             offset = self.next_offset
-            data = await loop.run_in_executor(self._compute, self._state)
-        await self.schedule.save(offset, data)
+            state = await loop.run_in_executor(self._compute, self._state)
+        with state:
+            await self.schedule.save(offset, state)
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
 
     async def ask(self, question: Callable[[NetworkLearner], Answer]) -> Answer | None:
@@ -249,9 +251,9 @@ class HeldPartition:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""
         return await asyncio.get_running_loop().run_in_executor(self._compute, question, given)
 
-    def _state(self) -> bytes:
-        """Return the state as the bytes of a snapshot; to be called in the compute thread."""
-        return self.pipeline.snapshot_bytes(self.start, self.next_offset, self.topic_id)
+    def _state(self) -> Extent:
+        """Return a copy of the state as a snapshot; to be called in the compute thread."""
+        return spooled(self.pipeline.snapshot_parts(self.start, self.next_offset, self.topic_id))
 
     def _position(self, offset: int) -> OffsetAndMetadata:
         model = self.pipeline.initial_model

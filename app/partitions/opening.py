@@ -20,7 +20,7 @@ from faust_oslrau.app.pipeline import (
     new_pipeline,
 )
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.snapshots import SnapshotStore, StoredSnapshot
+from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnapshot
 from faust_oslrau.learner.errors import StateError, StateVersionError
 
 from .held_partition import HeldPartition
@@ -99,7 +99,10 @@ class Opener:
         metrics = self._metrics.of_partition(*log.tp)
         async for stored in self._store.load(log.tp):
             try:
-                restored = await self._read(log, stored)
+                with stored.data:
+                    restored = await self._read(log, stored)
+            except OSError as error:
+                raise SnapshotError(f"snapshot {stored.where}: {error.strerror}") from error
             except StateVersionError as error:
                 raise _of_another_version(log.tp, stored, error) from error
             except StateError as error:
@@ -112,7 +115,7 @@ class Opener:
                 metrics.observe_stage("restore", seconds)
                 logger.info(
                     "%s/%d: snapshot at %d, %d bytes, restored in %.2f s",
-                    *(*log.tp, stored.next_offset, len(stored.data), seconds),
+                    *(*log.tp, stored.next_offset, stored.data.size, seconds),
                     extra=at(log.tp, stored.next_offset),
                 )
                 return restored
@@ -120,7 +123,7 @@ class Opener:
 
     async def _read(self, log: PartitionLog, stored: StoredSnapshot) -> PartitionState | None:
         loop = asyncio.get_running_loop()
-        snapshot = await loop.run_in_executor(self._compute, Snapshot.from_bytes, stored.data)
+        snapshot, scorer = await loop.run_in_executor(self._compute, Snapshot.read, stored.data)
         if (snapshot.topic, snapshot.partition) != log.tp:
             raise StateError(f"expected a state of {log.tp}, got {snapshot.topic}")
         resume = resume_from(
@@ -129,9 +132,9 @@ class Opener:
         if resume is None:
             return None
         pipeline = await loop.run_in_executor(
-            self._compute, PartitionPipeline.restored, snapshot, self._settings
+            self._compute, PartitionPipeline.restored, snapshot, self._settings, scorer
         )
-        return PartitionState(pipeline, resume, (snapshot.next_offset, len(stored.data)))
+        return PartitionState(pipeline, resume, (snapshot.next_offset, stored.data.size))
 
     async def _begin(self, log: PartitionLog) -> PartitionState:
         resume = resume_without_state(log, self._settings)

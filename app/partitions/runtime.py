@@ -25,6 +25,7 @@ from faust_oslrau.learner import compile_kernels
 from .assignment import Assignment
 from .chores import Chores
 from .delivery import delivery
+from .freed_memory import return_compiler
 from .past_incidents import PastIncidents
 
 logger = logging.getLogger(__name__)
@@ -96,6 +97,7 @@ class Runtime:
         self.preparing = "compiling the learner's kernels"
         logger.info("compiling the learner's kernels, or loading them from the cache")
         await asyncio.to_thread(compile_kernels, LEARNERS[self.settings.learner.kind])
+        return_compiler()
         self.preparing = "waiting for the broker and the topics"
         self.contact.mark_answer()
         topics = OutputTopics(self.settings, client_arguments(self.settings))

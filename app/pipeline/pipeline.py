@@ -22,8 +22,10 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
+from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
     KEY,
     EntityReader,
@@ -62,8 +64,10 @@ class PartitionPipeline:
         self._messages = Messages(topic, partition, settings)
 
     @classmethod
-    def restored(cls, snapshot: Snapshot, settings: Settings) -> Self:
+    def restored(cls, snapshot: Snapshot, settings: Settings, scorer: Extent | None = None) -> Self:
         """Return the pipeline of a snapshot; the setting `learning` applies from there on.
+
+        `scorer` is where the scorer's bytes are, if the snapshot does not hold them itself.
 
         Raises
         ------
@@ -76,8 +80,9 @@ class PartitionPipeline:
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
         pipeline.next_offset = snapshot.next_offset
         pipeline._decoder = new_decoder(settings, snapshot.fields)
-        if snapshot.scorer is not None:
-            pipeline.scorer = _restored_scorer(snapshot, snapshot.scorer, settings)
+        state = snapshot.scorer if scorer is None else scorer
+        if state is not None:
+            pipeline.scorer = _restored_scorer(snapshot, state, settings)
         return pipeline
 
     def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
@@ -85,10 +90,13 @@ class PartitionPipeline:
         scorer = self.scorer.to_bytes() if self.scorer else None
         return replace(self._without_scorer(start, next_offset, topic_id), scorer=scorer)
 
-    def snapshot_bytes(self, start: int, next_offset: int, topic_id: str | None = None) -> bytes:
-        """Return `snapshot` as bytes. The scorer's state, perhaps 100 MB, is copied only once."""
+    def snapshot_parts(self, start: int, next_offset: int, topic_id: str | None = None) -> Parts:
+        """Return the bytes of `snapshot` in parts, valid until the next record.
+
+        The scorer's state, perhaps 100 MB, is not copied.
+        """
         scorer = self.scorer.to_parts() if self.scorer else None
-        return self._without_scorer(start, next_offset, topic_id).bytes_with(scorer)
+        return self._without_scorer(start, next_offset, topic_id).parts_with(scorer)
 
     def _without_scorer(self, start: int, next_offset: int, topic_id: str | None) -> Snapshot:
         """Return a snapshot without the scorer's state."""
@@ -283,7 +291,7 @@ def incident_parameters(settings: Settings) -> IncidentParameters | None:
     return IncidentParameters(**asdict(settings.incidents)) if settings.follows_incidents else None
 
 
-def _restored_scorer(snapshot: Snapshot, data: bytes, settings: Settings) -> StreamScorer:
+def _restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings) -> StreamScorer:
     """Return the scorer of a snapshot, which must be one of its fields and settings."""
     scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
     new = new_scorer(settings, snapshot.fields or ())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Self
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state import Parts, parts, unpack
+from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Parts, contents, parts
 
 from .model_file import digest
 
@@ -89,30 +90,36 @@ class Snapshot:
 
     def to_bytes(self) -> bytes:
         """Return the snapshot as bytes with a checksum."""
-        return self.bytes_with(None if self.scorer is None else [self.scorer])
+        return b"".join(self.parts_with(None if self.scorer is None else [self.scorer]))
 
-    def bytes_with(self, scorer: Parts | None) -> bytes:
-        """Return the snapshot as bytes, with the scorer's bytes in parts in place of its own."""
+    def parts_with(self, scorer: Parts | None) -> Parts:
+        """Return the snapshot's bytes in parts, with those of the scorer in place of its own."""
         values = {name: getattr(self, name) for name in self.__slots__ if name != "scorer"}
         state = {} if scorer is None else {"scorer": scorer}
-        return b"".join(parts(_KIND, values, state))
+        return parts(_KIND, values, state)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote, without decoding the scorer's bytes.
+        """Read what `to_bytes` wrote, without decoding the scorer's bytes; raises as `read`."""
+        snapshot, scorer = cls.read(Extent.of(data))
+        return snapshot if scorer is None else replace(snapshot, scorer=scorer.read())
+
+    @classmethod
+    def read(cls, data: Extent) -> tuple[Self, Extent | None]:
+        """Return a snapshot without the scorer, and where the scorer's bytes are, if it has one.
 
         Raises
         ------
         StateError
             The bytes are damaged, have another format version, or are no snapshot.
         """
-        values, arrays = unpack(data, _KIND)
+        values, arrays = contents(data, _KIND)
         _check_values(values)
         if values["fields"] is not None:
             values["fields"] = tuple(values["fields"])
-        scorer = arrays["scorer"].tobytes() if "scorer" in arrays else None
+        scorer = arrays["scorer"].content if "scorer" in arrays else None
         try:
-            return cls(**values, scorer=scorer)
+            return cls(**values, scorer=None), scorer
         except TypeError as error:
             raise StateError(f"state: expected the values of a snapshot, {error}") from error
 

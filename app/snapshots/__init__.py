@@ -3,6 +3,7 @@
 from .configured import snapshot_store
 from .folder import FolderStore
 from .schedule import SnapshotSchedule
+from .spool import Spool, spooled
 from .store import NoStore, SnapshotError, SnapshotStore, StoredSnapshot
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "SnapshotError",
     "SnapshotSchedule",
     "SnapshotStore",
+    "Spool",
     "StoredSnapshot",
     "snapshot_store",
+    "spooled",
 ]

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faust_oslrau.learner.extent import Extent
+
 from .store import SnapshotError, StoredSnapshot
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ _KEPT = 2
 _SUFFIX = ".snapshot"
 _UNFINISHED = ".unfinished"
 _DAMAGED = ".damaged"
+_PIECE_BYTES = 2**20
 
 
 class FolderStore:
@@ -53,8 +56,7 @@ class FolderStore:
         """Yield the partition's snapshots, the newest first."""
         for path in self._files(tp):
             try:
-                data = await asyncio.to_thread(path.read_bytes)
-                written = path.stat().st_mtime_ns // 1_000_000
+                data, written = await asyncio.to_thread(_opened, path)
             except OSError as error:
                 logger.error("snapshot %s cannot be read: %s", path, error.strerror)
                 continue
@@ -66,7 +68,7 @@ class FolderStore:
         with _store_errors(path.parent):
             path.rename(path.with_suffix(_DAMAGED))
 
-    async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
+    async def save(self, tp: TP, next_offset: int, data: Extent) -> None:
         """Write a snapshot and remove all but the newest two."""
         with _store_errors(self._place(tp)):
             await asyncio.to_thread(self._save, tp, next_offset, data)
@@ -86,7 +88,7 @@ class FolderStore:
         """Return the snapshots' files, the one with the highest offset first."""
         return sorted(self._place(tp).glob(f"{'[0-9]' * 20}{_SUFFIX}"), key=_offset, reverse=True)
 
-    def _save(self, tp: TP, next_offset: int, data: bytes) -> None:
+    def _save(self, tp: TP, next_offset: int, data: Extent) -> None:
         place = self._place(tp)
         unfinished = list(place.glob(f"*{_UNFINISHED}"))
         _write(place / f"{next_offset:020d}{_SUFFIX}", data)
@@ -103,11 +105,18 @@ def _store_errors(folder: Path) -> Iterator[None]:
         raise SnapshotError(f"folder {folder}: {error.strerror}") from error
 
 
-def _write(path: Path, data: bytes) -> None:
+def _opened(path: Path) -> tuple[Extent, int]:
+    """Return a file's content, and when it was written, in milliseconds since 1970."""
+    file = path.open("rb")
+    status = os.fstat(file.fileno())
+    return Extent(file, 0, status.st_size), status.st_mtime_ns // 1_000_000
+
+
+def _write(path: Path, data: Extent) -> None:
     handle, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(data.pieces(_PIECE_BYTES))
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
@@ -12,7 +11,7 @@ from typing import Self
 from faust_oslrau.learner.errors import StateError
 
 _FORMAT = 1
-_CHUNK_BYTES = 900_000  # below the default limit of brokers and topics, 1 MB
+CHUNK_BYTES = 900_000  # below the default limit of brokers and topics, 1 MB
 _SLOTS = (0, 1)
 
 
@@ -65,10 +64,6 @@ class Manifest:
             and all(number < self.offset for number in earlier)
         )
 
-    def matches(self, data: bytes) -> bool:
-        """Tell whether these bytes have the snapshot's size and checksum."""
-        return len(data) == self.size and _checksum(data) == self.checksum
-
 
 @dataclass(slots=True)
 class Slots:
@@ -120,24 +115,21 @@ def chunk_keys(prefix: str, slot: int, last: int, first: int = 0) -> list[bytes]
     return [f"{prefix}/{slot}/{number}".encode() for number in range(first, last)]
 
 
-def split(data: bytes) -> Iterator[bytes]:
-    """Yield the chunks of a snapshot."""
-    for at in range(0, len(data), _CHUNK_BYTES):
-        yield data[at : at + _CHUNK_BYTES]
-
-
-def manifest_value(next_offset: int, data: bytes, chunks: list[int], previous: int | None) -> bytes:
+def manifest_value(
+    next_offset: int, size: int, checksum: str, chunks: list[int], previous: int | None
+) -> bytes:
     """Return the message of a manifest."""
     values = {
         "format": _FORMAT,
         "next_offset": next_offset,
-        "size": len(data),
-        "checksum": _checksum(data),
+        "size": size,
+        "checksum": checksum,
         "chunks": chunks,
         "previous": previous,
     }
     return json.dumps(values).encode()
 
 
-def _checksum(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
+def new_checksum() -> blake2b:
+    """Return the checksum of a snapshot, before its first byte."""
+    return blake2b(digest_size=16)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import PartitionMetrics
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.extent import Extent
 
 from .store import SnapshotError, SnapshotStore
 
@@ -74,7 +75,7 @@ class SnapshotSchedule:
             or records >= self._settings.snapshot_records
         )
 
-    async def save(self, next_offset: int, data: bytes) -> None:
+    async def save(self, next_offset: int, data: Extent) -> None:
         """Save a snapshot unless there is a newer one; a failure is logged, and retried later.
 
         Raises
@@ -96,7 +97,7 @@ class SnapshotSchedule:
                     extra=at(self._tp, next_offset),
                 )
                 return
-            self.record(next_offset, len(data))
-        values = (*self._tp, next_offset, len(data))
+            self.record(next_offset, data.size)
+        values = (*self._tp, next_offset, data.size)
         extra = at(self._tp, next_offset)
         logger.debug("%s/%d: snapshot at %d, %d bytes", *values, extra=extra)

@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from faust_oslrau.learner.extent import Extent
+
 if TYPE_CHECKING:  # Faust takes a second to import, which some commands need not wait for
     from faust.types import TP
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """The bytes of a snapshot in a store, which may be damaged.
+    """A snapshot in a store, which may be damaged; the reader closes its `data`.
 
     `where` names the file or the topic's offset; `timestamp` is the time of writing in milliseconds
     since 1970.
@@ -21,7 +23,7 @@ class StoredSnapshot:
     where: str
     next_offset: int
     timestamp: int
-    data: bytes
+    data: Extent
 
 
 class SnapshotStore(Protocol):
@@ -52,7 +54,7 @@ class SnapshotStore(Protocol):
             The store does not allow it.
         """
 
-    async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
+    async def save(self, tp: TP, next_offset: int, data: Extent) -> None:
         """Write a snapshot of an open partition atomically.
 
         Raises
@@ -88,7 +90,7 @@ class NoStore:
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
         """Do nothing."""
 
-    async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
+    async def save(self, tp: TP, next_offset: int, data: Extent) -> None:
         """Do nothing."""
 
     async def discard(self, tp: TP) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.logs import at
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.extent import Extent
 
-from .manifest import Manifest, Slots, chunk_keys, manifest_keys
+from .manifest import Manifest, Slots, chunk_keys, manifest_keys, new_checksum
+from .spool import Spool
 
 logger = logging.getLogger(__name__)
 
@@ -33,17 +35,19 @@ class TailReader(PartitionReader):
             high, window = low, 8 * window
         return Slots()
 
-    async def chunks(self, manifest: Manifest, prefix: str, slot: int) -> bytes | None:
+    async def chunks(self, manifest: Manifest, prefix: str, slot: int) -> Extent | None:
         """Return a snapshot's bytes; None if they do not match the manifest."""
         if not manifest.chunks:
             return None
         keys = set(chunk_keys(prefix, slot, len(manifest.chunks)))
-        chunks: dict[int, bytes] = {}
+        chunks, spool, checksum = set(manifest.chunks), Spool(manifest.size), new_checksum()
         async for record in self.records(manifest.chunks[0], manifest.chunks[-1] + 1):
-            if record.key in keys and record.value is not None:
-                chunks[record.offset] = record.value
-        data = b"".join(chunks.get(offset, b"") for offset in manifest.chunks)
-        return data if manifest.matches(data) else None
+            if record.offset in chunks and record.key in keys and record.value is not None:
+                spool.add(record.value)
+                checksum.update(record.value)
+        if (spool.extent.size, checksum.hexdigest()) == (manifest.size, manifest.checksum):
+            return spool.extent
+        return None
 
     async def _last_manifest(
         self, prefix: str, low: int, high: int

@@ -22,9 +22,18 @@ from faust_oslrau.app.kafka.transactions import (
     TooLargeError,
     Transaction,
 )
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import OutMessage
 
-from .manifest import Manifest, Slots, chunk_keys, manifest_key, manifest_value, split
+from .manifest import (
+    CHUNK_BYTES,
+    Manifest,
+    Slots,
+    chunk_keys,
+    manifest_key,
+    manifest_value,
+    new_checksum,
+)
 from .store import SnapshotError, StoredSnapshot
 from .tail import TailReader
 
@@ -71,7 +80,8 @@ class TopicStore:
                 manifest = slots.manifests[slot]
                 where = f"{self._topic}/{tp[1]} at {manifest.offset}"
                 # Damaged chunks become empty data, which the caller rejects.
-                data = await reader.chunks(manifest, self._prefix(tp), slot) or b""
+                found = await reader.chunks(manifest, self._prefix(tp), slot)
+                data = Extent.of(b"") if found is None else found
                 yield StoredSnapshot(where, manifest.next_offset, manifest.timestamp, data)
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
@@ -81,7 +91,7 @@ class TopicStore:
             if manifests[slot].next_offset == stored.next_offset:
                 del manifests[slot]
 
-    async def save(self, tp: TP, next_offset: int, data: bytes) -> None:
+    async def save(self, tp: TP, next_offset: int, data: Extent) -> None:
         """Overwrite the older snapshot."""
         slots = self._slot(tp)
         slot = slots.to_write()
@@ -110,7 +120,7 @@ class TopicStore:
                 await producer.open()
             async with producer.transaction() as transaction:
                 yield transaction
-        except (KafkaError, TooLargeError) as error:
+        except (KafkaError, TooLargeError, OSError) as error:
             raise SnapshotError(f"topic {self._topic}/{tp[1]}: {error!r}") from error
 
     async def _write(
@@ -120,12 +130,14 @@ class TopicStore:
         slots: Slots,
         slot: int,
         next_offset: int,
-        data: bytes,
+        data: Extent,
     ) -> Manifest:
         prefix = self._prefix(tp)
         chunks: list[int] = []
+        checksum = new_checksum()
         # One after the other: all at once would be a copy of a snapshot of perhaps 100 MB.
-        for number, part in enumerate(split(data)):
+        for number, part in enumerate(data.pieces(CHUNK_BYTES)):
+            checksum.update(part)
             (key,) = chunk_keys(prefix, slot, number + 1, number)
             chunks += await transaction.send(self._topic, tp[1], [_message(key, part)])
         if min(chunks) < 0:
@@ -134,7 +146,7 @@ class TopicStore:
         tombstones = [_message(key, None) for key in left_over]
         await transaction.send(self._topic, tp[1], tombstones)
         previous = slots.previous(slot)
-        value = manifest_value(next_offset, data, chunks, previous)
+        value = manifest_value(next_offset, data.size, checksum.hexdigest(), chunks, previous)
         message = _message(manifest_key(prefix, slot), value)
         (offset,) = await transaction.send(self._topic, tp[1], [message])
         return Manifest.from_record(value, offset, round(1000 * time.time()))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.watch import Watch
 from faust_oslrau.learner.errors import StateError, StateVersionError
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner
@@ -107,7 +108,7 @@ def to_parts(state: ScorerState) -> Parts:
     return parts("StreamScorer", values, arrays)
 
 
-def from_bytes(data: bytes, learner: type[Learner]) -> ScorerState:
+def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
     """Read what ``to_bytes`` wrote, with a learner of type ``learner``.
 
     Raises

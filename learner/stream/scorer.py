@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
@@ -312,7 +313,7 @@ class StreamScorer(ScorerParameters):
         return packing.to_parts(self._state)
 
     @classmethod
-    def from_bytes(cls, data: bytes, learner: type[Learner] = OSLRAU) -> Self:
+    def from_bytes(cls, data: bytes | Extent, learner: type[Learner] = OSLRAU) -> Self:
         """Restore what ``to_bytes`` wrote, with a learner of type ``learner``.
 
         Raises

@@ -66,7 +66,7 @@ def newest_states(settings, partitions):
     async def newest(store, tp):
         await store.open(tp)
         async for stored in store.load(tp):
-            return stored.data
+            return stored.data.read()
 
     async def read():
         # The reader's producers are never opened: a reader fences nobody.

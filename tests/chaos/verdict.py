@@ -71,7 +71,7 @@ async def _newest_state(settings: Settings, partition: int) -> bytes | None:
     store = snapshot_store(settings, Producers("chaos", client_arguments(settings)))
     await store.open(tp)
     async for stored in store.load(tp):
-        return stored.data
+        return stored.data.read()
     return None
 
 

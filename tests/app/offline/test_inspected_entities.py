@@ -14,6 +14,7 @@ from faust_oslrau.app.offline.inspection import Found
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import StoredSnapshot
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import Record
 
 MACHINES, N = 30, 5200
@@ -34,8 +35,8 @@ def found():
     pipeline = PartitionPipeline("features", 2, Settings(entity="key"))
     pipeline.process(records)
     data = pipeline.snapshot(0, N).to_bytes()
-    stored = StoredSnapshot("here", N, 0, data)
-    return Found(TP("features", 2), stored, Snapshot.from_bytes(data)), rows[of == 3]
+    stored = StoredSnapshot("here", N, 0, Extent.of(data))
+    return Found(TP("features", 2), stored, data, Snapshot.from_bytes(data)), rows[of == 3]
 
 
 def test_level_and_spread_are_those_of_the_entitys_records(found):
@@ -73,8 +74,8 @@ def test_a_young_entity_cannot_be_compared_yet():
         [Record("features", 2, at, 0, b"m", b'{"a": %d, "b": 2}' % at) for at in range(20)]
     )
     data = pipeline.snapshot(0, 20).to_bytes()
-    stored = StoredSnapshot("here", 20, 0, data)
-    young = Found(TP("features", 2), stored, Snapshot.from_bytes(data))
+    stored = StoredSnapshot("here", 20, 0, Extent.of(data))
+    young = Found(TP("features", 2), stored, data, Snapshot.from_bytes(data))
     described = inspection.describe_entity(young, "m")
     assert math.isnan(described["entity_p_value"])
     assert "not comparable yet" in entity_text(described)

@@ -122,7 +122,7 @@ def test_after_a_rebalance_a_kept_state_emits_only_what_nobody_did_meanwhile(hol
 
 
 async def _stored(store):
-    return [Snapshot.from_bytes(stored.data) async for stored in store.load(_TP)]
+    return [Snapshot.from_bytes(stored.data.read()) async for stored in store.load(_TP)]
 
 
 def test_a_snapshot_holds_what_is_acknowledged_and_nothing_else(hold, outbox, store):

@@ -30,6 +30,7 @@ from faust_oslrau.app.pipeline import (
 )
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import MAGIC
 
 _LOG = values(300)
@@ -59,7 +60,7 @@ def store(tmp_path):
 @pytest.fixture
 def save(store):
     """A function that puts bytes into the store as the snapshot at an offset."""
-    return lambda offset, data: asyncio.run(store.save(FIRST, offset, data))
+    return lambda offset, data: asyncio.run(store.save(FIRST, offset, Extent.of(data)))
 
 
 @pytest.fixture
@@ -227,7 +228,7 @@ class _Parked:
 @in_loop
 async def test_a_parked_state_goes_on_as_it_is(tmp_path):
     async with _Parked(tmp_path) as parked:
-        await parked.worker.store.save(FIRST, 50, _snapshot(50))
+        await parked.worker.store.save(FIRST, 50, Extent.of(_snapshot(50)))
         assert await parked.find(_log(committed=100)) is parked.partition
         assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 100)
         place = {"topic": "features", "partition": "0"}
@@ -244,7 +245,7 @@ async def test_a_parked_state_learns_records_that_others_emitted_without_emittin
 @in_loop
 async def test_the_newer_snapshot_of_another_worker_beats_a_parked_state(tmp_path):
     async with _Parked(tmp_path) as parked:
-        await parked.worker.store.save(FIRST, 140, _snapshot(140))
+        await parked.worker.store.save(FIRST, 140, Extent.of(_snapshot(140)))
         found = await parked.find(_log(committed=150))
         assert found.resume == Resume(0, 150, committed=150, topic_id="id-1")
         assert found.pipeline.next_offset == 140
@@ -253,7 +254,7 @@ async def test_the_newer_snapshot_of_another_worker_beats_a_parked_state(tmp_pat
 @in_loop
 async def test_a_parked_state_beats_an_older_snapshot_though_others_went_on(tmp_path):
     async with _Parked(tmp_path) as parked:
-        await parked.worker.store.save(FIRST, 50, _snapshot(50))
+        await parked.worker.store.save(FIRST, 50, Extent.of(_snapshot(50)))
         assert await parked.find(_log(committed=150)) is parked.partition
 
 

@@ -16,6 +16,7 @@ from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeli
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.app.snapshots import FolderStore, SnapshotError
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import Record
 
 _TP = TP("features", 3)
@@ -134,12 +135,12 @@ def store(tmp_path):
 
 def _save(store, *offsets):
     for offset in offsets:
-        asyncio.run(store.save(_TP, offset, b"state at %d" % offset))
+        asyncio.run(store.save(_TP, offset, Extent.of(b"state at %d" % offset)))
 
 
 def _load(store):
     async def load():
-        return [(stored.next_offset, stored.data) async for stored in store.load(_TP)]
+        return [(stored.next_offset, stored.data.read()) async for stored in store.load(_TP)]
 
     return asyncio.run(load())
 
@@ -244,7 +245,8 @@ def test_a_snapshot_of_an_earlier_version_is_continued(path):
     assert usual == pytest.approx(sorted(s["log_likelihood"] for s in clean[600:])[200], abs=0.5)
 
 
-def test_bytes_made_without_a_copy_of_the_scorer_are_those_of_the_snapshot():
+def test_parts_made_without_a_copy_of_the_scorer_are_those_of_the_snapshot():
     pipeline = _pipeline(_records(0, 700))
-    assert pipeline.snapshot_bytes(0, 700, "id") == pipeline.snapshot(0, 700, "id").to_bytes()
-    assert PartitionPipeline(*_TP, Settings()).snapshot_bytes(0, 0)  # without a scorer
+    joined = b"".join(pipeline.snapshot_parts(0, 700, "id"))
+    assert joined == pipeline.snapshot(0, 700, "id").to_bytes()
+    assert b"".join(PartitionPipeline(*_TP, Settings()).snapshot_parts(0, 0))  # without a scorer

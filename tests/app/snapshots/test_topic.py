@@ -16,6 +16,7 @@ from faust_oslrau.app.snapshots.manifest import Manifest, manifest_key
 from faust_oslrau.app.snapshots.tail import TailReader
 from faust_oslrau.app.snapshots.topic import TopicStore
 from faust_oslrau.learner import StateError
+from faust_oslrau.learner.extent import Extent
 
 pytestmark = pytest.mark.real_kafka
 
@@ -42,7 +43,7 @@ class _Owner:
 
 
 async def _stored(store):
-    return [(stored.next_offset, stored.data) async for stored in store.load(_TP)]
+    return [(stored.next_offset, stored.data.read()) async for stored in store.load(_TP)]
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_the_two_newest_come_back_whole_and_newest_first(owner):
     async def run():
         async with owner() as store:
             for number in range(5):
-                await store.save(_TP, number, _state(2_500_000 - number, number))
+                await store.save(_TP, number, Extent.of(_state(2_500_000 - number, number)))
             inside = await _stored(store)
         async with owner() as store:
             return inside, await _stored(store)
@@ -78,7 +79,7 @@ def test_an_empty_topic_has_no_snapshot_and_takes_one(owner):
     async def run():
         async with owner() as store:
             before = await _stored(store)
-            await store.save(_TP, 1, b"one")
+            await store.save(_TP, 1, Extent.of(b"one"))
             return before, await _stored(store)
 
     assert asyncio.run(run()) == ([], [(1, b"one")])
@@ -87,12 +88,12 @@ def test_an_empty_topic_has_no_snapshot_and_takes_one(owner):
 def test_a_later_owner_fences_the_earlier_one(owner):
     async def run():
         async with owner() as zombie:
-            await zombie.save(_TP, 100, b"old")
+            await zombie.save(_TP, 100, Extent.of(b"old"))
             async with owner() as heir:
-                await heir.save(_TP, 200, b"new")
+                await heir.save(_TP, 200, Extent.of(b"new"))
                 with pytest.raises(LostPartitionError):
-                    await zombie.save(_TP, 150, b"late")
-                await heir.save(_TP, 300, b"newer")
+                    await zombie.save(_TP, 150, Extent.of(b"late"))
+                await heir.save(_TP, 300, Extent.of(b"newer"))
         async with owner() as store:
             return await _stored(store)
 
@@ -102,8 +103,8 @@ def test_a_later_owner_fences_the_earlier_one(owner):
 def test_a_snapshot_that_waits_when_the_partition_is_revoked_ends_as_lost(owner):
     async def run():
         async with owner() as store:
-            under_way = asyncio.create_task(store.save(_TP, 100, _state(2_000_000)))
-            waiting = asyncio.create_task(store.save(_TP, 150, b"late"))
+            under_way = asyncio.create_task(store.save(_TP, 100, Extent.of(_state(2_000_000))))
+            waiting = asyncio.create_task(store.save(_TP, 150, Extent.of(b"late")))
             await asyncio.sleep(0)  # both have begun
         return await asyncio.gather(under_way, waiting, return_exceptions=True)
 
@@ -115,14 +116,14 @@ def test_a_snapshot_that_waits_when_the_partition_is_revoked_ends_as_lost(owner)
 def test_a_snapshot_that_was_cut_off_is_not_seen(owner, topic):
     async def run():
         async with owner() as store:
-            await store.save(_TP, 1, b"whole")
+            await store.save(_TP, 1, Extent.of(b"whole"))
         killed = owner()
         await killed.producers.open(_TP)
         await killed.store.open(_TP)
         with pytest.raises(KafkaError, match="killed"):
             async with killed.producers.of(_TP).transaction() as transaction:
                 slots = killed.store._slot(_TP)
-                await killed.store._write(transaction, _TP, slots, 1, 2, b"half")
+                await killed.store._write(transaction, _TP, slots, 1, 2, Extent.of(b"half"))
                 raise KafkaError("killed")
         async with owner() as store:
             return await _stored(store)
@@ -173,7 +174,7 @@ def test_a_manifest_nested_too_deeply_is_damaged():
 def test_a_crafted_manifest_gives_way_to_the_snapshots_before_it(owner, client, topic):
     async def save():
         async with owner() as store:
-            await store.save(_TP, 1, b"one")
+            await store.save(_TP, 1, Extent.of(b"one"))
 
     async def read():
         async with owner() as store:
@@ -188,9 +189,9 @@ def test_a_crafted_manifest_gives_way_to_the_snapshots_before_it(owner, client, 
 def test_chunks_left_over_from_a_longer_snapshot_get_tombstones(owner, client, topic):
     async def run():
         async with owner() as store:
-            await store.save(_TP, 1, _state(2_000_000))
-            await store.save(_TP, 2, b"other slot")
-            await store.save(_TP, 3, b"short")
+            await store.save(_TP, 1, Extent.of(_state(2_000_000)))
+            await store.save(_TP, 2, Extent.of(b"other slot"))
+            await store.save(_TP, 3, Extent.of(b"short"))
 
     asyncio.run(run())
     last = {record.key: record.value for record in client.read(topic)}
@@ -203,12 +204,12 @@ def test_chunks_left_over_from_a_longer_snapshot_get_tombstones(owner, client, t
 def test_discarded_snapshots_are_gone_for_the_next_owner_too(owner):
     async def run():
         async with owner() as store:
-            await store.save(_TP, 1, b"one")
-            await store.save(_TP, 2, b"two")
+            await store.save(_TP, 1, Extent.of(b"one"))
+            await store.save(_TP, 2, Extent.of(b"two"))
             await store.discard(_TP)
         async with owner() as store:
             found = await _stored(store)
-            await store.save(_TP, 1, b"anew")
+            await store.save(_TP, 1, Extent.of(b"anew"))
             return found, await _stored(store)
 
     assert asyncio.run(run()) == ([], [(1, b"anew")])
@@ -217,9 +218,9 @@ def test_discarded_snapshots_are_gone_for_the_next_owner_too(owner):
 def test_deployments_share_a_topic(owner):
     async def run():
         async with owner() as one, owner(app_id="other") as other:
-            await one.save(_TP, 1, b"one")
+            await one.save(_TP, 1, Extent.of(b"one"))
             for number in range(50):
-                await other.save(_TP, number, b"other %d" % number)
+                await other.save(_TP, number, Extent.of(b"other %d" % number))
         async with owner() as one, owner(app_id="other") as other:
             return await _stored(one), await _stored(other)
 
@@ -249,7 +250,7 @@ def test_a_restore_does_not_read_the_thousand_snapshots_in_the_tail(owner, recor
     async def run():
         async with owner() as store:
             for number in range(1000):
-                await store.save(_TP, number, state)
+                await store.save(_TP, number, Extent.of(state))
         records_read.clear()
         began = time.perf_counter()
         async with owner() as store:
@@ -268,7 +269,7 @@ def test_compaction_leaves_the_two_newest(client, topic_name):
     def save(number):
         async def run():
             async with _Owner(client, topic_name) as store:
-                await store.save(_TP, number, b"state %d" % number)
+                await store.save(_TP, number, Extent.of(b"state %d" % number))
                 return await _stored(store)
 
         return asyncio.run(run())

@@ -15,6 +15,7 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.pipeline import Snapshot
 from faust_oslrau.app.snapshots.configured import snapshot_store
+from faust_oslrau.learner.extent import Extent
 
 pytestmark = pytest.mark.real_kafka
 
@@ -164,7 +165,7 @@ def _save(settings, tp, next_offset, data):
         store = snapshot_store(settings, producers)
         await producers.open(tp)
         await store.open(tp)
-        await store.save(tp, next_offset, data)
+        await store.save(tp, next_offset, Extent.of(data))
         await producers.close()
 
     asyncio.run(save())
