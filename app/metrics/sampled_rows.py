@@ -85,10 +85,10 @@ class SampledRows:
         while len(self._rows) * width > _MOST_VALUES and len(self._rows) > 1:
             self._rows.popleft()
 
-    def of(self, key: bytes) -> SampledRows:
-        """Return those of an entity."""
+    def of(self, key: bytes, until: int) -> SampledRows:
+        """Return those of an entity before a second."""
         found = SampledRows(self._rows.maxlen or 0)
-        found._rows.extend(row for row in self._rows if row.key == key)
+        found._rows.extend(row for row in self._rows if row.key == key and row.time < until)
         return found
 
     def between(self, since: int, until: int) -> Iterator[SampledRow]:

@@ -1,8 +1,13 @@
-"""The records of the entities that somebody looks at: nothing is kept of the others."""
+"""The records of the entities that somebody looks at, and the last ones of all."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import ProcessedBlock
 from faust_oslrau.learner import Forecast
@@ -13,6 +18,60 @@ from .sampled_rows import SampledRows
 # Most entities of a partition at a time, and how long nobody has asked for one that is forgotten.
 _MOST = 8
 _FORGOTTEN_AFTER_SECONDS = 60
+# The last records of all entities have so many values, those of 4,096 records with 16 fields, and
+# come from so many blocks: each takes a kilobyte, even of one record.
+_MOST_VALUES = 65_536
+_MOST_BLOCKS = 512
+
+
+class Records(NamedTuple):
+    """Records of a block (m, d), and what the page shows of them.
+
+    Attributes
+    ----------
+    time
+        The second of their acknowledgement, since 1970 (UTC).
+    keys
+        Their entities.
+    alarming
+        Names of the entities with anomalies among them.
+    """
+
+    time: int
+    rows: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+    keys: Sequence[bytes | None]
+    forecast: Forecast | None
+    alarming: frozenset[str]
+
+    @classmethod
+    def of(cls, now: int, block: ProcessedBlock) -> Records:
+        """Return the last records of a block."""
+        m, d = block.rows.shape
+        last = slice(max(0, m - _MOST_VALUES // max(d, 1)), m)
+        records = cls(
+            now, block.rows, block.p_value, block.keys, block.forecast, frozenset(block.alarming)
+        )
+        return records if last.start == 0 else records.some(np.arange(m)[last])
+
+    def some(self, at: NDArray[np.intp]) -> Records:
+        """Return copies of the records at some places."""
+        forecast = self.forecast
+        if forecast is not None:
+            forecast = Forecast(*(part[at] for part in forecast))
+        keys = [self.keys[i] for i in at.tolist()]
+        return self._replace(
+            rows=self.rows[at], p_value=self.p_value[at], keys=keys, forecast=forecast
+        )
+
+    def add_to(self, kept: SampledRows, key: bytes) -> None:
+        """Add those of an entity to its others."""
+        at = np.array([i for i, other in enumerate(self.keys) if other == key], np.intp)
+        own = self.some(at)
+        has_anomalies = len(at) > 0 and _name(key) in self.alarming
+        kept.add(
+            self.time, own.rows, own.p_value, has_anomalies=has_anomalies, forecast=own.forecast
+        )
 
 
 class WatchedEntities:
@@ -28,37 +87,46 @@ class WatchedEntities:
         self._seconds = seconds
         self._rows: dict[bytes, SampledRows] = {}
         self._asked: dict[bytes, int] = {}
+        self._last: deque[Records] = deque()
+        self._values = 0  # of the last records
 
     def watch(self, key: bytes, now: int, sampled: SampledRows) -> SampledRows:
         """Return the records of an entity since it is watched, and watch it on.
 
-        Before, they are those among the `sampled` ones of its partition.
+        Before, they are those among the last records of its partition, and before these, among the
+        `sampled` ones.
         """
         if key not in self._rows:
             if len(self._rows) == _MOST:
                 self._forget(min(self._asked, key=self._asked.__getitem__))
-            self._rows[key] = sampled.of(key)
+            self._rows[key] = self._earlier(key, now, sampled)
         self._asked[key] = now
         return self._rows[key]
 
     def add(self, now: int, block: ProcessedBlock) -> None:
-        """Add the records of a block that are of watched entities."""
+        """Add the records of a block."""
+        if len(block.keys) == 0:
+            return
+        records = Records.of(now, block)
+        self._keep(records)
         for key, asked in list(self._asked.items()):
             if now - asked > _FORGOTTEN_AFTER_SECONDS:
                 self._forget(key)
-                continue
-            at = np.array([i for i, other in enumerate(block.keys) if other == key], np.intp)
-            has_anomalies = len(at) > 0 and _name(key) in block.alarming
-            forecast = block.forecast
-            if forecast is not None:
-                forecast = Forecast(*(part[at] for part in forecast))
-            self._rows[key].add(
-                now,
-                block.rows[at],
-                block.p_value[at],
-                has_anomalies=has_anomalies,
-                forecast=forecast,
-            )
+            else:
+                records.add_to(self._rows[key], key)
+
+    def _keep(self, records: Records) -> None:
+        self._last.append(records)
+        self._values += records.rows.size
+        while len(self._last) > _MOST_BLOCKS or self._values > max(_MOST_VALUES, records.rows.size):
+            self._values -= self._last.popleft().rows.size
+
+    def _earlier(self, key: bytes, now: int, sampled: SampledRows) -> SampledRows:
+        """Return what is known of an entity when it is chosen."""
+        found = sampled.of(key, until=self._last[0].time if self._last else now + 1)
+        for records in self._last:
+            records.add_to(found, key)
+        return found
 
     def _forget(self, key: bytes) -> None:
         del self._rows[key], self._asked[key]

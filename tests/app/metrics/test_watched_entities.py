@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from faust_oslrau.app.metrics.sampled_rows import SampledRows
 from faust_oslrau.app.metrics.watched_entities import WatchedEntities
@@ -25,15 +26,44 @@ def _times(rows):
     return [(row.time, row.values[0], row.is_anomaly) for row in rows.between(0, 10_000)]
 
 
-def test_one_record_of_each_second_is_kept_from_the_first_look_on():
+def test_one_record_of_each_second_is_kept():
     watched, none = WatchedEntities(300), SampledRows(300)
     watched.add(1, _block([b"saw"]))
     rows = watched.watch(b"saw", 1, none)
     watched.add(2, _block([b"mill", b"saw", b"saw", None]))
     watched.add(3, _block([b"mill"]))
     watched.add(4, _block([b"mill", b"saw"], alarming=["saw"]))
-    assert _times(rows) == [(2, 1.0, False), (4, 1.0, True)]
+    assert _times(rows) == [(1, 0.0, False), (2, 1.0, False), (4, 1.0, True)]
     assert watched.watch(b"saw", 5, none) is rows
+
+
+def test_an_entity_begins_with_those_among_the_last_records_of_all():
+    watched, sampled = WatchedEntities(300), SampledRows(300)
+    for time in (0, 1):
+        sampled.add(time, np.array([[7.0]]), np.ones(1), has_anomalies=False, keys=[b"saw"])
+    watched.add(1, _block([b"mill", b"saw"]))
+    watched.add(2, _block([b"mill", b"saw", b"saw"], alarming=["saw"]))
+    watched.add(3, _block([b"mill"]))
+    rows = watched.watch(b"saw", 3, sampled)
+    assert _times(rows) == [(0, 7.0, False), (1, 1.0, False), (2, 1.0, True)]
+
+
+@pytest.mark.parametrize("block", [[b"saw"] * 30_000, [b"saw"] * 20, [b"saw"]])
+def test_the_last_records_are_bounded(block):
+    watched, none = WatchedEntities(10_000), SampledRows(300)
+    for time in range(1000):
+        watched.add(time, _block(block))
+    times = [time for time, *_ in _times(watched.watch(b"saw", 1000, none))]
+    assert times[-1] == 999 and len(times) <= 512
+    assert len(times) * len(block) <= 65_536
+    assert _times(watched.watch(b"mill", 1000, none)) == []
+
+
+def test_of_a_block_that_is_too_large_the_last_records_count():
+    watched, none = WatchedEntities(300), SampledRows(300)
+    watched.add(1, _block([b"saw"] + 70_000 * [b"mill"] + [b"mole"]))
+    assert _times(watched.watch(b"mole", 1, none)) == [(1, 70_001.0, False)]
+    assert _times(watched.watch(b"saw", 1, none)) == []
 
 
 def test_the_partition_knows_some_records_of_before():
@@ -53,7 +83,7 @@ def test_an_entity_that_nobody_asks_for_is_forgotten():
     watched.add(61, _block([b"saw"]))
     watched.add(62, _block([b"saw"]))
     assert [time for time, *_ in _times(rows)] == [60]
-    assert _times(watched.watch(b"saw", 62, none)) == []
+    assert watched.watch(b"saw", 62, none) is not rows
 
 
 def test_of_many_entities_the_ones_asked_for_last_are_kept():

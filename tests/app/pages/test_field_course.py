@@ -49,15 +49,15 @@ async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_p
         clock.now += 2
         begin = int(clock.now)
         before = await field_course(partition, "a", 0, "high")
-        assert before["times"] == []  # the first record of the block was of the other one
+        assert before["times"] == [begin - 2]  # before anybody asked for it
         await worker.read(FIRST, 2)
         clock.now += 1
         course = await field_course(partition, "a", 0, "high")
-        assert course["times"] == [begin]
-        assert course["values"] == [orjson.loads(high[0])["a"]]
+        assert course["times"] == [begin - 2, begin]
+        assert course["values"] == [before["values"][0], orjson.loads(high[0])["a"]]
         assert 90 < course["expected_low"][0] < 100 < course["expected_high"][0] < 110
         of_low = await field_course(partition, "a", 0, "low")
-        assert of_low["times"] == [begin - 2]  # the partition's sample has one of it
+        assert of_low["times"] == [begin - 2, begin]
         assert of_low["expected_high"][0] < 10
         assert await field_course(partition, "a", 0, "nobody") is None
 
