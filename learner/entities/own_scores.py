@@ -32,8 +32,9 @@ the prior of their variances."""
 AGES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
 """Scores of an entity from which on it is of the next age."""
 
-AGE_MEMORY = 2000.0
-"""Scores of an age that its mean and deviation remember."""
+AGE_MEMORY = np.array([[100.0], *[[2000.0]] * len(AGES)])
+"""Scores of each age (ages, 1) that its mean and deviation remember. First records are few, and
+lie in units that change as more is known of what entities are like: older ones would mislead."""
 
 OLDER_SCORES = 8.0
 """Scores that the mean and deviation of the next age stand for in those of an age."""
