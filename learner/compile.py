@@ -9,6 +9,7 @@ from .scoring.incidents import IncidentParameters
 from .shares.fixed_share import follow
 from .shares.layer import RATES
 from .stacked import StackedSPN
+from .stacked.product_statistics import add_cross_products
 from .stream import StreamScorer
 
 
@@ -22,7 +23,6 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     rows[5::100, 2] = np.nan
     rows[[700, 900], 1] = [8.0, -8.0]
     rows[900, 2] = np.nan
-    # With a memory, a stacked density renews its leaves within these rows.
     model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind(memory=2000.0)
     scorer = StreamScorer(
         model, alarm_rate=0.1, transforms={0: "asinh"}, incidents=IncidentParameters()
@@ -44,3 +44,4 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     model.conditional_quantiles(rows[:20] * np.nan, [0.01, 0.99])
     halves, weight = np.full((1, 2), 0.5), np.ones((len(RATES), 2))
     follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
+    add_cross_products(halves, halves, np.zeros((2, 2)))  # as when leaves are renewed
