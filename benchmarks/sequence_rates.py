@@ -1,4 +1,4 @@
-"""Alarms and likelihood with a history on streams without faults."""
+"""Alarms and likelihood with a history, on streams without faults and with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from faust_oslrau.learner import OSLRAU, ScoredBlock, StackedSPN, StreamScorer
 
 from . import families
 from .datasets import Array
-from .timed import FIRST_FAULT, Base
+from .timed import FIRST_FAULT, LENGTH, Base, with_faults
 
 HISTORY = ("10",)
 STRETCHES = (8, 32)
@@ -45,17 +45,42 @@ def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, objec
         for seed in range(seeds):
             x = base(np.random.default_rng([9, len(name), seed]), n)
             own = StreamScorer(learner(), history=history).process(x)
-            both = StreamScorer(learner(), history=history, stretches=STRETCHES).process(x)
-            stretch = of_stretches(both)
+            both = [
+                StreamScorer(
+                    learner(), alarm_rate=rate, history=history, stretches=STRETCHES
+                ).process(x)
+                for rate in RATES
+            ]
             found.append([
-                *rates(own.p_value), *rates(stretch),
-                *rates(2.0 * np.fmin(both.p_value, stretch)),
+                *rates(own.p_value), *rates(of_stretches(both[-1])),
+                *(float(block.is_anomaly[FIRST_FAULT:].mean()) for block in both),
                 float(own.log_likelihood[FIRST_FAULT:].mean()),
             ])  # fmt: skip
         means = np.mean(found, axis=0).tolist()
         yield {
             "family": name, "learner": kind, "history": "no" if history is None else "yes",
             **dict(zip([*COLUMNS, "log-likelihood"], means, strict=True)),
+        }  # fmt: skip
+
+
+def found_faults(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
+    """Yield how many faults that last have an alarm, without and with stretches."""
+    for (kind, learner), stretches, rate in product(LEARNERS.items(), (None, STRETCHES), RATES):
+        found = []
+        for seed in range(seeds):
+            sequence = with_faults(base, np.random.default_rng([seed, len(name)]), n)
+            block = StreamScorer(
+                learner(), alarm_rate=rate, history=HISTORY, stretches=stretches
+            ).process(sequence.x)
+            begun = sequence.lasting & ~np.r_[False, sequence.lasting[:-1]]
+            found += [block.is_anomaly[start : start + LENGTH] for start in np.flatnonzero(begun)]
+        alarms = np.array(found)
+        hit = alarms.any(axis=1)
+        yield {
+            "family": name, "learner": kind, "stretches": "no" if stretches is None else "yes",
+            "rate": str(rate), "faults": len(alarms), "found": int(hit.sum()),
+            "records before": float(np.median(alarms[hit].argmax(axis=1))) if hit.any() else "",
+            "alarms each": float(alarms[hit].sum(axis=1).mean()) if hit.any() else "",
         }  # fmt: skip
 
 

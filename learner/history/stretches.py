@@ -22,15 +22,14 @@ from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .stretch_alarms import LONGEST, StretchAlarms
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 MOST_LENGTHS = 4
 """Most lengths of stretches."""
-
-LONGEST = 4096
-"""Records of the longest stretch: the p-value compares it with the last 8,192 ones."""
 
 DEEPEST = -8.0
 """Scores below it count as this one: a single record must not make a stretch unusual."""
@@ -72,6 +71,8 @@ class Stretches:
 
     Attributes
     ----------
+    alarms
+        Which stretches are alarms.
     pending, pending_runs
         Means (m, k) of the rows since the last boundary, NaN where unknown; and their slots and how
         many stretches in a row were unusual in it, up to this one (m, 2).
@@ -84,6 +85,7 @@ class Stretches:
                 f"stretches: expected 1 to {MOST_LENGTHS} different lengths from 2 to {LONGEST}"
             )
         self.lengths = tuple(lengths)
+        self.alarms = StretchAlarms()
         self.pending = np.empty((0, len(lengths)))
         self.pending_runs = np.empty((0, 2), np.int64)
         self._keep = np.exp(-2.0 / np.array(lengths))
@@ -166,6 +168,7 @@ class Stretches:
             "stretch_pending": self.pending,
             "stretch_runs": self._runs[:slots],
             "stretch_pending_runs": self.pending_runs,
+            **self.alarms.state(slots),
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]], pending: int) -> None:
@@ -192,6 +195,7 @@ class Stretches:
         self._runs, self.pending_runs = runs, pending_runs
         self._usual = Usual(level, spread, record_count(arrays["stretch_records"].item()))
         self._calibration.restore(arrays["stretch_recent"])
+        self.alarms.restore(arrays)
 
 
 class Usual(NamedTuple):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -243,6 +244,11 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     rates = [f for f in figures if f.get("family") == "memoryless" and "alarms 0.01" in f]
     found = [(f["learner"], f["history"]) for f in rates]
     assert found == [(kind, given) for kind in ("oslrau", "stacked") for given in ("no", "yes")]
+    alarmed = [f for f in figures if "found" in f]
+    assert {(f["learner"], f["stretches"], f["rate"]) for f in alarmed} == set(
+        product(("oslrau", "stacked"), ("no", "yes"), ("0.01", "0.001"))
+    )
+    assert all(0 <= f["found"] <= f["faults"] == 2 for f in alarmed)
     assert any("nats gained" in f for f in figures)
     assert {f["score"] for f in figures if "F1" in f} >= {"VAR", "history: record, 32 records"}
     assert figures[-4]["scorer"] == "single records"

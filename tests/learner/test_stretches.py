@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
 from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, StreamScorer
+from faust_oslrau.learner.history.stretch_alarms import StretchAlarms
 from faust_oslrau.learner.history.stretches import Stretches, add_runs, mark_long_runs
+from faust_oslrau.learner.scoring.block import StretchScores
 from faust_oslrau.learner.state import pack, unpack
 
 RNG = np.random.default_rng(8)
@@ -87,7 +89,8 @@ def test_a_small_shift_that_lasts_and_a_stuck_value_are_found_and_the_shift_is_n
         during = slice(8500, 8620)
         alone = StreamScorer(OSLRAU()).process(x)
         assert np.count_nonzero(block.stretch.p_value[during] <= 0.0005) > 30, fault
-        assert np.count_nonzero(block.is_anomaly[during]) > 30
+        by_stretch = block.is_anomaly[during] & ~(block.p_value[during] <= 0.0005)
+        assert 1 <= np.count_nonzero(by_stretch) <= 4, fault
         assert np.count_nonzero(alone.is_anomaly[during]) < 40
         assert set(block.stretch.length[during][60:]) <= {8, 32}
         assert np.count_nonzero(block.stretch.length[during][60:] == 32) > 30
@@ -102,7 +105,8 @@ def test_a_shift_that_stays_becomes_usual():
     x[8000:] += 2.5
     scorer = StreamScorer(OSLRAU(), stretches=(8, 32))
     block = scorer.process(x)
-    assert block.is_anomaly[8000:8500].mean() > 0.5
+    assert (block.stretch.p_value[8000:8500] <= 0.001).mean() > 0.5
+    assert block.is_anomaly[8000:8010].any()
     assert block.is_anomaly[-2000:].mean() < 0.01
     assert scorer.learner.n_records_ > 13_000
 
@@ -142,6 +146,57 @@ def test_a_fault_is_a_row_of_unusual_stretches_of_one_slot_that_is_long_enough()
     assert found.tolist() == expected.tolist()
 
 
+def in_rows(p_value, length, slots, fresh, limit):
+    """Find the alarms of each slot: a stretch is the set of positions of its records."""
+    found = np.zeros(len(p_value), np.bool_)
+    for slot in set(slots.tolist()):
+        position, row, alarmed = 0, set(), 1.0
+        for r in np.flatnonzero(slots == slot):
+            position += 1
+            if fresh[r]:
+                position, row = 1, set()
+            if not p_value[r] <= limit:
+                continue
+            records = set(range(position - length[r] + 1, position + 1))
+            found[r] = not records & row or p_value[r] <= 0.1 * alarmed
+            row = row | records if records & row else records
+            alarmed = p_value[r] if found[r] else alarmed
+    return found
+
+
+@settings(max_examples=examples(30))
+@given(seed=st.integers(0, 2**32 - 1), often=st.sampled_from([0.02, 0.2, 0.9]))
+def test_stretches_that_overlap_are_one_alarm_unless_one_is_much_more_unusual(seed, often):
+    rng, m = np.random.default_rng(seed), 300
+    p_value = np.where(rng.random(m) < often, 10.0 ** -rng.uniform(2, 5, size=m), 0.5)
+    p_value[rng.random(m) < 0.02] = np.nan
+    length, slots = rng.choice([4, 16], size=m), rng.integers(3, size=m)
+    fresh = rng.random(m) < 0.01
+    alarms = StretchAlarms()
+    found = []
+    for part in np.array_split(np.arange(m), 5):
+        stretches = StretchScores(p_value[part], length[part])
+        found.append(alarms.choose(stretches, slots[part], fresh[part], 0.01))
+        continued = StretchAlarms()
+        continued.restore(alarms.state(3))
+        alarms = continued
+    expected = in_rows(p_value, length, slots, fresh, 0.01)
+    assert np.concatenate(found).tolist() == expected.tolist()
+
+
+@needs_compiler("long streams")
+def test_each_fault_has_an_alarm_and_a_fault_that_goes_on_has_no_more_for_it():
+    x = np.random.default_rng(12).normal(size=(10_000, 4))
+    for start, length in ((8000, 60), (8700, 60), (9300, 400)):
+        x[start : start + length] += 1.2
+    block = StreamScorer(OSLRAU(), stretches=(8, 32)).process(x)
+    by_stretch = block.is_anomaly & ~(block.p_value <= 0.0005)
+    alarms = [int(by_stretch[start:][:length].sum()) for start, length in
+              ((8000, 60), (8700, 60), (9300, 400))]  # fmt: skip
+    assert all(1 <= n <= 4 for n in alarms), alarms
+    assert np.count_nonzero(block.stretch.p_value[9300:9700] <= 0.002) > 200
+
+
 @needs_compiler("long streams")
 def test_the_rate_of_alarms_stays_near_the_nominal_one():
     x = np.random.default_rng(6).normal(size=(40_000, 3))
@@ -177,6 +232,10 @@ def test_wrong_lengths_are_refused(lengths):
         ("stretch_runs", lambda array: array[:0]),
         ("stretch_pending_runs", lambda array: array[1:]),
         ("stretch_pending_runs", lambda array: array + 1),
+        ("stretch_since", lambda array: array - 10**6),
+        ("stretch_since", lambda array: np.append(array, 0)),
+        ("stretch_alarm_p_value", lambda array: 0 * array),
+        ("stretch_alarm_p_value", lambda array: np.full_like(array, np.nan)),
     ],
 )
 def test_a_damaged_state_is_refused(name, change):
