@@ -76,15 +76,17 @@ def _add_member(
                 Z, everything, gaussians.mean[k], gaussians.whitening[k], 1.0,
                 own[2] * found.gaussians[:, k], *units, components,
             )  # fmt: skip
-    background = network.background
-    for i, one in enumerate(own[network.own_background]):
-        strength, width = min(i, N_STRENGTHS - 1), 1.0
-        if i >= N_STRENGTHS:
-            width = float(WIDTHS[i - N_STRENGTHS])
-        for block, gaussians in zip(background.blocks, background.gaussians, strict=True):
+    of_background = own[network.own_background]
+    for part in network.background.gaussians.given_the_others(Z):
+        some = np.zeros(of_background.shape)
+        some[:, part.columns] = of_background[:, part.columns]
+        for i, one in enumerate(some):
+            strength, width = min(i, N_STRENGTHS - 1), 1.0
+            if i >= N_STRENGTHS:
+                width = float(WIDTHS[i - N_STRENGTHS])
             add_gaussian(
-                Z, everything[block], gaussians.mean[strength], gaussians.whitening[strength],
-                width, one, *units, components,
+                Z, everything[part.own], part.gaussians.mean[strength],
+                part.gaussians.whitening[strength], width, one, *units, components,
             )  # fmt: skip
     if network.tree is not None:
         add_network(network.tree.learner.network_, Z, own[-1], scaling, components)
