@@ -64,9 +64,12 @@ class Background:
         What is left of the weight of the known ones.
     gaussians
         One for each strength.
+    factors
+        What blocks share, as new records are told about it; None where there is one block.
     """
 
     gaussians: CoupledGaussians
+    factors: Factors | None = None
 
     def __init__(self, d: int, q: int = 0) -> None:
         self.blocks = blocks_of(d)
@@ -101,7 +104,9 @@ class Background:
             return
         self.kept *= kept
         self.fresh.fade(kept)
-        self.fresh.add(self.blocks, X, self.known.factors())
+        self.fresh.add_values(self.blocks, X)
+        if self.factors is not None:
+            self.fresh.add_factors(X, self.factors)
         if self.fresh.count >= LEAST_NEWS * self.known.count * self.kept:
             self.known.fade(self.kept)
             self.known.merge(self.fresh)
@@ -125,10 +130,10 @@ class Background:
 
     def update(self) -> None:
         """Set the parameters that the statistics give."""
-        known = self.known
-        self.gaussians = coupled(
-            known.count, known.sums, known.squares, known.loadings, self.blocks
-        )
+        known, loadings = self.known, self.known.loadings
+        self.gaussians = coupled(known, loadings, self.blocks)
+        if known.n_factors > 0:
+            self.factors = Factors(known.mean, known.variance, loadings)
 
 
 class Moments:
@@ -167,24 +172,14 @@ class Moments:
         centre = self.factor_sums / self.count
         return self.factor_products / self.count - np.multiply.outer(self.mean, centre)
 
-    def factors(self) -> Factors:
-        """Return the factors that the moments give."""
-        return Factors(self.mean, self.variance, self.loadings)
-
     def fade(self, kept: float) -> None:
         """Let all records so far count ``kept`` times."""
         self.count *= kept
         for values in (*self._of_values, *self._of_factors):
             values *= kept
 
-    def add(self, blocks: list[slice], Z: FloatArray, factors: Factors) -> None:
-        """Add the columns of ``Z`` (d, m), which lack no value."""
-        self.add_values(blocks, Z)
-        if self.n_factors > 0:
-            self.add_factors(Z, factors)
-
     def add_values(self, blocks: list[slice], Z: FloatArray) -> None:
-        """Add the values of columns (d, m) alone."""
+        """Add the columns of ``Z`` (d, m), which lack no value."""
         self.count += Z.shape[1]
         for block, squares in zip(blocks, self.squares, strict=True):
             kernels.add_squares(Z[block], self.sums[block], squares)
@@ -237,22 +232,17 @@ class Moments:
         return self.factor_sums, self.factor_products, self.factor_squares
 
 
-def coupled(
-    count: float,
-    sums: FloatArray,
-    squares: list[FloatArray],
-    loadings: FloatArray,
-    blocks: list[slice],
-) -> CoupledGaussians:
+def coupled(known: Moments, loadings: FloatArray, blocks: list[slice]) -> CoupledGaussians:
     """Gaussians of each strength, of which factors with ``loadings`` (d, q) explain a part."""
     gaussians, drawn = [], np.empty((N_STRENGTHS, *loadings.shape))
-    for block, own in zip(blocks, squares, strict=True):
-        strengths = np.array([*STRENGTHS, len(own) + 2.0])
-        covariance = np.zeros((N_STRENGTHS, *own.shape))
-        kernels.shrink(count, sums[block], own, strengths, LEAST_VARIANCE, covariance)
-        drawn[:, block] = loadings[block] * np.sqrt(count / (count + strengths))[:, None, None]
-        if loadings.shape[1] > 0:
-            covariance -= [product(each, each.T) for each in drawn[:, block]]
-        mean = np.tile(sums[block] / count, (N_STRENGTHS, 1))
+    for block, squares in zip(blocks, known.squares, strict=True):
+        strengths = np.array([*STRENGTHS, len(squares) + 2.0])
+        sums, covariance = known.sums[block], np.zeros((N_STRENGTHS, *squares.shape))
+        kernels.shrink(known.count, sums, squares, strengths, LEAST_VARIANCE, covariance)
+        if known.n_factors > 0:
+            left = (known.count / (known.count + strengths))[:, None, None]
+            covariance -= left * product(loadings[block], loadings[block].T)
+            drawn[:, block] = np.sqrt(left) * loadings[block]
+        mean = np.tile(sums / known.count, (N_STRENGTHS, 1))
         gaussians.append(Gaussians(mean, covariance))
     return CoupledGaussians(blocks, gaussians, drawn)

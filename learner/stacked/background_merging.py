@@ -39,9 +39,7 @@ def _all_moments(background: Background) -> Moments:
     return moments
 
 
-def _add_expected(
-    merged: Moments, moments: Moments, blocks: list[slice], factors: Factors
-) -> None:
+def _add_expected(merged: Moments, moments: Moments, blocks: list[slice], factors: Factors) -> None:
     """Add what is expected of factors by records of which only the moments are known.
 
     These give the covariances within a block, and their own loadings those between blocks.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,22 +93,21 @@ class CoupledGaussians:
     @property
     def n_factors(self) -> int:
         """Number q of factors."""
-        return self.loadings.shape[2]
+        return int(self.loadings.shape[2])
 
     def _couple(self) -> None:
         """Prepare what complete columns say of the factors."""
         K, d, q = self.loadings.shape
         self._gains = [
-            np.stack([product(W, A) for W, A in zip(g.whitening, self.loadings[:, own], strict=True)])
-            for own, g in zip(self.blocks, self.gaussians, strict=True)
+            _products(each.whitening, self.loadings[:, own], lower_left=True)
+            for own, each in zip(self.blocks, self.gaussians, strict=True)
         ]
-        self._precisions = [np.stack([product(G.T, G) for G in gains]) for gains in self._gains]
-        self._factor, self._log_root = _factors_of(np.eye(q) + sum(self._precisions))
-        self._projection = np.zeros((K, -(-q // 4) * 4, d))
-        for own, g, gains in zip(self.blocks, self.gaussians, self._gains, strict=True):
-            for k in range(K):
-                weighed = product(self._factor[k], gains[k].T)
-                self._projection[k, :q, own] = product(weighed, g.whitening[k])
+        self._precisions = [_products(_transposed(gains), gains) for gains in self._gains]
+        factor, self._log_root = _factors_of(np.eye(q) + sum(self._precisions))
+        self._projection = np.zeros((K, q + q % 2, d))
+        for own, each, gains in zip(self.blocks, self.gaussians, self._gains, strict=True):
+            weighed = _products(factor, _transposed(gains), lower_left=True)
+            self._projection[:, :q, own] = _products(weighed, each.whitening, lower_right=True)
 
     def with_floor(self, floor: FloatArray | float) -> CoupledGaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
@@ -143,7 +142,7 @@ class CoupledGaussians:
 
     def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
-        distance, norm = self._in_blocks(Z)
+        distance, norm = _added(self._of_blocks(Z))
         if self.n_factors == 0:
             return distance, norm
         explained = np.empty(distance.shape)
@@ -157,14 +156,10 @@ class CoupledGaussians:
             norm[:, some] += log_root - self._log_root[:, None]
         return distance - explained, norm
 
-    def _in_blocks(self, Z: FloatArray, without: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Sum up distances of all blocks but one, given that all factors are 0."""
-        distance, norm = np.zeros((2, len(self.loadings), Z.shape[1]))
-        for b, (own, gaussians) in enumerate(zip(self.blocks, self.gaussians, strict=True)):
-            if b != without:
-                of_block = gaussians.distances(Z[own])
-                distance, norm = distance + of_block[0], norm + of_block[1]
-        return distance, norm
+    def _of_blocks(self, Z: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Distances of each block, given that all factors are 0."""
+        pairs = zip(self.blocks, self.gaussians, strict=True)
+        return [gaussians.distances(Z[own]) for own, gaussians in pairs]
 
     def _tell(self, Z: FloatArray) -> list[Told]:
         """Tell what each block of columns (d, m) says of the factors."""
@@ -173,9 +168,7 @@ class CoupledGaussians:
         for b, (own, gaussians) in enumerate(zip(self.blocks, self.gaussians, strict=True)):
             precision = np.repeat(self._precisions[b][:, None], Z.shape[1], axis=1)
             told = Told(np.zeros((K, Z.shape[1], q)), precision)
-            kernels.tell_factors(
-                Z[own], gaussians.mean, gaussians.whitening, self._gains[b], *told
-            )
+            kernels.tell_factors(Z[own], gaussians.mean, gaussians.whitening, self._gains[b], *told)
             found.append(told)
         return found
 
@@ -184,48 +177,87 @@ class CoupledGaussians:
 
         One block that is all variables comes once, for all columns.
         """
-        m, K = Z.shape[1], len(self.loadings)
         if self.n_factors == 0:
-            nothing = np.zeros((2, K, m))
-            yield BlockGiven(slice(0, m), self.blocks[0], self.gaussians[0], *nothing, np.zeros(m))
+            none = np.zeros((len(self.loadings), Z.shape[1]))
+            everything, observed = slice(0, Z.shape[1]), np.zeros(Z.shape[1])
+            yield BlockGiven(everything, self.blocks[0], self.gaussians[0], none, none, observed)
             return
-        told, missing = self._tell(Z), np.isnan(Z)
+        told, found = self._tell(Z), self._of_blocks(Z)
         for b, own in enumerate(self.blocks):
-            others = [each for i, each in enumerate(told) if i != b]
-            total = _total(others, self.n_factors)
-            explained, log_root = _explained(total)
-            distance, norm = self._in_blocks(Z, without=b)
-            absent = np.count_nonzero(missing, axis=0) - np.count_nonzero(missing[own], axis=0)
-            rest = distance - explained, norm + log_root
-            observed = len(Z) - (own.stop - own.start) - absent.astype(np.float64)
-            for r in range(m):
-                gaussians = self._given(b, r, total, complete=absent[r] == 0)
-                yield BlockGiven(slice(r, r + 1), own, gaussians, *rest, observed)
+            total = _total(_without(told, b), self.n_factors)
+            (distance, norm), (explained, log_root) = _added(_without(found, b)), _explained(total)
+            missing = np.isnan(np.delete(Z, own, axis=0))
+            observed = np.count_nonzero(~missing, axis=0).astype(np.float64)
+            for r, gaussians in enumerate(self._given(b, total, missing)):
+                yield BlockGiven(
+                    slice(r, r + 1), own, gaussians, distance - explained, norm + log_root, observed
+                )
 
-    def _given(self, b: int, r: int, total: Told, *, complete: bool) -> Gaussians:
-        """Return the Gaussians of block ``b`` given what others tell of the factors of column ``r``."""
-        covariance = _inverses(total.precision[:, r])
-        shape = self._given_complete[b] if complete else self._spread(b, covariance)
-        own, mean = self.blocks[b], np.empty(shape.mean.shape)
-        for k, loadings in enumerate(self.loadings[:, self.blocks[b]]):
-            expected = product(covariance[k], total.information[k, r][:, None])
-            mean[k] = self._mean[own] + product(loadings, expected)[:, 0]
-        return shape.moved(mean)
+    def _given(self, b: int, others: Told, missing: NDArray[np.bool_]) -> Iterator[Gaussians]:
+        """Yield block ``b`` for each column given what others tell of the factors.
+
+        Columns of which others lack the same, ``missing`` (d - size, m), have a covariance in
+        common.
+        """
+        mean, covariance = _moments(others)
+        for r in range(missing.shape[1]):
+            if not missing[:, r].any():
+                spread = self._given_complete[b]
+            elif r == 0 or (missing[:, r] != missing[:, r - 1]).any():
+                spread = self._spread(b, covariance[:, r])
+            yield spread.moved(self._moved(b, mean[:, r]))
+
+    def factors(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Means (K, m, q) and covariances (K, m, q, q) of the factors given columns (d, m)."""
+        if self.n_factors == 0:
+            shape = len(self.loadings), Z.shape[1], 0
+            return np.empty(shape), np.empty((*shape, 0))
+        return _moments(_total(self._tell(Z), self.n_factors))
+
+    def _moved(self, b: int, factors: FloatArray) -> FloatArray:
+        """Means (K, size) of block ``b`` with these factors (K, q)."""
+        gaussians, loadings = self.gaussians[b], self.loadings[:, self.blocks[b]]
+        return gaussians.mean + _products(loadings, factors[:, :, None])[:, :, 0]
 
     @cached_property
     def _given_complete(self) -> list[Gaussians]:
         """Each block given complete other blocks, with the mean of all records."""
-        return [self._spread(b, _inverses(self._precision_without(b))) for b in range(len(self.blocks))]
-
-    def _precision_without(self, b: int) -> FloatArray:
-        others = [precision for i, precision in enumerate(self._precisions) if i != b]
-        return np.asarray(np.eye(self.n_factors) + sum(others), np.float64)
+        result = []
+        for b in range(len(self.blocks)):
+            precision = np.eye(self.n_factors) + sum(_without(self._precisions, b))
+            result.append(self._spread(b, _inverses(precision)))
+        return result
 
     def _spread(self, b: int, covariance: FloatArray) -> Gaussians:
         """Return block ``b`` with factors of this covariance (K, q, q), and the same mean."""
         gaussians, loadings = self.gaussians[b], self.loadings[:, self.blocks[b]]
-        spread = [product(product(A, C), A.T) for A, C in zip(loadings, covariance, strict=True)]
+        spread = _products(_products(loadings, covariance), _transposed(loadings))
         return Gaussians(gaussians.mean, gaussians.covariance() + spread)
+
+
+T = TypeVar("T")
+
+
+def _without(values: list[T], b: int) -> list[T]:
+    """Return all values but one."""
+    return values[:b] + values[b + 1 :]
+
+
+def _products(A: FloatArray, B: FloatArray, **lower: bool) -> FloatArray:
+    """Multiply matrices of two stacks."""
+    return np.array([product(a, b, **lower) for a, b in zip(A, B, strict=True)])
+
+
+def _transposed(matrices: FloatArray) -> FloatArray:
+    return matrices.transpose(0, 2, 1)
+
+
+def _added(found: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """Add up squared distances and log-densities at distance 0 of blocks."""
+    distance, norm = found[0]
+    for other_distance, other_norm in found[1:]:
+        distance, norm = distance + other_distance, norm + other_norm
+    return distance, norm
 
 
 def _total(told: list[Told], q: int) -> Told:
@@ -236,20 +268,32 @@ def _total(told: list[Told], q: int) -> Told:
 
 
 def _factors_of(precision: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return inverse Cholesky factors of matrices (n, q, q), and the logarithms (n,) of their
-    determinants."""
+    """Return inverse Cholesky factors of matrices (n, q, q), and logarithms of determinants (n,).
+
+    The latter are those of the inverse factors.
+    """
     factor, log_norm = np.empty(precision.shape), np.empty(len(precision))
     factorise(np.ascontiguousarray(precision), factor, log_norm)
     return factor, log_norm + 0.5 * precision.shape[1] * LOG_2PI
 
 
 def _inverses(precision: FloatArray) -> FloatArray:
-    """Invert matrices (K, q, q)."""
-    return np.stack([product(factor.T, factor) for factor in _factors_of(precision)[0]])
+    """Invert matrices (n, q, q)."""
+    factor, _ = _factors_of(precision)
+    return _products(_transposed(factor), factor, lower_right=True)
+
+
+def _moments(total: Told) -> tuple[FloatArray, FloatArray]:
+    """Return means (K, m, q) and covariances (K, m, q, q) of the factors."""
+    K, m, q = total.information.shape
+    information = total.information.reshape(K * m, q, 1)
+    covariance = _inverses(total.precision.reshape(K * m, q, q))
+    mean = _products(covariance, information)
+    return mean.reshape(K, m, q), covariance.reshape(K, m, q, q)
 
 
 def _explained(total: Told) -> tuple[FloatArray, FloatArray]:
-    """Return what the factors take from squared distances, and add to log-densities, (K, m) each."""
+    """Return what factors take from squared distances and add to log-densities, (K, m) each."""
     K, m, q = total.information.shape
     factor, log_root = _factors_of(total.precision.reshape(K * m, q, q))
     explained = np.empty(K * m)

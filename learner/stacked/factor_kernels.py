@@ -28,8 +28,11 @@ NONE = -1
 
 
 @kernel
-def multiply(A: Array, B: Array, result: Array) -> None:
-    """Fill ``result`` (n, p) with the product of ``A`` (n, m) and ``B`` (m, p), summed in order."""
+def multiply(A: Array, B: Array, lower_left: bool, lower_right: bool, result: Array) -> None:
+    """Fill ``result`` (n, p) with the product of ``A`` (n, m) and ``B`` (m, p), summed in order.
+
+    What a lower triangle on either side makes 0 is left out.
+    """
     aligned_stack()
     n, p = result.shape
     m = len(B)
@@ -39,7 +42,7 @@ def multiply(A: Array, B: Array, result: Array) -> None:
         other = min(a + 1, n - 1)  # two rows at a time take each value from memory once
         for c in range(0, p, WIDTH):
             one, two = spread(0.0), spread(0.0)
-            for b in range(m):
+            for b in range(c if lower_right else 0, other + 1 if lower_left else m):
                 values = load(rows, b, c)
                 one = fma(A[a, b], values, one)
                 two = fma(A[other, b], values, two)
@@ -51,10 +54,10 @@ def multiply(A: Array, B: Array, result: Array) -> None:
 
 @kernel
 def projected_squares(Z: Array, mean: Array, projection: Array, result: Array) -> None:
-    """Fill ``result`` (K, m) with |P (z - mean)|^2 of columns of ``Z`` (d, m); NaN where they lack
-    a value.
+    """Fill ``result`` (K, m) with |P (z - mean)|^2 of columns of ``Z`` (d, m).
 
-    ``projection`` (K, q, d) has a multiple of four rows.
+    It is NaN where a value is missing.
+    ``projection`` (K, q, d) has an even number of rows.
     """
     aligned_stack()
     K, q, d = projection.shape
@@ -67,18 +70,14 @@ def projected_squares(Z: Array, mean: Array, projection: Array, result: Array) -
                 dx[v, i] = Z[v, r + i] - mean[v]
         for k in range(K):
             total = spread(0.0)
-            for j in range(0, q, 4):  # four rows at a time, as each waits for its last term
-                one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+            for j in range(0, q, 2):  # two rows at a time take each value from memory once
+                one, two = spread(0.0), spread(0.0)
                 for v in range(d):
                     difference = load(dx, v, 0)
                     one = fma(projection[k, j, v], difference, one)
                     two = fma(projection[k, j + 1, v], difference, two)
-                    three = fma(projection[k, j + 2, v], difference, three)
-                    four = fma(projection[k, j + 3, v], difference, four)
                 total = fma(one, one, total)
                 total = fma(two, two, total)
-                total = fma(three, three, total)
-                total = fma(four, four, total)
             store(found, 0, 0, total)
             for i in range(n):
                 result[k, r + i] = found[0, i]

@@ -51,7 +51,7 @@ class Factors:
         self.projection = product(self.covariance, (loadings / noise[:, None]).T)
 
     def expected(self, Z: FloatArray) -> FloatArray:
-        """Expected factors (q, m) of complete columns (d, m)."""
+        """Return the expected factors (q, m) of complete columns (d, m)."""
         return product(self.projection, Z - self.mean[:, None])
 
 
@@ -62,10 +62,16 @@ def first_loadings(Z: FloatArray, n: int) -> FloatArray:
     return np.asarray(centred / np.sqrt(max(n, 1)), np.float64)
 
 
-def product(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Multiply matrices; the order of sums is the same on every machine."""
+def product(
+    A: FloatArray, B: FloatArray, *, lower_left: bool = False, lower_right: bool = False
+) -> FloatArray:
+    """Multiply matrices, of which some may be lower triangles.
+
+    The order of sums is the same on every machine.
+    """
     result = np.empty((len(A), B.shape[1]))
-    factor_kernels.multiply(np.ascontiguousarray(A), np.ascontiguousarray(B), result)
+    left, right = np.ascontiguousarray(A), np.ascontiguousarray(B)
+    factor_kernels.multiply(left, right, lower_left, lower_right, result)
     return result
 
 
