@@ -16,7 +16,6 @@ from faust_oslrau.learner.vector.lanes import (
     aligned_stack,
     fma,
     load,
-    padded,
     spread,
     store,
 )
@@ -36,19 +35,22 @@ def multiply(A: Array, B: Array, lower_left: bool, lower_right: bool, result: Ar
     aligned_stack()
     n, p = result.shape
     m = len(B)
-    rows, found = np.zeros((m, padded(max(p, 2)))), np.empty((2, WIDTH))
-    rows[:, :p] = B
-    for a in range(0, n, 2):
-        other = min(a + 1, n - 1)  # two rows at a time take each value from memory once
-        for c in range(0, p, WIDTH):
+    strip, found = np.zeros((m, WIDTH)), np.empty((2, WIDTH))
+    for c in range(0, p, WIDTH):  # as many columns as lanes at a time, which fit into the cache
+        end = min(c + WIDTH, p)
+        for b in range(m):
+            for i in range(c, end):
+                strip[b, i - c] = B[b, i]
+        for a in range(0, n, 2):
+            other = min(a + 1, n - 1)  # two rows at a time take each value from memory once
             one, two = spread(0.0), spread(0.0)
             for b in range(c if lower_right else 0, other + 1 if lower_left else m):
-                values = load(rows, b, c)
+                values = load(strip, b, 0)
                 one = fma(A[a, b], values, one)
                 two = fma(A[other, b], values, two)
             store(found, 0, 0, one)
             store(found, 1, 0, two)
-            for b in range(c, min(c + WIDTH, p)):
+            for b in range(c, end):
                 result[a, b], result[other, b] = found[0, b - c], found[1, b - c]
 
 
