@@ -35,6 +35,9 @@ LOG_WIDTHS = np.log(WIDTHS)
 N_BACKGROUND = N_STRENGTHS + len(WIDTHS)
 """Gaussians of the background: three strengths, and three more widths of the last."""
 
+RIDGE = 1e-6
+"""Added to the variances of factors, so that those which no record tells apart stay apart."""
+
 LEAST_NEWS = 1 / 16
 """Share of the known records that fresh ones need to be, so that the Gaussians change."""
 
@@ -206,7 +209,8 @@ class Moments:
         if self.n_factors == 0:
             return
         centre = self.factor_sums / self.count
-        whitening = inverse_factor(self.factor_squares / self.count - np.outer(centre, centre))
+        covariance = self.factor_squares / self.count - np.outer(centre, centre)
+        whitening = inverse_factor(covariance + RIDGE * np.eye(self.n_factors))
         self.factor_sums = product(whitening, self.factor_sums[:, None])[:, 0]
         self.factor_products = product(self.factor_products, whitening.T)
         self.factor_squares = product(product(whitening, self.factor_squares), whitening.T)

@@ -12,7 +12,7 @@ from faust_oslrau.learner.network.layout import KIND_NAMES
 from faust_oslrau.learner.queries.drawing import SYMBOLS, edge_shares, quoted
 from faust_oslrau.learner.queries.inference import leaf_moments
 
-from .background import N_STRENGTHS, WIDTHS
+from .background import N_STRENGTHS, WIDEST, WIDTHS
 from .network import StackedNetwork
 
 if TYPE_CHECKING:
@@ -221,7 +221,8 @@ def outline(nodes: Sequence[Node], names: Sequence[str]) -> dict[str, Any]:
 
     The ``parent`` of a shared leaf is the sum of its variable's marginal. The other sums over
     shared leaves name the positions of their heaviest children in ``leaves`` and the weights in
-    ``shares``, from `LEAST_SHARE` on; both are None for all other nodes.
+    ``shares``, from `LEAST_SHARE` on; both are None for all other nodes. ``correlation`` is None
+    for leaves of more than 256 fields, too, as it would grow with their square.
     """
     below = [_heavy_leaves(i, nodes) for i in range(len(nodes))]
     deviations = [None if n.covariance is None else np.sqrt(np.diag(n.covariance)) for n in nodes]
@@ -256,6 +257,8 @@ def _heavy_leaves(
 def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:
     """Upper triangle of a multivariate leaf's matrix without the diagonal, in percent."""
     if node.kind != "multivariate_leaf" or node.covariance is None or deviation is None:
+        return None
+    if len(deviation) > WIDEST:
         return None
     correlation = node.covariance / np.outer(deviation, deviation)
     upper = correlation[np.triu_indices(len(deviation), 1)]

@@ -29,6 +29,9 @@ Arrays = dict[str, NDArray[Any]]
 LARGEST = 1e120
 """No number of a healthy model is larger: standardised values are clipped at 1e50."""
 
+LARGEST_FACTOR = 1e7
+"""No factor expected of a record is larger: values are clipped, and noise has a floor."""
+
 STEEPEST = 1e6
 """No entry of a healthy whitening matrix is larger: variances have a floor."""
 
@@ -252,14 +255,34 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
         moments.factor_squares = of_factors[i, :q].copy()
         moments.factor_products = of_factors[i, q:-1].copy()
         moments.factor_sums = of_factors[i, -1].copy()
-    known_moments = background.known
-    explained = (known_moments.loadings**2).sum(axis=1)
-    enough = known_moments.variance * (1.0 + 1e-6) + 1e-6
-    _require((explained <= enough).all(), "factors that explain a part of the background")
+        _check_factors(moments, diagonal)
+    _check_standardised(background.known)
     background.update()
     for gaussians in background.gaussians.gaussians:
         _check_gaussians(gaussians)
     return background
+
+
+def _check_factors(moments: Moments, squares: NDArray[np.float64]) -> None:
+    """Refuse moments of factors that no records have; ``squares`` (d,) are those of variables."""
+    own = np.diagonal(moments.factor_squares)
+    products, sums = moments.factor_products**2, moments.factor_sums**2
+    enough = (np.outer(squares, own), moments.count * own)
+    for found, bound in zip((products, sums), enough, strict=True):
+        _require((found <= bound * (1.0 + 1e-6) + 1e-6).all(), "moments of the factors")
+    _require((own <= LARGEST_FACTOR**2 * moments.count).all(), "factors of sane numbers")
+    least = np.linalg.eigvalsh(moments.factor_squares).min(initial=0.0)
+    _require(least >= -1e-10 * (1.0 + own.sum()), "moments of the factors")
+
+
+def _check_standardised(known: Moments) -> None:
+    """Refuse factors of more variance than 1, and such as explain more than a variable's."""
+    centre = known.factor_sums / known.count
+    covariance = known.factor_squares / known.count - np.outer(centre, centre)
+    variances = np.linalg.eigvalsh(covariance)
+    _require((variances >= -1e-6).all() and (variances <= 1.0 + 1e-6).all(), "standard factors")
+    enough = known.variance * (1.0 + 1e-6) + 1e-6
+    _require(((known.loadings**2).sum(axis=1) <= enough).all(), "factors of what varies")
 
 
 def _of_factors(moments: Moments) -> NDArray[np.float64]:

@@ -204,6 +204,21 @@ def test_factors_that_explain_more_than_there_is_are_refused(value):
         StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_hostile_factors_never_crash(seed):
+    """Whatever is accepted must still be a model that can score and learn."""
+    values, arrays = unpack(learned(ROWS[:1500]).to_bytes(), "StackedSPN")
+    rng, factors = np.random.default_rng(seed), arrays["background_factors"].reshape(-1)
+    factors[rng.integers(len(factors))] *= rng.choice([-1.0, 0.0, 1.01, 1e3, 1e110])
+    factors[rng.integers(len(factors))] += rng.choice([-1.0, 1.0]) * 10.0 ** rng.integers(-6, 6)
+    try:
+        model = StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
+    except StateError:
+        return
+    model.partial_fit(ROWS[1500:1756]).partial_fit(ROWS[1756:])
+    assert np.isfinite(model.score_samples(with_gaps(ROWS[:50]))).all()
+
+
 def test_blocks_without_factors_are_refused():
     values, arrays = unpack(learned(ROWS).to_bytes(), "StackedSPN")
     del arrays["background_factors"]
@@ -242,3 +257,11 @@ def test_the_gaussian_is_one_leaf_over_all_fields():
     leaves = [node for _, node in graph.nodes(data=True) if node["kind"] == "multivariate_leaf"]
     assert len(graph) == model.n_nodes_ and len(leaves) == 6
     assert all(len(leaf["scope"]) == D for leaf in leaves)
+
+
+def test_an_outline_has_the_correlations_of_few_fields_only(monkeypatch):
+    model = learned(ROWS)
+    assert any(model.outline()["correlation"])
+    monkeypatch.setattr("faust_oslrau.learner.stacked.graph.WIDEST", 3)
+    outline = model.outline()
+    assert not any(outline["correlation"]) and outline["mean"][-1] is not None
