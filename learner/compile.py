@@ -38,6 +38,9 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     )
     layers.process(rows[:100], places=places)
     StreamScorer.from_bytes(layers.to_bytes(), kind)  # a stacked density still has its tree
+    wide = np.tile(rows[:48], 86)  # more fields than one covariance takes
+    wide[:20, 0] = np.nan
+    kind().partial_fit(wide, batch_size=16)
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)

@@ -46,6 +46,12 @@ class Gaussians:
         part.log_norm = self.log_norm[which]
         return part
 
+    def moved(self, mean: FloatArray) -> Gaussians:
+        """Return the Gaussians with other means (K, d)."""
+        moved = self.part(slice(None))
+        moved.mean = mean
+        return moved
+
     def with_floor(self, floor: FloatArray | float) -> Gaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
         d = self.mean.shape[1]

@@ -12,8 +12,7 @@ from faust_oslrau.learner.network.layout import KIND_NAMES
 from faust_oslrau.learner.queries.drawing import SYMBOLS, edge_shares, quoted
 from faust_oslrau.learner.queries.inference import leaf_moments
 
-from .background import N_STRENGTHS, WIDTHS
-from .gaussians import Gaussians
+from .background import N_STRENGTHS, WIDEST, WIDTHS
 from .network import StackedNetwork
 
 if TYPE_CHECKING:
@@ -127,33 +126,25 @@ def _add_sums_and_leaves(
 def _add_gaussians(
     nodes: list[Node], network: StackedNetwork, location: FloatArray, scale: FloatArray
 ) -> None:
-    everything, mixture = slice(0, network.n_variables), network.mixture
+    scope, mixture = list(range(network.n_variables)), network.mixture
 
     def add(
-        own: slice, gaussians: Gaussians, k: int, width: float, count: float, parent: int,
-        share: float | None,
-    ) -> None:  # fmt: skip
-        units = scale[own]
-        covariance = gaussians.part(slice(k, k + 1)).covariance()[0] * width**2
-        mean = gaussians.mean[k] * units + location[own]
-        covariance = covariance * np.outer(units, units)
-        scope = list(range(own.start, own.stop))
+        mean: FloatArray, covariance: FloatArray, count: float, parent: int, share: float
+    ) -> None:
+        mean, covariance = mean * scale + location, covariance * np.outer(scale, scale)
         nodes.append(Node("multivariate_leaf", scope, count, parent, share, mean, covariance))
 
-    scope = list(range(network.n_variables))
     if mixture is not None:
-        n = float(mixture.count.sum())
+        n, gaussians = float(mixture.count.sum()), mixture.gaussians
         parent = _add(nodes, Node("sum", scope, n, 0, float(network.weight[2])))
         for k, count in enumerate(mixture.count.tolist()):
-            add(everything, mixture.gaussians, k, 1.0, count, parent, float(mixture.weight[k]))
-    background, last = network.background, N_STRENGTHS - 1
+            covariance = gaussians.part(slice(k, k + 1)).covariance()[0]
+            add(gaussians.mean[k], covariance, count, parent, float(mixture.weight[k]))
+    background, last = network.background.gaussians, N_STRENGTHS - 1
     kinds = [(k, 1.0) for k in range(last + 1)] + [(last, width) for width in WIDTHS.tolist()]
     for (k, width), share in zip(kinds, network.background_weights.tolist(), strict=True):
-        parent, own_share, n = 0, share, background.known.count
-        if len(background.blocks) > 1:
-            parent, own_share = _add(nodes, Node("product", scope, n, 0, share)), None
-        for own, gaussians in zip(background.blocks, background.gaussians, strict=True):
-            add(own, gaussians, k, width, n, parent, own_share)
+        n = network.background.known.count
+        add(background.mean(k), background.covariance(k) * width**2, n, 0, share)
 
 
 def _add_tree(
@@ -230,7 +221,8 @@ def outline(nodes: Sequence[Node], names: Sequence[str]) -> dict[str, Any]:
 
     The ``parent`` of a shared leaf is the sum of its variable's marginal. The other sums over
     shared leaves name the positions of their heaviest children in ``leaves`` and the weights in
-    ``shares``, from `LEAST_SHARE` on; both are None for all other nodes.
+    ``shares``, from `LEAST_SHARE` on; both are None for all other nodes. ``correlation`` is None
+    for leaves of more than 256 fields, too, as it would grow with their square.
     """
     below = [_heavy_leaves(i, nodes) for i in range(len(nodes))]
     deviations = [None if n.covariance is None else np.sqrt(np.diag(n.covariance)) for n in nodes]
@@ -265,6 +257,8 @@ def _heavy_leaves(
 def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:
     """Upper triangle of a multivariate leaf's matrix without the diagonal, in percent."""
     if node.kind != "multivariate_leaf" or node.covariance is None or deviation is None:
+        return None
+    if len(deviation) > WIDEST:
         return None
     correlation = node.covariance / np.outer(deviation, deviation)
     upper = correlation[np.triu_indices(len(deviation), 1)]

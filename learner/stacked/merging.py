@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.oslrau_merging import merge_oslrau
 
-from .background import N_STRENGTHS, Background, Moments
+from .background import N_STRENGTHS
+from .background_merging import merge_backgrounds
 from .contest import Contest
 from .gaussians import GaussianMixture, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
@@ -102,10 +103,7 @@ def _merge(parts: list[Part], total: int, rule: Rule) -> Training:
 def _merge_networks(parts: list[Part], first: Part) -> StackedNetwork:
     tree, weight = _merge_trees(parts), _weights(parts)
     mixture = None if first.network.mixture is None else _merge_mixtures(parts)
-    background = Background(first.network.n_variables)
-    for part in parts:
-        background.known.merge(_all_moments(part.network.background))
-    background.update()
+    background = merge_backgrounds([p.network.background for p in parts], parts.index(first))
     return StackedNetwork(_merge_products(parts, first), mixture, background, tree, weight)
 
 
@@ -225,7 +223,7 @@ def _clusters(part: Part) -> Clusters | None:
 def _whole_stream(part: Part) -> Clusters:
     """Return the Gaussian over the whole stream, with the strength that weighs most."""
     strength = int(part.of_background[:N_STRENGTHS].argmax())
-    gaussians = part.network.background.gaussians[0].part(slice(strength, strength + 1))
+    gaussians = part.network.background.gaussians.gaussians[0].part(slice(strength, strength + 1))
     return Clusters(np.ones(1), gaussians.mean, gaussians.covariance())
 
 
@@ -239,15 +237,6 @@ def _squares(mixture: GaussianMixture, covariance: FloatArray) -> FloatArray:
     about_mean = (covariance - LEAST_VARIANCE * np.eye(d)) / widened[:, None, None]
     about_zero = mixture.sums[:, :, None] * mixture.gaussians.mean[:, None, :]
     return np.tril(about_mean + about_zero)
-
-
-def _all_moments(background: Background) -> Moments:
-    """Return the moments of all records, of those since the Gaussians last changed, too."""
-    moments = Moments(background.blocks)
-    moments.merge(background.known)
-    moments.fade(background.kept)
-    moments.merge(background.fresh)
-    return moments
 
 
 def _merge_trees(parts: list[Part]) -> Tree | None:

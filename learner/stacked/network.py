@@ -114,10 +114,8 @@ class StackedNetwork:
             "sum": 2 + (K + 1) * d,
             "product": K + 1,
             "leaf": len(self.products.leaves.mean),
-            "multivariate_leaf": N_BACKGROUND * len(self.background.blocks),
+            "multivariate_leaf": N_BACKGROUND,
         }
-        if len(self.background.blocks) > 1:
-            counts["product"] += N_BACKGROUND
         if self.mixture is not None:
             counts["sum"] += 1
             counts["multivariate_leaf"] += len(self.mixture.weight)
@@ -132,8 +130,6 @@ class StackedNetwork:
         d, K = self.n_variables, len(self.products.weight)
         edges = len(self.weight) + K + (K + 1) * d + (K + 1) * len(self.products.leaves.mean)
         edges += 0 if self.mixture is None else len(self.mixture.weight)
-        n_blocks = len(self.background.blocks)
-        edges += N_BACKGROUND * n_blocks if n_blocks > 1 else 0
         return edges + (0 if self.tree is None else self.tree.learner.n_edges_)
 
     @property
@@ -147,6 +143,8 @@ class StackedNetwork:
         total = len(self.weight) - 1 + K - 1 + (K + 1) * (n_leaves - d) + 2 * n_leaves
         sizes = [len(squares) for squares in self.background.known.squares]
         total += d + sum(size * (size + 1) // 2 for size in sizes)
+        q = self.background.known.n_factors
+        total += q * d - q * (q - 1) // 2
         if self.mixture is not None:
             total += len(self.mixture.weight) * (d + d * (d + 1) // 2 + 1) - 1
         return total + (0 if self.tree is None else self.tree.learner.n_parameters_)

@@ -116,7 +116,8 @@ def prepare(z: Array, v: int, mean: Array, whitening: Array, scratch: Array) -> 
 @kernel
 def add_gaussians(
     block: Array,
-    n: int,
+    start: int,
+    stop: int,
     first: int,
     mean: Array,
     whitening: Array,
@@ -128,16 +129,16 @@ def add_gaussians(
     rest_observed: Array,
     mixtures: Array,
 ) -> None:
-    """Merge Gaussians, each at several widths, into the mixtures of ``n`` columns of a block.
+    """Merge Gaussians, each at several widths, into the mixtures of some columns of a block.
 
-    They are Gaussians of the variables from ``first`` on; what other Gaussians say of the rest
-    are its squared distances and log-densities at distance 0 (K, n), and its observed variables
-    (n,). ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network.
-    Moments are those of the Gaussian at its own width.
+    They are Gaussians of the variables from ``first`` on, given the rest; of the latter there are
+    squared distances and log-densities at distance 0 (K, n), and the observed variables (n,).
+    ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network. Moments are
+    those of the Gaussian at its own width.
     """
     d = mean.shape[1]
     scratch, z = new_gaussian_scratch(d), np.empty(d)
-    for i in range(n):
+    for i in range(start, stop):
         observed = rest_observed[i]
         for v in range(d):
             z[v] = block[first + v, i]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
 
-from .background import N_BACKGROUND, Background
+from .background import N_BACKGROUND, Background, Moments
 from .gaussians import GaussianMixture, Gaussians, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
 from .network import StackedNetwork
@@ -28,6 +28,9 @@ Arrays = dict[str, NDArray[Any]]
 
 LARGEST = 1e120
 """No number of a healthy model is larger: standardised values are clipped at 1e50."""
+
+LARGEST_FACTOR = 1e7
+"""No factor expected of a record is larger: values are clipped, and noise has a floor."""
 
 STEEPEST = 1e6
 """No entry of a healthy whitening matrix is larger: variances have a floor."""
@@ -62,6 +65,11 @@ TYPES = {
 }
 """The arrays of a model and their dimensions. Gaussians' are empty where there are none; squares
 are lower triangles, row by row."""
+
+FACTORS = "background_factors"
+
+TYPES_IN_BLOCKS = TYPES | {FACTORS: ("<f8", 3)}
+"""Those of a model with blocks of variables, which have factors in common."""
 
 
 def pack_training(training: Training, network: StackedNetwork) -> Arrays:
@@ -100,10 +108,12 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "votes": mixture.votes,
         "background_sums": np.stack([known.sums, fresh.sums]),
         "background_squares": np.stack([_lower(each.squares) for each in (known, fresh)]),
+        FACTORS: np.stack([_of_factors(each) for each in (known, fresh)]),
         "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }
-    return {name: arrays[name].astype(dtype) for name, (dtype, _) in TYPES.items()}
+    types = TYPES if len(background.blocks) == 1 else TYPES_IN_BLOCKS
+    return {name: arrays[name].astype(dtype) for name, (dtype, _) in types.items()}
 
 
 def unpack_training(arrays: Arrays, n_records: int) -> Training:
@@ -145,9 +155,10 @@ def _require(valid: bool | np.bool_, expected: str) -> None:
 
 
 def _check_arrays(arrays: Arrays) -> None:
-    _require(arrays.keys() == TYPES.keys(), f"the arrays {', '.join(TYPES)}")
+    types = TYPES_IN_BLOCKS if FACTORS in arrays else TYPES
+    _require(arrays.keys() == types.keys(), f"the arrays {', '.join(types)}")
     may_lack = {"location", "scale", "raw", "window", "sample", "pool", "centre"}
-    for name, (dtype, dimensions) in TYPES.items():
+    for name, (dtype, dimensions) in types.items():
         array = arrays[name]
         _require(array.dtype == dtype and array.ndim == dimensions, f"{name} as {dtype}")
         if name in may_lack:
@@ -225,7 +236,11 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
     sums, packed = arrays["background_sums"], arrays["background_squares"]
     _require(sums.shape == (2, d) and len(packed) == 2, "two moments of the background")
     _require(known > 0 and fresh >= 0 and 0 < kept <= 1, "records of the background")
-    background = Background(d)
+    of_factors = arrays.get(FACTORS, np.empty((2, d + 1, 0)))
+    q = of_factors.shape[2]
+    background = Background(d, q)
+    _require((q > 0) == (len(background.blocks) > 1), "factors of several blocks")
+    _require(of_factors.shape == (2, q + d + 1, q), "moments of the factors")
     background.kept = kept
     for i, (moments, count) in enumerate(((background.known, known), (background.fresh, fresh))):
         moments.count, moments.sums, start = count, sums[i].copy(), 0
@@ -237,10 +252,42 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
         diagonal = np.concatenate([np.diagonal(squares) for squares in moments.squares])
         enough = count * diagonal * (1.0 + 1e-6) + 1e-6  # by Cauchy and Schwarz, but for rounding
         _require((moments.sums**2 <= enough).all(), "squares of the background")
+        moments.factor_squares = of_factors[i, :q].copy()
+        moments.factor_products = of_factors[i, q:-1].copy()
+        moments.factor_sums = of_factors[i, -1].copy()
+        _check_factors(moments, diagonal)
+    _check_standardised(background.known)
     background.update()
-    for gaussians in background.gaussians:
+    for gaussians in background.gaussians.gaussians:
         _check_gaussians(gaussians)
     return background
+
+
+def _check_factors(moments: Moments, squares: NDArray[np.float64]) -> None:
+    """Refuse moments of factors that no records have; ``squares`` (d,) are those of variables."""
+    own = np.diagonal(moments.factor_squares)
+    products, sums = moments.factor_products**2, moments.factor_sums**2
+    enough = (np.outer(squares, own), moments.count * own)
+    for found, bound in zip((products, sums), enough, strict=True):
+        _require((found <= bound * (1.0 + 1e-6) + 1e-6).all(), "moments of the factors")
+    _require((own <= LARGEST_FACTOR**2 * moments.count).all(), "factors of sane numbers")
+    least = np.linalg.eigvalsh(moments.factor_squares).min(initial=0.0)
+    _require(least >= -1e-10 * (1.0 + own.sum()), "moments of the factors")
+
+
+def _check_standardised(known: Moments) -> None:
+    """Refuse factors of more variance than 1, and such as explain more than a variable's."""
+    centre = known.factor_sums / known.count
+    covariance = known.factor_squares / known.count - np.outer(centre, centre)
+    variances = np.linalg.eigvalsh(covariance)
+    _require((variances >= -1e-6).all() and (variances <= 1.0 + 1e-6).all(), "standard factors")
+    enough = known.variance * (1.0 + 1e-6) + 1e-6
+    _require(((known.loadings**2).sum(axis=1) <= enough).all(), "factors of what varies")
+
+
+def _of_factors(moments: Moments) -> NDArray[np.float64]:
+    """Moments of the factors with each other, with the variables and with 1, (q + d + 1, q)."""
+    return np.vstack([moments.factor_squares, moments.factor_products, moments.factor_sums])
 
 
 def _lower(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:

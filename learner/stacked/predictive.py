@@ -6,17 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.queries.components import (
+    NEGLIGIBLE,
     ROWS,
     Components,
     append,
     new_components,
     summaries,
 )
-from faust_oslrau.learner.queries.predictive import add_gaussian, add_network, most_leaves
+from faust_oslrau.learner.queries.predictive import (
+    add_gaussian,
+    add_network,
+    condition,
+    most_leaves,
+)
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import exp_bounded
 
 from .background import N_BACKGROUND, N_STRENGTHS, WIDTHS
+from .coupled import CoupledGaussians
 from .members import Member, Members, log_densities
 from .network import StackedNetwork
 
@@ -76,18 +83,98 @@ def _add_member(
                 Z, everything, gaussians.mean[k], gaussians.whitening[k], 1.0,
                 own[2] * found.gaussians[:, k], *units, components,
             )  # fmt: skip
-    background = network.background
-    for i, one in enumerate(own[network.own_background]):
-        strength, width = min(i, N_STRENGTHS - 1), 1.0
-        if i >= N_STRENGTHS:
-            width = float(WIDTHS[i - N_STRENGTHS])
-        for block, gaussians in zip(background.blocks, background.gaussians, strict=True):
-            add_gaussian(
-                Z, everything[block], gaussians.mean[strength], gaussians.whitening[strength],
-                width, one, *units, components,
-            )  # fmt: skip
+    _add_background(network.background.gaussians, Z, own[network.own_background], units, components)
     if network.tree is not None:
         add_network(network.tree.learner.network_, Z, own[-1], scaling, components)
+
+
+def _add_background(
+    coupled: CoupledGaussians,
+    Z: FloatArray,
+    share: FloatArray,
+    units: tuple[FloatArray, FloatArray],
+    components: Components,
+) -> None:
+    """Add the Gaussian over the whole stream, each strength and width with its ``share`` (6, m)."""
+    mean, covariance = coupled.factors(Z)
+    everything = np.arange(len(Z))
+    for i, one in enumerate(share):
+        k, width = min(i, N_STRENGTHS - 1), 1.0
+        if i >= N_STRENGTHS:
+            width = float(WIDTHS[i - N_STRENGTHS])
+        for block, gaussians in zip(coupled.blocks, coupled.gaussians, strict=True):
+            add_driven_gaussian(
+                Z, everything[block], gaussians.mean[k], gaussians.whitening[k],
+                coupled.loadings[k, block], mean[k], covariance[k], width, one, *units, components,
+            )  # fmt: skip
+
+
+@kernel
+def add_driven_gaussian(
+    Z: Array,
+    scope: Array,
+    mean: Array,
+    whitening: Array,
+    loadings: Array,
+    factor_mean: Array,
+    factor_covariance: Array,
+    width: float,
+    share: Array,
+    location: Array,
+    scale: Array,
+    components: Components,
+) -> None:
+    """Add a Gaussian of the variables ``scope`` (k,) as `add_gaussian` does, driven by factors.
+
+    ``mean`` and ``whitening`` are those with factors of 0, ``loadings`` are (k, q). What is
+    observed gives the factors a mean (m, q) and a covariance (m, q, q).
+    """
+    k = len(scope)
+    missing, rest, driven = np.zeros(k, np.bool_), np.empty((k, k)), np.empty(loadings.shape)
+    n = 0
+    for r in range(len(share)):
+        if share[r] <= NEGLIGIBLE:
+            continue
+        same = True
+        for a in range(k):
+            absent = Z[scope[a], r] != Z[scope[a], r]
+            same = same and absent == missing[a]
+            missing[a] = absent
+        if not same or n == 0:
+            n = condition(whitening, missing, rest)
+            condition_loadings(loadings, missing, rest, driven)
+        row = 0
+        for a in range(k):
+            if missing[a]:
+                centre, variance = mean[a], rest[row, a]
+                for b in range(k):
+                    if not missing[b]:
+                        centre -= rest[row, b] * (Z[scope[b], r] - mean[b])
+                for j in range(len(factor_mean[r])):
+                    centre += driven[row, j] * factor_mean[r, j]
+                    for i in range(len(factor_mean[r])):
+                        variance += driven[row, j] * driven[row, i] * factor_covariance[r, j, i]
+                v = scope[a]
+                variance *= (width * scale[v]) ** 2
+                append(v, r, share[r], location[v] + scale[v] * centre, variance, components)
+                row += 1
+
+
+@kernel
+def condition_loadings(loadings: Array, missing: Array, rest: Array, driven: Array) -> None:
+    """Fill rows of ``driven`` with what factors add to missing variables given the observed ones.
+
+    ``rest`` is what `condition` fills.
+    """
+    row = 0
+    for a in range(len(missing)):
+        if missing[a]:
+            for j in range(loadings.shape[1]):
+                driven[row, j] = loadings[a, j]
+                for b in range(len(missing)):
+                    if not missing[b]:
+                        driven[row, j] += rest[row, b] * loadings[b, j]
+            row += 1
 
 
 @kernel

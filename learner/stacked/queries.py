@@ -12,7 +12,8 @@ from faust_oslrau.learner.queries.mixtures import clear
 from faust_oslrau.learner.vector.lanes import WIDTH
 
 from . import others as kernels
-from .background import N_STRENGTHS, WIDTHS, Background
+from .background import N_STRENGTHS, WIDTHS
+from .coupled import BlockGiven, CoupledGaussians
 from .gaussian_kernels import fill_missing, new_scratch
 from .gaussians import Gaussians
 from .network import StackedNetwork
@@ -43,10 +44,12 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
         kernels.add_products(
             block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
         )
-        for own, gaussians, widths, weights, rest in gaussian_parts(network, block[:, :n]):
+        for part, widths, weights in gaussian_parts(network, block[:, :n]):
+            gaussians = part.gaussians
             kernels.add_gaussians(
-                block, n, own.start, gaussians.mean, gaussians.whitening, gaussians.log_norm,
-                widths, weights, *rest, mixtures,
+                block, part.columns.start, part.columns.stop, part.own.start,
+                gaussians.mean, gaussians.whitening, gaussians.log_norm, widths, weights,
+                part.distance, part.norm, part.observed, mixtures,
             )  # fmt: skip
         if of_tree is not None:
             log_density, mean, variance = (part[:, start : start + n] for part in of_tree)
@@ -62,52 +65,24 @@ def log_product_weights(network: StackedNetwork) -> FloatArray:
     return np.asarray(np.log(weight), np.float64)
 
 
-Rest = tuple[FloatArray, FloatArray, FloatArray]
-"""Of the variables outside of a block: squared distances and log-densities at distance 0 of each
-Gaussian (K, m), and the number of observed ones (m,)."""
-
-
 def gaussian_parts(
     network: StackedNetwork, Z: FloatArray
-) -> Iterator[tuple[slice, Gaussians, FloatArray, FloatArray, Rest]]:
-    """Yield Gaussians of a block of variables and what there is beside it in columns (d, m).
+) -> Iterator[tuple[BlockGiven, FloatArray, FloatArray]]:
+    """Yield Gaussians of a block of variables given what there is beside it in columns (d, m).
 
-    The variables, the Gaussians, their widths (S,), and their logarithmic weights (K, S) in the
-    root; then the rest.
+    Then their widths (S,), and their logarithmic weights (K, S) in the root.
     """
     everything, one = slice(0, len(Z)), np.ones(1)
     if network.mixture is not None:
-        gaussians = network.mixture.gaussians
-        nothing = np.zeros((2, len(gaussians.mean), Z.shape[1]))
         weight = np.log(network.weight[2] * network.mixture.weight)
-        yield everything, gaussians, one, weight[:, None], (*nothing, np.zeros(Z.shape[1]))
-    background, last = network.background, N_STRENGTHS - 1
+        whole = CoupledGaussians.of_one(everything, network.mixture.gaussians)
+        for part in whole.given_the_others(Z):
+            yield part, one, weight[:, None]
     weights, widths = np.log(network.background_weights), np.concatenate([one, WIDTHS])
-    for own, gaussians, rest in zip(
-        background.blocks, background.gaussians, _rests(background, Z), strict=True
-    ):
-        narrow, wide = slice(last), slice(last, last + 1)
-        distance, norm, observed = rest
-        beside = distance[narrow], norm[narrow], observed
-        yield own, gaussians.part(narrow), one, weights[:last, None], beside
-        beside = distance[wide], norm[wide], observed
-        yield own, gaussians.part(wide), widths, weights[None, last:], beside
-
-
-def _rests(background: Background, Z: FloatArray) -> list[Rest]:
-    """Sum up what the other blocks say, for each block of the background."""
-    found, observed = background.distances(Z), ~np.isnan(Z)
-    rests = []
-    for b in range(len(found)):
-        others = [i for i in range(len(found)) if i != b]
-        distance, norm = np.zeros((2, N_STRENGTHS, Z.shape[1]))
-        for i in others:
-            distance, norm = distance + found[i][0], norm + found[i][1]
-        count = np.zeros(Z.shape[1])
-        for i in others:
-            count += np.count_nonzero(observed[background.blocks[i]], axis=0)
-        rests.append((distance, norm, count))
-    return rests
+    last = N_STRENGTHS - 1
+    for part in network.background.gaussians.given_the_others(Z):
+        yield part.of(slice(last)), one, weights[:last, None]
+        yield part.of(slice(last, last + 1)), widths, weights[None, last:]
 
 
 def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:
@@ -115,7 +90,7 @@ def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:
 
     By the most strongly shrunk Gaussian of the background.
     """
-    square = sum(distance[-1] for distance, _ in network.background.distances(Z))
+    square = network.background.distances(Z)[0][-1]
     observed = np.maximum(np.count_nonzero(~np.isnan(Z), axis=0), 1)
     return np.asarray(-np.sqrt(square * (len(Z) / observed)), np.float64)
 
@@ -165,20 +140,19 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
             result.append(Part(float(shares[i]), mean, covariance, None))
     shares, last = own[network.own_background], N_STRENGTHS - 1
     for i in np.flatnonzero(shares > LEAST_SHARE).tolist():
-        mean, covariance = _conditional_in_blocks(network.background, min(i, last), z)
+        mean, covariance = _of_background(network.background.gaussians, min(i, last), z)
         width = float(WIDTHS[i - N_STRENGTHS]) if i > last else 1.0
         result.append(Part(float(shares[i]), mean, covariance, None, width=width))
     return result
 
 
-def _conditional_in_blocks(
-    background: Background, k: int, z: FloatArray
+def _of_background(
+    gaussians: CoupledGaussians, k: int, z: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Mean (d,) and covariance (d, d) of one strength given what is observed of ``z``."""
-    mean, covariance = np.empty(len(z)), np.zeros((len(z), len(z)))
-    for own, gaussians in zip(background.blocks, background.gaussians, strict=True):
-        mean[own], covariance[own, own] = conditional(gaussians, k, z[own])
-    return mean, covariance
+    if len(gaussians.blocks) > 1:
+        return gaussians.conditional(k, z)
+    return conditional(gaussians.gaussians[0], k, z)
 
 
 def conditional(gaussians: Gaussians, k: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:

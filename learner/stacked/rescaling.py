@@ -123,6 +123,8 @@ def _move_background(background: Background, a: FloatArray, b: FloatArray) -> No
             moments.sums[own], moments.squares[i] = _moved_sums(
                 moments.count, sums[own], moments.squares[i], a[own], b[own]
             )
+        moments.factor_products *= a[:, None]
+        moments.factor_products += np.outer(b, moments.factor_sums)
     background.update()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .background import N_BACKGROUND, blocks_of
+from .background import N_BACKGROUND
 from .leaf_merging import merge_leaves
 from .leaves import WIDE
 from .network import StackedNetwork
@@ -62,8 +62,7 @@ def is_tree_worthwhile(network: StackedNetwork) -> bool:
 
 def _nodes(sizes: Sizes, d: int) -> int:
     """Return the nodes of a network of the largest ``sizes``."""
-    n_blocks = len(blocks_of(d))
-    gaussians = N_BACKGROUND * (n_blocks + (n_blocks > 1))
+    gaussians = N_BACKGROUND
     gaussians += sizes.gaussians + 1 if sizes.gaussians > 0 else 0
     sums_and_products = 2 + (sizes.products + 1) * (d + 1)
     return sums_and_products + d * (sizes.leaves + len(WIDE)) + gaussians + sizes.tree

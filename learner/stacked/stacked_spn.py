@@ -96,8 +96,9 @@ class StackedSPN(Parameters, DerivedQueries):
     max_nodes
         Node budget, at least 100, shared out by the number d of fields alone. The network takes up
         to 17 d + 60 nodes if that is more. Beyond 128 fields it has no mixture of Gaussians and no
-        grown network, beyond 256 the Gaussian over the whole stream is a product over blocks of
-        neighbouring fields. So time and state grow in proportion to d.
+        grown network; beyond 256 the Gaussian over the whole stream has a covariance for each
+        block of neighbouring fields, and up to 64 factors that all fields share. So time and state
+        grow in proportion to d.
     tree_nodes
         Nodes of these for the network that `OSLRAU` grows, 0 for none. Small budgets give it fewer,
         but d + 3 or more. If it brings nothing by the end of the warm-up, its nodes go to the

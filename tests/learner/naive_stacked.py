@@ -20,13 +20,14 @@ def parts(network, z):
         covariances = mixture.gaussians.covariance()
         for k, share in enumerate(weight[2] * mixture.weight):
             found.append(gaussian(mixture.gaussians.mean[k], covariances[k], np.log(share), z))
-    blocks = network.background.gaussians
+    coupled = network.background.gaussians
     first = 2 if network.mixture is None else 3
     for share, k, width in zip(
         weight[first : first + 6], [0, 1, 2, 2, 2, 2], [1, 1, 1, *WIDTHS], strict=True
     ):
-        mean = np.concatenate([each.mean[k] for each in blocks])
-        covariance = block_diag(*(each.covariance()[k] for each in blocks))
+        mean = np.concatenate([each.mean[k] for each in coupled.gaussians])
+        covariance = block_diag(*(each.covariance()[k] for each in coupled.gaussians))
+        covariance += coupled.loadings[k] @ coupled.loadings[k].T
         own = gaussian(mean, covariance * width**2, np.log(share), z)
         found.append((*own[:2], own[2] / width**2))
     if network.tree is not None:

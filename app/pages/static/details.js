@@ -44,7 +44,7 @@ function facts(node) {
 function* gaussian(node) {
   const rows = node.fields.slice(0, MOST_ROWS).map((field, i) => [field, number(node.mean[i]), number(node.deviation[i], DEVIATION_DIGITS)]);
   yield table(["field", "mean", "± sd"], rows);
-  if (node.fields.length <= 1) return;
+  if (node.fields.length <= 1 || !node.correlation) return;
   yield element("h4", {}, "Correlations");
   yield matrix(node);
   yield element("p", { class: "quiet" }, "Rows and columns in the order of the table. Blue is positive, red negative, and pale weak.");
