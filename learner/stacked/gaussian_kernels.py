@@ -96,13 +96,12 @@ def distances(
 ) -> None:
     """Fill ``distance`` and ``norm`` (K, m) for the columns of ``Z`` (d, m).
 
-    Squared Mahalanobis distances of what is observed, and the log-densities at distance 0.
+    Squared Mahalanobis distances, -1 where a value is missing, and log-densities at distance 0.
     """
     aligned_stack()
     K, d = mean.shape
     m = Z.shape[1]
     block, dx, result = np.zeros((d, WIDTH)), np.empty((d, WIDTH)), np.empty((1, WIDTH))
-    scratch = new_scratch(d)
     for r in range(0, m, WIDTH):
         n = min(WIDTH, m - r)
         for v in range(d):
@@ -132,11 +131,56 @@ def distances(
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]
-        for i in range(n):
-            if distance[0, r + i] < 0.0:
-                for k in range(K):
-                    found = observed_distance(Z[:, r + i], mean[k], whitening[k], scratch)
-                    distance[k, r + i], norm[k, r + i] = found[0], log_norm[k] + found[1]
+
+
+@kernel
+def incomplete_distances(
+    Z: Array,
+    columns: Array,
+    mean: Array,
+    whitening: Array,
+    log_norm: Array,
+    distance: Array,
+    norm: Array,
+) -> None:
+    """Fill ``distance`` and ``norm`` (K, m) by what is observed of some ``columns`` (n,)."""
+    scratch = new_scratch(len(Z))
+    for r in columns:
+        for k in range(len(mean)):
+            found = observed_distance(Z[:, r], mean[k], whitening[k], scratch)
+            distance[k, r], norm[k, r] = found[0], log_norm[k] + found[1]
+
+
+@kernel
+def covariance_of_last(whitening: Array, first: int, covariance: Array) -> None:
+    """Fill ``covariance`` (K, n, n) with those of the variables from ``first`` on."""
+    K, d = whitening.shape[:2]
+    factor, across = np.empty((2, d, d))
+    for k in range(K):
+        invert_triangle(whitening[k], factor)
+        for a in range(d):
+            for b in range(d):
+                across[b, a] = factor[a, b]
+        for a in range(first, d):
+            covariance[k, a - first] = 0.0
+            for c in range(a + 1):
+                for b in range(first, d):  # innermost, so that no sum waits for its last term
+                    total = covariance[k, a - first, b - first]
+                    covariance[k, a - first, b - first] = fma(factor[a, c], across[c, b], total)
+
+
+@kernel
+def invert_triangle(triangle: Array, inverse: Array) -> None:
+    """Fill ``inverse`` (d, d) with that of a lower triangle."""
+    inverse[:] = 0.0
+    for a in range(len(triangle)):
+        for c in range(a):
+            for b in range(c + 1):
+                inverse[a, b] = fma(-triangle[a, c], inverse[c, b], inverse[a, b])
+        scale = 1.0 / triangle[a, a]
+        for b in range(a):
+            inverse[a, b] *= scale
+        inverse[a, a] = scale
 
 
 @kernel

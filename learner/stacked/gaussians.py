@@ -33,15 +33,18 @@ FADING = 0.5
 class Gaussians:
     """Gaussians of the same variables: ``mean`` (K, d), and ``whitening`` (K, d, d)."""
 
+    _lasts: dict[int, Gaussians]
+
     def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
         """Take means, and covariances of which the lower triangles are looked at."""
-        self.mean = mean
+        self.mean, self._lasts = mean, {}
         self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
         kernels.factorise(covariance, self.whitening, self.log_norm)
 
     def part(self, which: slice) -> Gaussians:
         """Return some of the Gaussians."""
         part = Gaussians.__new__(Gaussians)
+        part._lasts = {}
         part.mean, part.whitening = self.mean[which], self.whitening[which]
         part.log_norm = self.log_norm[which]
         return part
@@ -66,7 +69,47 @@ class Gaussians:
         """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
         distance, norm = np.empty((2, len(self.mean), Z.shape[1]))
         kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm)
+        incomplete = np.flatnonzero(distance[0] < 0.0)
+        if len(incomplete) > 0:
+            self._measure_incomplete(Z, incomplete, distance, norm)
         return distance, norm
+
+    def _measure_incomplete(
+        self, Z: FloatArray, columns: NDArray[np.int64], distance: FloatArray, norm: FloatArray
+    ) -> None:
+        """Fill in what is said of incomplete columns.
+
+        Those that lack the first variables and no other, as the past of a widened row does, need
+        the Gaussians of the other variables only.
+        """
+        lacking = first_missing(Z[:, columns])
+        for first in np.unique(lacking).tolist():
+            some = columns[lacking == first]
+            if first > 0:
+                last = self._last(first).distances(np.ascontiguousarray(Z[first:, some]))
+                distance[:, some], norm[:, some] = last
+            else:
+                kernels.incomplete_distances(
+                    Z, some, self.mean, self.whitening, self.log_norm, distance, norm
+                )
+
+    def _last(self, first: int) -> Gaussians:
+        """Return the Gaussians of the variables from ``first`` on."""
+        if first not in self._lasts:
+            K, d = self.mean.shape
+            covariance = np.zeros((K, d - first, d - first))
+            kernels.covariance_of_last(self.whitening, first, covariance)
+            mean = np.ascontiguousarray(self.mean[:, first:])
+            self._lasts[first] = Gaussians(mean, covariance)
+        return self._lasts[first]
+
+
+def first_missing(Z: FloatArray) -> NDArray[np.int64]:
+    """Return how many values each column (d, m) lacks if these are its first ones, 0 otherwise."""
+    missing = np.isnan(Z)
+    n = np.count_nonzero(missing, axis=0)
+    is_first = (missing == (np.arange(len(Z))[:, None] < n)).all(axis=0)
+    return np.where(is_first & (n < len(Z)), n, 0)
 
 
 def excess(floor: FloatArray | float) -> FloatArray:

@@ -121,9 +121,10 @@ def log_densities(
         offset = spread(0.0)
         products[:], totals[:] = 1.0, 0.0
         for v in range(d):
-            leaf_densities(block, v, first, leaves, densities)
-            multiply_factors(block, v, first, densities, W, products)
-            offset = offset + load(densities, len(densities) - 1, 0)
+            if is_observed(block, v, n):
+                leaf_densities(block, v, first, leaves, densities)
+                multiply_factors(block, v, first, densities, W, products)
+                offset = offset + load(densities, len(densities) - 1, 0)
             if v % FACTORS == FACTORS - 1 or v == d - 1:
                 take_logarithms(products, totals)
         for k in range(len(totals)):
@@ -133,6 +134,15 @@ def log_densities(
             for k in range(len(log_weight)):
                 logs[k, i] = log_weight[k] + totals[k + 1, i]
         share_out(logs, n, start, result[1], shares)
+
+
+@kernel
+def is_observed(block: Array, v: int, n: int) -> bool:
+    """Whether one of the first ``n`` rows has a value of the variable."""
+    found = False
+    for i in range(n):
+        found |= block[v, i] == block[v, i]
+    return found
 
 
 @kernel
