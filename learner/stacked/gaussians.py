@@ -33,18 +33,17 @@ FADING = 0.5
 class Gaussians:
     """Gaussians of the same variables: ``mean`` (K, d), and ``whitening`` (K, d, d)."""
 
-    _lasts: dict[int, Gaussians]
-
     def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
         """Take means, and covariances of which the lower triangles are looked at."""
-        self.mean, self._lasts = mean, {}
+        self.mean = mean
+        self._marginals: dict[int, Gaussians] = {}
         self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
         kernels.factorise(covariance, self.whitening, self.log_norm)
 
     def part(self, which: slice) -> Gaussians:
         """Return some of the Gaussians."""
         part = Gaussians.__new__(Gaussians)
-        part._lasts = {}
+        part._marginals = {}
         part.mean, part.whitening = self.mean[which], self.whitening[which]
         part.log_norm = self.log_norm[which]
         return part
@@ -86,22 +85,23 @@ class Gaussians:
         for first in np.unique(lacking).tolist():
             some = columns[lacking == first]
             if first > 0:
-                last = self._last(first).distances(np.ascontiguousarray(Z[first:, some]))
-                distance[:, some], norm[:, some] = last
+                marginal = self._marginal(first)
+                rest = np.ascontiguousarray(Z[first:, some])
+                distance[:, some], norm[:, some] = marginal.distances(rest)
             else:
                 kernels.incomplete_distances(
                     Z, some, self.mean, self.whitening, self.log_norm, distance, norm
                 )
 
-    def _last(self, first: int) -> Gaussians:
+    def _marginal(self, first: int) -> Gaussians:
         """Return the Gaussians of the variables from ``first`` on."""
-        if first not in self._lasts:
+        if first not in self._marginals:
             K, d = self.mean.shape
             covariance = np.zeros((K, d - first, d - first))
             kernels.covariance_of_last(self.whitening, first, covariance)
             mean = np.ascontiguousarray(self.mean[:, first:])
-            self._lasts[first] = Gaussians(mean, covariance)
-        return self._lasts[first]
+            self._marginals[first] = Gaussians(mean, covariance)
+        return self._marginals[first]
 
 
 def first_missing(Z: FloatArray) -> NDArray[np.int64]:
