@@ -44,7 +44,7 @@ def main(counts: Sequence[int], records: int, out: Path) -> None:
     text = TEXT.format(records=thousands(records), fields=len(FIELDS))
     blocks = ["Memory and pages by partitions", WAITING, text, markdown(found)]
     figures = {"MB_per_partition": slope(found)}
-    blocks.append(f"Each further partition takes {figures['MB_per_partition']} MB at the peak.")
+    blocks.append(f"Each further partition takes {figures['MB_per_partition']} MB.")
     write_page(out, "partitions", blocks, figures, "benchmarks.partitions", environment())
 
 
@@ -90,9 +90,9 @@ def read(port: str, page: str) -> tuple[bytes, float]:
 
 
 def slope(found: Sequence[Row]) -> float:
-    """Return the memory of a further partition at the peak, in MB."""
+    """Return the memory of a further partition in MB; the peak may be that of the start."""
     first, last = found[0], found[-1]
-    memory = int(str(last["peak MB"])) - int(str(first["peak MB"]))
+    memory = int(str(last["memory MB"])) - int(str(first["memory MB"]))
     return round(memory / (int(str(last["partitions"])) - int(str(first["partitions"]))), 2)
 
 

@@ -30,7 +30,7 @@ PARTS = {
     "scoring: other measures, p-values": ("score (learner/stream/row_scores.py",),
     "learning: the network": ("OSLRAU.partial_fit (learner/oslrau.py",),
     "learning: calibration, guard, drift": ("learn (learner/stream/learning.py",),
-    "writing scores as JSON": ("PartitionPipeline._encode (app/pipeline/pipeline.py",),
+    "writing scores as JSON": ("Messages.scores (app/pipeline/messages.py",),
     "filling batches of messages": (
         "Connection.fill (app/kafka/connection.py",
         "BatchBuilder.append (aiokafka/producer/message_accumulator.py",

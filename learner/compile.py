@@ -20,7 +20,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     """
     rows = np.random.default_rng(0).normal(size=(1500, 3))
     rows[:, 1] += rows[:, 0]
-    rows[5::100, 2] = np.nan
+    rows[5::100, 2] = rows[7::100, 0] = np.nan
     rows[[700, 900], 1] = [8.0, -8.0]
     rows[900, 2] = np.nan
     model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind(memory=2000.0)

@@ -20,7 +20,7 @@ from faust_oslrau.learner.vector.lanes import (
     store,
 )
 
-from .gaussian_kernels import missing_directions, new_scratch, whiten_observed
+from .missing_kernels import missing_directions, new_scratch, whiten_observed
 
 NONE = -1
 """In place of a variable."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import gaussian_kernels as kernels
+from . import missing_kernels
 from .leaves import LEAST_VARIANCE
 from .mixing import log_sums_of_rows, mix
 
@@ -89,7 +90,7 @@ class Gaussians:
                 rest = np.ascontiguousarray(Z[first:, some])
                 distance[:, some], norm[:, some] = marginal.distances(rest)
             else:
-                kernels.incomplete_distances(
+                missing_kernels.incomplete_distances(
                     Z, some, self.mean, self.whitening, self.log_norm, distance, norm
                 )
 
@@ -98,7 +99,7 @@ class Gaussians:
         if first not in self._marginals:
             K, d = self.mean.shape
             covariance = np.zeros((K, d - first, d - first))
-            kernels.covariance_of_last(self.whitening, first, covariance)
+            missing_kernels.covariance_of_last(self.whitening, first, covariance)
             mean = np.ascontiguousarray(self.mean[:, first:])
             self._marginals[first] = Gaussians(mean, covariance)
         return self._marginals[first]
@@ -182,7 +183,7 @@ class GaussianMixture:
         self.squares *= kept
         self.count += shares.sum(axis=0)
         gaussians = self.gaussians
-        kernels.add_moments(
+        missing_kernels.add_moments(
             Z, shares, LEAST_SHARE, gaussians.mean, gaussians.whitening, self.sums, self.squares
         )
         self.update()

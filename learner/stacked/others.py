@@ -14,15 +14,15 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, load, spread, store
 from faust_oslrau.learner.vector.math import larger, log_positive
 
-from .gaussian_kernels import (
+from .gaussian_kernels import LOG_2PI
+from .missing_kernels import (
     FAR,
-    LOG_2PI,
     add_direction,
     remove_direction,
     remove_directions,
     whiten_observed,
 )
-from .gaussian_kernels import new_scratch as new_gaussian_scratch
+from .missing_kernels import new_scratch as new_gaussian_scratch
 from .product_kernels import SMALLEST, leaf_densities, multiply_factors, new_scratch
 
 NONE = -1

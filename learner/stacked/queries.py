@@ -14,8 +14,8 @@ from faust_oslrau.learner.vector.lanes import WIDTH
 from . import others as kernels
 from .background import N_STRENGTHS, WIDTHS
 from .coupled import BlockGiven, CoupledGaussians
-from .gaussian_kernels import fill_missing, new_scratch
 from .gaussians import Gaussians
+from .missing_kernels import fill_missing, new_scratch
 from .network import StackedNetwork
 from .product_kernels import copy_rows
 

@@ -25,7 +25,7 @@ def test_each_kind_of_reader_has_a_round(kafka_installed, tmp_path):
 
 @pytest.mark.real_kafka
 def test_partitions_have_a_price(kafka_installed, tmp_path):
-    _run(partitions.main, tmp_path, "--partitions=1", "--partitions=8", "--records=100")
+    _run(partitions.main, tmp_path, "--partitions=1", "--partitions=8", "--records=2000")
     text = (tmp_path / "partitions.md").read_text()
     assert text.count("\n| 1 |") == text.count("\n| 8 |") == 1
     assert json.loads(text.splitlines()[-1])["MB_per_partition"] > 0
