@@ -140,12 +140,7 @@ def add_gaussian(
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
-        same = True
-        for a in range(k):
-            absent = Z[scope[a], r] != Z[scope[a], r]
-            same = same and absent == missing[a]
-            missing[a] = absent
-        if not same or n == 0:
+        if not lacks_the_same(Z, scope, r, missing) or n == 0:
             n = condition(whitening, missing, rest)
         row = 0
         for a in range(k):
@@ -158,6 +153,17 @@ def add_gaussian(
                 variance = rest[row, a] * (width * scale[v]) ** 2
                 append(v, r, share[r], location[v] + scale[v] * centre, variance, components)
                 row += 1
+
+
+@kernel
+def lacks_the_same(Z: Array, scope: Array, r: int, missing: Array) -> bool:
+    """Whether column ``r`` lacks the ``missing`` (k,) variables, which become its own."""
+    same = True
+    for a in range(len(scope)):
+        absent = Z[scope[a], r] != Z[scope[a], r]
+        same = same and absent == missing[a]
+        missing[a] = absent
+    return same
 
 
 @kernel

@@ -17,6 +17,7 @@ from faust_oslrau.learner.queries.predictive import (
     add_gaussian,
     add_network,
     condition,
+    lacks_the_same,
     most_leaves,
 )
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -135,12 +136,7 @@ def add_driven_gaussian(
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
-        same = True
-        for a in range(k):
-            absent = Z[scope[a], r] != Z[scope[a], r]
-            same = same and absent == missing[a]
-            missing[a] = absent
-        if not same or n == 0:
+        if not lacks_the_same(Z, scope, r, missing) or n == 0:
             n = condition(whitening, missing, rest)
             condition_loadings(loadings, missing, rest, driven)
         row = 0
