@@ -50,14 +50,17 @@ class Leaves:
     prior_weight: FloatArray
 
     @classmethod
-    def of_sample(cls, Z: FloatArray, per_variable: int, most: int) -> Leaves:
+    def of_sample(
+        cls, Z: FloatArray, per_variable: int, most: int, most_quantiles: int = MOST_LEAVES
+    ) -> Leaves:
         """Place leaves at the atoms and quantiles of the columns of ``Z`` (m, d).
 
-        At most ``per_variable`` on the average besides the wide ones, and ``most`` of a variable.
+        At most ``per_variable`` on the average besides the wide ones, and ``most`` of a variable,
+        of which ``most_quantiles`` are at quantiles.
         """
         columns = [column[~np.isnan(column)] for column in Z.T]
         allowed = np.minimum(share_out([len(np.unique(c)) for c in columns], per_variable), most)
-        grids = [_grid(c, int(n)) for c, n in zip(columns, allowed, strict=True)]
+        grids = [_grid(c, int(n), most_quantiles) for c, n in zip(columns, allowed, strict=True)]
         sizes = [len(mean) for mean, _, _ in grids]
         mean, variance, weight = (np.concatenate(parts) for parts in zip(*grids, strict=True))
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -109,7 +112,9 @@ def share_out(distinct: list[int], per_variable: int) -> NDArray[np.int64]:
     return np.minimum(values, level)
 
 
-def _grid(z: FloatArray, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _grid(
+    z: FloatArray, most: int, most_quantiles: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Means, variances and weights of a variable's leaves, the wide ones first."""
     centre = z.mean() if len(z) else 0.0
     wide = np.full(len(WIDE), centre), WIDE**2, WIDE_SHARE
@@ -121,19 +126,19 @@ def _grid(z: FloatArray, most: int) -> tuple[FloatArray, FloatArray, FloatArray]
         variance = np.full(len(values), YOUNG_VARIANCE if young else LEAST_VARIANCE)
         own = values, variance, counts.astype(np.float64)
     else:
-        own = _atoms_and_quantiles(values, counts, most)
+        own = _atoms_and_quantiles(values, counts, most, most_quantiles)
     share = own[2] / own[2].sum() * (1.0 - WIDE_SHARE.sum())
     mean, variance = (np.concatenate(pair) for pair in zip(wide[:2], own[:2], strict=True))
     return mean, variance, np.concatenate([wide[2], share])
 
 
 def _atoms_and_quantiles(
-    values: FloatArray, counts: NDArray[np.int64], most: int
+    values: FloatArray, counts: NDArray[np.int64], most: int, most_quantiles: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Give frequent values narrow leaves, and the rest leaves over as many values each."""
     is_atom = counts > max(2.0, counts.sum() / most)
     rest = np.repeat(values[~is_atom], counts[~is_atom])
-    n_parts = min(max(1, most - int(is_atom.sum())), len(rest))
+    n_parts = min(max(1, most - int(is_atom.sum())), len(rest), most_quantiles)
     sizes = len(rest) // n_parts + (np.arange(n_parts) < len(rest) % n_parts)
     starts = np.cumsum(sizes) - sizes
     means = np.add.reduceat(rest, starts) / sizes

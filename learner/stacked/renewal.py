@@ -60,9 +60,10 @@ def is_due(n: int, m: int) -> bool:
     return passed and (periods & (periods - 1) == 0 or periods % LAST_PERIODS == 0)
 
 
-def propose(sample: FloatArray, per_variable: int) -> SharedProducts:
+def propose(sample: FloatArray, per_variable: int, most_quantiles: int) -> SharedProducts:
     """Fit fresh leaves to the sample (d, n), each variable alone."""
-    fresh = SharedProducts(Leaves.of_sample(sample.T, per_variable, MOST_LEAVES), 1)
+    leaves = Leaves.of_sample(sample.T, per_variable, MOST_LEAVES, most_quantiles)
+    fresh = SharedProducts(leaves, 1)
     for _ in range(STEPS):
         fresh.clear()
         fresh.learn(sample, np.ones((sample.shape[1], 1)), 0.0)
