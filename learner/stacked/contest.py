@@ -141,16 +141,10 @@ class Contest:
         if len(rows) < FEWEST or sizes is None:
             return False
         half, rule = len(rows) // 2, terms.rule._replace(sizes=sizes[1])
-        if not self._loses(self._fitted(rows[:half], rule), rows[half:]):
+        if not self._loses(_fitted(rows[:half], rule), rows[half:]):
             return False
-        self._admit(self._fitted(rows, rule), terms)
+        self._admit(_fitted(rows, rule), terms)
         return True
-
-    def _fitted(self, rows: FloatArray, rule: Rule) -> Training:
-        training = Training(rows.shape[1])
-        training.resolution.fine = self.incumbent.resolution.fine
-        training.learn(rows, rule)
-        return training
 
     def _learn_before(self, X: FloatArray, terms: Terms) -> None:
         """Let the incumbent learn what came before the change."""
@@ -268,6 +262,12 @@ def _standard_error(values: FloatArray) -> float:
     alike = float((deviations[1:] * deviations[:-1]).sum()) / total
     alike = min(max(alike, 0.0), MOST_ALIKE)
     return math.sqrt(total * (1.0 + alike) / (1.0 - alike)) / len(values)
+
+
+def _fitted(rows: FloatArray, rule: Rule) -> Training:
+    training = Training(rows.shape[1])
+    training.learn(rows, rule)
+    return training
 
 
 def _members(training: Training, share: float) -> list[Member]:

@@ -50,9 +50,7 @@ class Leaves:
     prior_weight: FloatArray
 
     @classmethod
-    def of_sample(
-        cls, Z: FloatArray, per_variable: int, most: int, most_quantiles: int = MOST_LEAVES
-    ) -> Leaves:
+    def of_sample(cls, Z: FloatArray, per_variable: int, most: int, most_quantiles: int) -> Leaves:
         """Place leaves at the atoms and quantiles of the columns of ``Z`` (m, d).
 
         At most ``per_variable`` on the average besides the wide ones, and ``most`` of a variable,

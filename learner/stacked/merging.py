@@ -96,7 +96,6 @@ def _merge(parts: list[Part], total: int, rule: Rule) -> Training:
     merged.scaling, merged.n_records, merged.built = first.training.scaling, total, total
     merged.network = _merge_networks(parts, first)
     merged.history = np.empty((0, len(merged.network.weight)))
-    merged.resolution.fine = first.training.resolution.fine
     merged.sample = _sample(parts, sample_size(d))
     return merged
 

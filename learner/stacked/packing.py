@@ -82,7 +82,6 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     numbers = [
         training.built, training.renewing, mixture.shrinkage,
         known.count, fresh.count, background.kept,
-        training.resolution.fine, training.resolution.gain,
     ]  # fmt: skip
     arrays = {
         "location": training.scaling.location,
@@ -130,9 +129,8 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     training = Training(d)
     training.scaling = Scaling.of(arrays["location"], arrays["scale"])
     training.n_records = n_records
-    built, renewing, shrinkage, *of_background, fine, gain = arrays["numbers"].tolist()
+    built, renewing, shrinkage, *of_background = arrays["numbers"].tolist()
     training.built, training.renewing = int(built), bool(renewing)
-    training.resolution.fine, training.resolution.gain = bool(fine), gain
     training.raw, training.window = arrays["raw"], arrays["window"]
     training.sample, training.history = arrays["sample"], arrays["history"]
     training.replacement = _replacement(arrays, d)
@@ -169,7 +167,7 @@ def _check_arrays(arrays: Arrays) -> None:
             _require((np.abs(array) <= LARGEST).all(), f"finite numbers in {name}")
         else:
             _require(np.isfinite(array).all(), f"finite numbers in {name}")
-    _require(len(arrays["numbers"]) == 8, "eight numbers")
+    _require(len(arrays["numbers"]) == 6, "six numbers")
 
 
 def _check_records(training: Training, d: int) -> None:

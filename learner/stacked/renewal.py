@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .leaves import MOST_LEAVES, Leaves
 from .product_statistics import add_cross_products
 from .products import SharedProducts
+from .sizes import Sizes
 
 FloatArray = NDArray[np.float64]
 
@@ -60,9 +61,9 @@ def is_due(n: int, m: int) -> bool:
     return passed and (periods & (periods - 1) == 0 or periods % LAST_PERIODS == 0)
 
 
-def propose(sample: FloatArray, per_variable: int, most_quantiles: int) -> SharedProducts:
+def propose(sample: FloatArray, sizes: Sizes) -> SharedProducts:
     """Fit fresh leaves to the sample (d, n), each variable alone."""
-    leaves = Leaves.of_sample(sample.T, per_variable, MOST_LEAVES, most_quantiles)
+    leaves = Leaves.of_sample(sample.T, sizes.leaves, MOST_LEAVES, sizes.quantiles)
     fresh = SharedProducts(leaves, 1)
     for _ in range(STEPS):
         fresh.clear()

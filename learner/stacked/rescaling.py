@@ -59,7 +59,6 @@ def move_to(training: Training, new: Scaling, rule: Rule) -> None:
         _move_mixture(network.mixture, a, b)
     _move_background(network.background, a, b)
     training.scaling = new
-    training.resolution.forget()
     training.window = single(_moved(training.window.astype(np.float64), a, b))
     training.sample = single(_moved(training.sample.astype(np.float64), a, b))
     _move_replacement(training, a, b)

@@ -92,7 +92,7 @@ def grow(training: Training, Z: FloatArray, rule: Rule) -> bool:
     sample = training.sample.astype(np.float64)
     if rule.sizes.tree > 0 and network.tree is None:
         _plant(network, training, sample, rule)
-    fresh = new_products(sample, n, rule, training.resolution.most)
+    fresh = new_products(sample, n, rule)
     if fresh.log_densities(Z)[0][1].mean() <= network.products.log_densities(Z)[0][1].mean():
         return False
     scale = network.products.count.sum() / fresh.count.sum()

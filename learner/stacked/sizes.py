@@ -12,6 +12,11 @@ grow with the square of the variables."""
 
 FEWEST_PRODUCTS, MOST_PRODUCTS = 4, 48
 
+MOST_QUANTILES, FEWEST_QUANTILES = 6144, 24
+"""Leaves at quantiles: a variable has this many over the square of the number of variables, and at
+least 24. More of them see more detail, but the weights of few are known better, and the more
+variables there are, the more weights are uncertain together."""
+
 GAUSSIAN_PARAMETERS = 24_000
 """Of all Gaussians of the mixture together."""
 
@@ -32,10 +37,12 @@ SHORTEST_WARM_UP = 1008
 class Sizes(NamedTuple):
     """The most of each kind, and the length of the warm-up in records.
 
-    ``leaves`` are means over the variables, without the wide ones.
+    ``leaves`` are means over the variables, without the wide ones. ``quantiles`` are those of a
+    variable that are not at frequent values.
     """
 
     leaves: int
+    quantiles: int
     products: int
     gaussians: int
     tree: int
@@ -53,6 +60,7 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     Beyond some 120 variables 6 leaves a variable and 4 products take more than 2,000 nodes.
     """
     leaves = _within(max_nodes // (2 * d) - len(WIDE), 6, MOST_LEAVES)
+    quantiles = max(MOST_QUANTILES // d**2, FEWEST_QUANTILES)
     parameters = d * (d + 1) // 2 + d + 1
     most = min(MOST_OF_FEW if d <= FEW else MOST_GAUSSIANS, max_nodes // NODES_PER_GAUSSIAN)
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
@@ -64,7 +72,8 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     warm_up = next((n for n, most in WARM_UPS.items() if d <= most), SHORTEST_WARM_UP)
     if memory is not None:
         warm_up = min(warm_up, max(SHORTEST_WARM_UP, int(memory / 2)))
-    return Sizes(leaves, products, gaussians if d <= WIDEST_MIXTURE else 0, tree, warm_up)
+    gaussians = gaussians if d <= WIDEST_MIXTURE else 0
+    return Sizes(leaves, quantiles, products, gaussians, tree, warm_up)
 
 
 def _within(value: int, least: int, most: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from .leaves import Leaves
 from .network import Evaluated, StackedNetwork
 from .products import SharedProducts
 from .replacement import Replacement
-from .resolution import Resolution
 from .sizes import Sizes
 from .tree import Tree
 from .weights import MEMORY, fit_weights, mixed
@@ -101,8 +99,6 @@ class Training:
         Whether leaves were proposed at the last boundary.
     replacement
         New components for what nothing explains.
-    resolution
-        How many leaves there are.
     """
 
     def __init__(self, d: int) -> None:
@@ -112,7 +108,7 @@ class Training:
         self.raw, self.window = np.empty((0, d)), np.empty((d, 0), np.float32)
         self.history = np.empty((0, 0))
         self.sample = np.empty((d, 0), np.float32)
-        self.replacement, self.resolution = Replacement(d), Resolution(d)
+        self.replacement = Replacement(d)
 
     def learn(self, X: FloatArray, rule: Rule, evaluated: Evaluated | None = None) -> None:
         """Learn one mini-batch (m, d); ``evaluated`` is what the network says of it, if known."""
@@ -126,8 +122,6 @@ class Training:
         if warming_up:
             self._keep(X, Z)
         due = warming_up and self.n_records >= min(GROWTH * self.built, rule.sizes.warm_up)
-        if warming_up and not due and self._may_have_more_leaves(rule):
-            self.resolution.compare(Z, rule.sizes, partial(self._refit, rule))
         if self.network is None or evaluated is None or due:
             self._rebuild(Z, rule)
             return
@@ -154,18 +148,8 @@ class Training:
             return False
         self.renewing = False
         sample = self.sample.astype(np.float64)
-        fresh = renewal.propose(sample, rule.sizes.leaves, self.resolution.most)
+        fresh = renewal.propose(sample, rule.sizes)
         return renewal.adopt(network.products, fresh, Z, sample)
-
-    def _may_have_more_leaves(self, rule: Rule) -> bool:
-        """Whether there are records and nodes for more leaves, in units that stay."""
-        most = min(rule.sizes.leaves, most_leaves(self.built))
-        return self.built >= SCALE_RECORDS and most > self.resolution.few
-
-    def _refit(self, rule: Rule, most_quantiles: int) -> SharedProducts:
-        """Fit products to the records that the network was built from."""
-        Z = self.window[:, : self.built].astype(np.float64)
-        return new_products(Z, self.built, rule, most_quantiles)
 
     def _keep(self, X: FloatArray, Z: FloatArray) -> None:
         """Keep a mini-batch of the warm-up."""
@@ -192,7 +176,7 @@ class Training:
         if n >= SCALE_RECORDS:
             self.raw = self.raw[:0]
         Z = self.window.astype(np.float64)
-        products, mixture, clipped = self._new_products(Z, rule), None, np.clip(Z, -CLIP, CLIP)
+        products, mixture, clipped = new_products(Z, n, rule), None, np.clip(Z, -CLIP, CLIP)
         if rule.sizes.gaussians > 0:
             mixture = _new_mixture(clipped, n, rule, old.mixture if old else None)
         background = Background(len(Z))
@@ -208,14 +192,6 @@ class Training:
         self.network = StackedNetwork(products, mixture, background, tree, weight)
         if not same:
             self.history = np.empty((0, n_experts))
-
-    def _new_products(self, Z: FloatArray, rule: Rule) -> SharedProducts:
-        """Fit products to all records so far, the columns of ``Z``."""
-        self.resolution.choose()
-        products = new_products(Z, self.built, rule, self.resolution.most)
-        if self.built < rule.sizes.warm_up and self._may_have_more_leaves(rule):
-            self.resolution.keep(products, rule.sizes)
-        return products
 
     def _needs_tree(self) -> bool:
         """Whether the latest records would be less likely without the tree, if there is one."""
@@ -286,15 +262,11 @@ def _kept(m: float, rule: Rule) -> float:
     return math.exp(-m / rule.memory)
 
 
-def most_leaves(n: int) -> int:
-    """Return how many leaves of a variable ``n`` records can tell apart."""
-    return FEWEST_LEAVES + n // RECORDS_PER_LEAF
-
-
-def new_products(Z: FloatArray, n: int, rule: Rule, most_quantiles: int) -> SharedProducts:
-    """Fit products to the columns of ``Z`` (d, n) and leaves."""
+def new_products(Z: FloatArray, n: int, rule: Rule) -> SharedProducts:
+    """Fit products to the columns of ``Z`` (d, n)."""
     n_products = max(1, min(rule.sizes.products, n // RECORDS_PER_PRODUCT))
-    leaves = Leaves.of_sample(Z.T, rule.sizes.leaves, most_leaves(n), most_quantiles)
+    most = FEWEST_LEAVES + n // RECORDS_PER_LEAF
+    leaves = Leaves.of_sample(Z.T, rule.sizes.leaves, most, rule.sizes.quantiles)
     products = SharedProducts(leaves, n_products)
     products.seed(Z, np.random.default_rng([rule.seed, PRODUCT_SEED, n]))
     for _ in range(_sweeps(n)):
