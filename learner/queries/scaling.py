@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, load, spread, store
+from faust_oslrau.learner.vector.math import larger, smaller
 
 FloatArray = NDArray[np.float64]
 
@@ -88,13 +88,22 @@ def standardise(
     X: Array, location: Array, scale: Array, log_scale: Array, Z: Array, jacobian: Array
 ) -> None:
     """Fill ``Z`` (d, m) and ``jacobian`` (m,) from the rows of ``X`` (m, d)."""
-    for r in range(X.shape[0]):
-        total = 0.0
-        for v in range(X.shape[1]):
-            z = (X[r, v] - location[v]) / scale[v]
-            if math.isnan(z):
-                Z[v, r] = np.nan
-            else:
-                Z[v, r] = min(max(z, -LARGEST_VALUE), LARGEST_VALUE)
-                total += log_scale[v]
-        jacobian[r] = total
+    aligned_stack()
+    m, d = X.shape
+    block, totals = np.zeros((WIDTH, WIDTH)), np.empty((1, WIDTH))
+    for r in range(0, m, WIDTH):
+        n, total = min(WIDTH, m - r), spread(0.0)
+        for first in range(0, d, WIDTH):  # rows of X and of Z by turns in the nearest cache
+            last = min(first + WIDTH, d)
+            for i in range(n):
+                for v in range(first, last):
+                    block[v - first, i] = X[r + i, v]
+            for v in range(first, last):
+                z = (load(block, v - first, 0) - location[v]) / scale[v]
+                known, clipped = z == z, smaller(larger(z, -LARGEST_VALUE), LARGEST_VALUE)
+                total = total + choose(known, log_scale[v], 0.0)
+                store(block, v - first, 0, choose(known, clipped, np.nan))
+                for i in range(n):
+                    Z[v, r + i] = block[v - first, i]
+        store(totals, 0, 0, total)
+        jacobian[r : r + n] = totals[0, :n]

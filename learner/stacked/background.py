@@ -6,6 +6,7 @@ factors drive the fields of all blocks: a covariance in blocks plus one of low r
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -65,18 +66,30 @@ class Background:
         Moments that the Gaussians are made of, and those of the records since.
     kept
         What is left of the weight of the known ones.
-    gaussians
-        One for each strength.
+    standing
+        The strength that stands for each one (3,): itself, unless another is as good.
     factors
         What blocks share, as new records are told about it; None where there is one block.
     """
 
-    gaussians: CoupledGaussians
     factors: Factors | None = None
+    _distinct: CoupledGaussians
+    _places: NDArray[np.int64]
 
     def __init__(self, d: int, q: int = 0) -> None:
         self.blocks = blocks_of(d)
         self.known, self.fresh, self.kept = Moments(self.blocks, q), Moments(self.blocks, q), 1.0
+        self.standing = np.arange(N_STRENGTHS)
+
+    @cached_property
+    def gaussians(self) -> CoupledGaussians:
+        """One for each strength."""
+        return self._distinct.part(self._places)
+
+    def experts_of(self, strength: int) -> NDArray[np.int64]:
+        """Which of the six Gaussians are of one strength, or of one that it stands for."""
+        widest = np.repeat(self.standing[-1:], len(WIDTHS))
+        return np.flatnonzero(np.concatenate([self.standing, widest]) == strength)
 
     def log_densities(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
         """Log-densities (6, m): of each strength, then of the widths of the last."""
@@ -91,31 +104,40 @@ class Background:
     ) -> tuple[FloatArray, FloatArray]:
         """Squared distances and log-densities at distance 0, (3, m) each."""
         raised = excess(floor).any()
-        gaussians = self.gaussians.with_floor(floor) if raised else self.gaussians
-        return gaussians.distances(Z)
+        gaussians = self._distinct.with_floor(floor) if raised else self._distinct
+        distance, norm = gaussians.distances(Z)
+        return distance[self._places], norm[self._places]
 
     def learn(self, Z: FloatArray, kept: float) -> None:
         """Add the columns of ``Z`` (d, m), of which missing values count as the mean.
 
         The Gaussians change when the fresh records have become a sixteenth of the known ones.
         """
+        if self.take_in(Z, kept):
+            self.change()
+
+    def take_in(self, Z: FloatArray, kept: float) -> bool:
+        """Add the columns of ``Z`` (d, m); say if the Gaussians have to change."""
         first = self.known.count == 0
         mean = means(Z) if first else self.known.mean
         X = np.where(np.isnan(Z), mean[:, None], Z)
         if first:
             self._learn_first(X)
-            return
+            return False
         self.kept *= kept
         self.fresh.fade(kept)
         self.fresh.add_values(self.blocks, X)
         if self.factors is not None:
             self.fresh.add_factors(X, self.factors)
-        if self.fresh.count >= LEAST_NEWS * self.known.count * self.kept:
-            self.known.fade(self.kept)
-            self.known.merge(self.fresh)
-            self.known.standardise_factors()
-            self.fresh, self.kept = Moments(self.blocks, self.known.n_factors), 1.0
-            self.update()
+        return self.fresh.count >= LEAST_NEWS * self.known.count * self.kept
+
+    def change(self) -> None:
+        """Let the Gaussians be those of all records, of the fresh ones, too."""
+        self.known.fade(self.kept)
+        self.known.merge(self.fresh)
+        self.known.standardise_factors()
+        self.fresh, self.kept = Moments(self.blocks, self.known.n_factors), 1.0
+        self.update()
 
     def _learn_first(self, X: FloatArray) -> None:
         """Learn the first columns (d, m): all of them again in each step of EM for the factors."""
@@ -134,7 +156,9 @@ class Background:
     def update(self) -> None:
         """Set the parameters that the statistics give."""
         known, loadings = self.known, self.known.loadings
-        self.gaussians = coupled(known, loadings, self.blocks)
+        distinct, self._places = np.unique(self.standing, return_inverse=True)
+        self._distinct = coupled(known, loadings, self.blocks, distinct)
+        self.__dict__.pop("gaussians", None)
         if known.n_factors > 0:
             self.factors = Factors(known.mean, known.variance, loadings)
 
@@ -236,17 +260,19 @@ class Moments:
         return self.factor_sums, self.factor_products, self.factor_squares
 
 
-def coupled(known: Moments, loadings: FloatArray, blocks: list[slice]) -> CoupledGaussians:
-    """Gaussians of each strength, of which factors with ``loadings`` (d, q) explain a part."""
-    gaussians, drawn = [], np.empty((N_STRENGTHS, *loadings.shape))
+def coupled(
+    known: Moments, loadings: FloatArray, blocks: list[slice], which: NDArray[np.int64]
+) -> CoupledGaussians:
+    """Gaussians of some strengths, of which factors with ``loadings`` (d, q) explain a part."""
+    gaussians, drawn = [], np.empty((len(which), *loadings.shape))
     for block, squares in zip(blocks, known.squares, strict=True):
-        strengths = np.array([*STRENGTHS, len(squares) + 2.0])
-        sums, covariance = known.sums[block], np.zeros((N_STRENGTHS, *squares.shape))
-        kernels.shrink(known.count, sums, squares, strengths, LEAST_VARIANCE, covariance)
-        if known.n_factors > 0:
-            left = (known.count / (known.count + strengths))[:, None, None]
-            covariance -= left * product(loadings[block], loadings[block].T)
-            drawn[:, block] = np.sqrt(left) * loadings[block]
-        mean = np.tile(sums / known.count, (N_STRENGTHS, 1))
+        strengths = np.array([*STRENGTHS, len(squares) + 2.0])[which]
+        sums, explained = known.sums[block], np.zeros(squares.shape)
+        kernels.add_squares(np.sqrt(known.count) * loadings[block], np.zeros(len(sums)), explained)
+        covariance = np.zeros((len(which), *squares.shape))
+        kernels.shrink(known.count, sums, squares, explained, strengths, LEAST_VARIANCE, covariance)
+        left = known.count / (known.count + strengths)
+        drawn[:, block] = np.sqrt(left)[:, None, None] * loadings[block]
+        mean = np.tile(sums / known.count, (len(which), 1))
         gaussians.append(Gaussians(mean, covariance))
     return CoupledGaussians(blocks, gaussians, drawn)

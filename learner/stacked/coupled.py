@@ -95,6 +95,13 @@ class CoupledGaussians:
         """Number q of factors."""
         return int(self.loadings.shape[2])
 
+    def part(self, which: NDArray[np.int64]) -> CoupledGaussians:
+        """Return some of the Gaussians, in this order."""
+        if np.array_equal(which, np.arange(len(self.loadings))):
+            return self
+        gaussians = [each.part(which) for each in self.gaussians]
+        return CoupledGaussians(self.blocks, gaussians, self.loadings[which])
+
     def _couple(self) -> None:
         """Prepare what complete columns say of the factors."""
         K, d, q = self.loadings.shape

@@ -18,7 +18,6 @@ from faust_oslrau.learner.vector.lanes import (
     choose,
     fma,
     load,
-    padded,
     spread,
     store,
 )
@@ -32,57 +31,88 @@ LEAST_PIVOT = 1e-9
 
 @kernel
 def factorise(covariance: Array, whitening: Array, log_norm: Array) -> None:
-    """Fill ``whitening`` (K, d, d) and the log-densities at the mean (K,) of covariances."""
+    """Fill ``whitening`` (K, d, d) and the log-densities at the mean (K,) of covariances.
+
+    As many columns as lanes at a time: they fit into the cache.
+    """
     aligned_stack()
     d = covariance.shape[1]
-    U, inverse = np.zeros((2, d, padded(max(d, 2))))
-    column = np.empty(d)
+    factor, pivot, strip = np.zeros((d, d)), np.empty(d), np.zeros((d, WIDTH))
     for k in range(len(covariance)):
         log_norm[k] = -0.5 * d * LOG_2PI
+        for c in range(0, d, WIDTH):
+            for a in range(c, min(c + WIDTH, d)):
+                for b in range(a + 1):
+                    strip[b, a - c] = covariance[k, a, b]
+            add_rows_of_factor(factor, pivot, c, strip)
         for a in range(d):
-            U[a, :a] = 0.0
-            for b in range(a, d):
-                U[a, b] = covariance[k, b, a]
-            log_norm[k] -= log_positive(subtract_rows(U, a, column))
-        invert_transpose(U, inverse, column)
-        whitening[k] = inverse[:, :d]
+            log_norm[k] -= log_positive(pivot[a])
+        for c in range(0, d, WIDTH):
+            invert_columns(factor, pivot, c, strip, whitening[k])
 
 
 @kernel
-def subtract_rows(U: Array, a: int, column: Array) -> float:
-    """Turn row ``a`` of a covariance into that of its factor U, U^T U; return the pivot.
+def add_rows_of_factor(factor: Array, pivot: Array, c: int, strip: Array) -> None:
+    """Extend a Cholesky factor by rows from ``c`` on, as many as lanes.
 
-    The rows above it are the factor's already. ``column`` (d,) is scratch.
+    ``strip`` (d, WIDTH) has these rows of the covariance as columns. ``pivot`` (d,) takes the
+    diagonal of the factor, and ``factor`` (d, d) minus what is below it.
     """
-    column[:a] = U[:a, a]
-    for c in range(a // WIDTH * WIDTH, U.shape[1], WIDTH):
-        total = load(U, a, c)
-        for b in range(a):
-            total = fma(-column[b], load(U, b, c), total)
-        store(U, a, c, total)
-    pivot = math.sqrt(max(U[a, a], LEAST_PIVOT))
-    U[a, a] = pivot
-    scale = 1.0 / pivot
-    for b in range(a + 1, U.shape[1]):
-        U[a, b] *= scale
-    return pivot
+    end = min(c + WIDTH, len(pivot))
+    substitute(factor, pivot, 0, c, strip)
+    for a in range(c, end):
+        for b in range(c):
+            factor[a, b] = -strip[b, a - c]
+    subtract_products(factor, 0, c, c, end, strip)
+    for a in range(c, end):
+        subtract_products(factor, c, a, a, a + 1, strip)
+        pivot[a] = math.sqrt(max(strip[a, a - c], LEAST_PIVOT))
+        scale = 1.0 / pivot[a]
+        for b in range(a + 1, end):
+            strip[a, b - c] *= scale
+            factor[b, a] = -strip[a, b - c]
 
 
 @kernel
-def invert_transpose(U: Array, inverse: Array, column: Array) -> None:
-    """Fill ``inverse``, lower triangular, with that of the transpose of ``U``.
+def invert_columns(factor: Array, pivot: Array, c: int, strip: Array, inverse: Array) -> None:
+    """Fill columns of the inverse of a Cholesky factor from ``c`` on, as many as lanes."""
+    d = len(pivot)
+    end = min(c + WIDTH, d)
+    strip[c:] = 0.0
+    for a in range(c, end):
+        strip[a, a - c] = 1.0
+    substitute(factor, pivot, c, d, strip)
+    inverse[:c, c:end] = 0.0
+    for a in range(c, d):
+        for b in range(c, end):
+            inverse[a, b] = strip[a, b - c]
 
-    Both have a whole number of lanes in a row. ``column`` (d,) is scratch.
-    """
-    for a in range(len(U)):
-        scale = 1.0 / U[a, a]
-        column[:a] = U[:a, a]
-        for b in range(0, a, WIDTH):
-            total = spread(0.0)
-            for c in range(b, a):
-                total = fma(column[c], load(inverse, c, b), total)
-            store(inverse, a, b, total * -scale)
-        inverse[a, a] = scale
+
+@kernel
+def substitute(factor: Array, pivot: Array, start: int, stop: int, strip: Array) -> None:
+    """Solve for rows ``start`` to ``stop`` of ``strip``, which are the right-hand sides."""
+    for a in range(start, stop, 2):
+        end = min(a + 2, stop)
+        subtract_products(factor, start, a, a, end, strip)
+        for b in range(a, end):
+            subtract_products(factor, a, b, b, b + 1, strip)
+            store(strip, b, 0, load(strip, b, 0) * (1.0 / pivot[b]))
+
+
+@kernel
+def subtract_products(
+    factor: Array, start: int, stop: int, first: int, last: int, strip: Array
+) -> None:
+    """Take what rows ``start`` to ``stop`` of ``strip`` explain from rows ``first`` to ``last``."""
+    for a in range(first, last, 2):  # two rows at a time take each value from memory once
+        other = min(a + 1, last - 1)
+        one, two = load(strip, a, 0), load(strip, other, 0)
+        for b in range(start, stop):
+            values = load(strip, b, 0)
+            one = fma(factor[a, b], values, one)
+            two = fma(factor[other, b], values, two)
+        store(strip, a, 0, one)
+        store(strip, other, 0, two)
 
 
 @kernel
@@ -181,11 +211,18 @@ def add_squares(Z: Array, sums: Array, squares: Array) -> None:
 
 @kernel
 def shrink(
-    count: float, sums: Array, squares: Array, strengths: Array, least: float, covariance: Array
+    count: float,
+    sums: Array,
+    squares: Array,
+    explained: Array,
+    strengths: Array,
+    least: float,
+    covariance: Array,
 ) -> None:
     """Fill lower triangles of ``covariance`` (K, d, d), drawn to the diagonal by ``strengths``.
 
-    ``least`` is what a variance is at the least.
+    What is ``explained`` of the sums of products (d, d) is left out, though variances that the
+    covariance is drawn to are whole. ``least`` is what a variance is at the least.
     """
     d = len(sums)
     for k in range(len(strengths)):
@@ -193,7 +230,7 @@ def shrink(
         for a in range(d):
             mean = sums[a] / count
             for b in range(a + 1):
-                covariance[k, a, b] = (squares[a, b] - mean * sums[b]) * scale
+                covariance[k, a, b] = (squares[a, b] - mean * sums[b] - explained[a, b]) * scale
             variance = (squares[a, a] - mean * sums[a]) / count + least
             covariance[k, a, a] += strengths[k] * variance * scale + least
 

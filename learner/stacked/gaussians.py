@@ -41,7 +41,7 @@ class Gaussians:
         self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
         kernels.factorise(covariance, self.whitening, self.log_norm)
 
-    def part(self, which: slice) -> Gaussians:
+    def part(self, which: slice | NDArray[np.int64]) -> Gaussians:
         """Return some of the Gaussians."""
         part = Gaussians.__new__(Gaussians)
         part._marginals = {}

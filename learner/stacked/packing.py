@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
 
-from .background import N_BACKGROUND, Background, Moments
+from .background import N_BACKGROUND, N_STRENGTHS, Background, Moments
 from .gaussians import GaussianMixture, Gaussians, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
 from .network import StackedNetwork
@@ -66,9 +66,9 @@ TYPES = {
 """The arrays of a model and their dimensions. Gaussians' are empty where there are none; squares
 are lower triangles, row by row."""
 
-FACTORS = "background_factors"
+FACTORS, STANDING = "background_factors", "background_standing"
 
-TYPES_IN_BLOCKS = TYPES | {FACTORS: ("<f8", 3)}
+TYPES_IN_BLOCKS = TYPES | {FACTORS: ("<f8", 3), STANDING: ("<i8", 1)}
 """Those of a model with blocks of variables, which have factors in common."""
 
 
@@ -109,6 +109,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "background_sums": np.stack([known.sums, fresh.sums]),
         "background_squares": np.stack([_lower(each.squares) for each in (known, fresh)]),
         FACTORS: np.stack([_of_factors(each) for each in (known, fresh)]),
+        STANDING: background.standing,
         "tree": np.frombuffer(b"" if tree is None else tree.learner.to_bytes(), np.uint8),
         "numbers": np.array(numbers, np.float64),
     }
@@ -242,6 +243,7 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
     _require((q > 0) == (len(background.blocks) > 1), "factors of several blocks")
     _require(of_factors.shape == (2, q + d + 1, q), "moments of the factors")
     background.kept = kept
+    background.standing = _standing(arrays.get(STANDING, background.standing))
     for i, (moments, count) in enumerate(((background.known, known), (background.fresh, fresh))):
         moments.count, moments.sums, start = count, sums[i].copy(), 0
         for b, own in enumerate(moments.squares):
@@ -261,6 +263,14 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
     for gaussians in background.gaussians.gaussians:
         _check_gaussians(gaussians)
     return background
+
+
+def _standing(standing: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Check which strengths of the background stand for others: those that stand for themselves."""
+    _require(standing.shape == (N_STRENGTHS,), "what stands for each of three strengths")
+    _require(((standing >= 0) & (standing < N_STRENGTHS)).all(), "strengths of the background")
+    _require((standing[standing] == standing).all(), "strengths that stand for themselves")
+    return standing.copy()
 
 
 def _check_factors(moments: Moments, squares: NDArray[np.float64]) -> None:

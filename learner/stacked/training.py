@@ -18,8 +18,9 @@ from .network import Evaluated, StackedNetwork
 from .products import SharedProducts
 from .replacement import Replacement
 from .sizes import Sizes
+from .standing import spare_strengths
 from .tree import Tree
-from .weights import MEMORY, fit_weights, mixed
+from .weights import MEMORY, fit_weights, gained
 
 FloatArray = NDArray[np.float64]
 
@@ -34,8 +35,9 @@ LEAST_GAIN, ERRORS = 0.01, 2.0
 standard errors that this must be."""
 
 SETTLED, LEAST_WEIGHT = 4096, 0.002
-"""Records after which an expert of less than this weight learns some records only. The weight of an
-expert that no record needs is a third of this."""
+"""Records after which an expert of less than this weight learns some records only, and some
+strengths of a wide background may be left out. The weight of an expert that no record needs is a
+third of this."""
 
 TURN, GOLDEN = 256, 0.6180339887498949
 """Records that are learned or left out together, and the step of the sequence that chooses. Its
@@ -198,9 +200,7 @@ class Training:
         network = self.network
         if network is None or network.tree is None:
             return True
-        weight = network.weight[:-1] / network.weight[:-1].sum()
-        without = mixed(fit_weights(weight, self.history[:, :-1]), self.history[:, :-1])
-        gain = mixed(network.weight, self.history) - without
+        gain = gained(network.weight, self.history, [-1])
         return bool(gain.mean() > max(LEAST_GAIN, ERRORS * gain.std() / len(gain) ** 0.5))
 
     def drop_tree(self) -> None:
@@ -228,7 +228,10 @@ class Training:
             share = self.share_learned(before, weight[2])
             if place < share:
                 network.mixture.learn(clipped, evaluated.gaussians, _kept(m / share, rule))
-        network.background.learn(clipped, _kept(m, rule))
+        if network.background.take_in(clipped, _kept(m, rule)):
+            if before >= SETTLED:
+                spare_strengths(network, self.history)
+            network.background.change()
 
     def share_learned(self, before: int, weight: float) -> float:
         """Return the share of records that an expert of this ``weight`` learns."""

@@ -53,6 +53,15 @@ def mixed(weight: FloatArray, history: FloatArray) -> FloatArray:
     return result
 
 
+def gained(
+    weight: FloatArray, history: FloatArray, experts: NDArray[np.int64] | list[int]
+) -> FloatArray:
+    """Return what records (n,) gain by some of the experts, beside the others alone."""
+    others = np.delete(np.arange(len(weight)), experts)
+    rest, shares = history[:, others], weight[others] / weight[others].sum()
+    return mixed(weight, history) - mixed(fit_weights(shares, rest), rest)
+
+
 @kernel
 def improve(weight: Array, density: Array, steps: int, prior: float) -> None:
     """Take steps of EM for the weights (E,) of densities (E, n); columns of zeros do not count."""

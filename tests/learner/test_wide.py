@@ -219,11 +219,67 @@ def test_hostile_factors_never_crash(seed):
     assert np.isfinite(model.score_samples(with_gaps(ROWS[:50]))).all()
 
 
-def test_blocks_without_factors_are_refused():
+@pytest.mark.parametrize("name", ["background_factors", "background_standing"])
+def test_blocks_without_what_blocks_have_are_refused(name):
     values, arrays = unpack(learned(ROWS).to_bytes(), "StackedSPN")
-    del arrays["background_factors"]
-    with pytest.raises(StateError, match="factors"):
+    del arrays[name]
+    with pytest.raises(StateError, match="arrays"):
         StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
+
+
+@pytest.mark.parametrize("standing", [[0, 1], [0, 1, 3], [-1, 1, 2], [1, 2, 2]])
+def test_strengths_that_nothing_stands_for_are_refused(standing):
+    values, arrays = unpack(learned(ROWS).to_bytes(), "StackedSPN")
+    arrays["background_standing"] = np.array(standing)
+    with pytest.raises(StateError, match="strength"):
+        StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
+
+
+def standing_of(model):
+    return set(model._training.network.background.standing.tolist())
+
+
+@pytest.fixture
+def _settled_early(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.stacked.training.SETTLED", 1500)
+
+
+def test_strengths_that_bring_nothing_are_left_out_once_settled(monkeypatch, _settled_early):
+    known, fresh = rows_of(12, 4000), rows_of(13, 4000)
+    settled = learned(known)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.standing.LEAST_GAIN", -np.inf)
+    whole = learned(known)
+    assert len(standing_of(settled)) == 1 and len(standing_of(whole)) == 3
+    loss = whole.score_samples(fresh) - settled.score_samples(fresh)
+    assert loss.mean() < 0.005
+
+
+def test_the_strength_that_repeated_fields_need_is_kept(_settled_early):
+    """A field that is the sum of others needs a covariance that hardly anything is added to."""
+    rows = rows_of(14, 4000)
+    rows[:, 1] = rows[:, 0]
+    model = learned(rows)
+    assert standing_of(model) == {0}
+
+
+def test_the_strength_whose_widths_are_needed_is_kept(_settled_early):
+    rows = rows_of(15, 4000)
+    rows[::20] *= 12.0
+    assert 2 in standing_of(learned(rows))
+
+
+def test_a_settled_model_goes_on_after_a_round_trip_as_without_it(_settled_early):
+    rows, gaps = rows_of(16, 5000), with_gaps(rows_of(17, 40))
+    model = learned(rows[:4000])
+    copy = StackedSPN.from_bytes(model.to_bytes())
+    assert len(standing_of(copy)) < 3 and copy.to_bytes() == model.to_bytes()
+    for each in (model, copy):
+        each.partial_fit(rows[4000:], batch_size=256)
+    assert copy.to_bytes() == model.to_bytes()
+    scores = model.score_samples(gaps)
+    assert copy.score_samples(gaps).tobytes() == scores.tobytes()
+    for r in range(40):
+        assert model.score_samples(gaps[r : r + 1]).tobytes() == scores[r : r + 1].tobytes()
 
 
 def test_a_merged_model_knows_how_the_blocks_of_all_parts_are_related():
