@@ -46,27 +46,34 @@ class Shape(NamedTuple):
 
 
 def find_shape(
-    hours: FloatArray, group: IntArray, block: IntArray, unit: FloatArray, fewest: int, before: Mask
+    hours: FloatArray,
+    group: IntArray,
+    block: IntArray,
+    unit: FloatArray,
+    fewest: int,
+    before: Mask,
+    least: FloatArray,
 ) -> Shape:
     """Find the shape of each group of days in ``hours`` (j, 24, d), NaN = missing.
 
     ``group`` (j,) are numbers from 0 on. Days of a ``block`` (j,) are judged together, and at least
     ``fewest`` blocks must be predicted. ``unit`` (d,) is what a squared gain is compared with;
-    ``before`` (d,) says for which fields the shape counted before.
+    ``before`` (d,) says for which fields the shape counted before. Nothing nearer to the median
+    than ``least`` (d,) is far.
     """
     n_groups, d = int(group.max()) + 1, hours.shape[2]
     hours = hours - middle(hours.reshape(-1, d))  # a constant is no shape
-    bounded = clipped(hours, np.zeros(d))
+    bounded = clipped(hours, np.zeros(d), least)
     predicted = _gains(bounded, group, block, *_means(bounded, group, n_groups))
     centre = np.nan_to_num([median(hours[group == g]) for g in range(n_groups)])
-    usual = clipped(hours, centre[group])
+    usual = clipped(hours, centre[group], least)
     mean, share = _means(usual, group, n_groups)[1:]
     return Shape(share * mean, _is_sure(predicted, unit, fewest, before))
 
 
-def clipped(hours: FloatArray, centre: FloatArray) -> FloatArray:
+def clipped(hours: FloatArray, centre: FloatArray, least: FloatArray) -> FloatArray:
     """Return hours (j, 24, d) not further from a ``centre`` of that shape than usual ones."""
-    far = FARTHEST * deviation(hours - centre)
+    far = np.maximum(FARTHEST * deviation(hours - centre), least)
     return np.clip(hours, centre - far, centre + far)
 
 
