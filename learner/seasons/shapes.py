@@ -62,6 +62,8 @@ def find_shape(
     than ``least`` (d,) is far.
     """
     n_groups, d = int(group.max()) + 1, hours.shape[2]
+    if len(np.unique(block)) < fewest or np.isinf(unit).all():
+        return Shape(np.zeros((n_groups, *hours.shape[1:])), np.zeros(d, np.bool_))
     hours = hours - middle(hours.reshape(-1, d))  # a constant is no shape
     bounded = clipped(hours, np.zeros(d), least)
     predicted = _gains(bounded, group, block, *_means(bounded, group, n_groups))
@@ -81,10 +83,10 @@ def _means(
     hours: FloatArray, group: IntArray, n_groups: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return number, mean and share of it that is not noise (groups, 24, d) of each hour."""
-    known = ~np.isnan(hours)
-    n, total = np.zeros((2, n_groups, *hours.shape[1:]))
-    np.add.at(n, group, known)
-    np.add.at(total, group, np.where(known, hours, 0.0))
+    known, values = ~np.isnan(hours), np.nan_to_num(hours)
+    n, total = np.empty((2, n_groups, *hours.shape[1:]))
+    for g in range(n_groups):
+        n[g], total[g] = known[group == g].sum(axis=0), values[group == g].sum(axis=0)
     mean = total / np.maximum(n, 1.0)
     return n, mean, shrinkage(hours, mean, n, group)
 
