@@ -97,6 +97,12 @@ def opening_hours(rng: np.random.Generator, hour: Array, _: Array) -> Array:
     return 6.0 * opened[:, None] * rng.uniform(0.5, 1.5, FIELDS) + correlated(rng, len(hour))
 
 
+def timetable(rng: np.random.Generator, hour: Array, _: Array) -> Array:
+    """Draw fields that jump at 7:45 and at 16:15."""
+    opened = (hour >= 7.75) & (hour < 16.25)
+    return 6.0 * opened[:, None] * rng.uniform(0.5, 1.5, FIELDS) + correlated(rng, len(hour))
+
+
 def slow_noise(rng: np.random.Generator, hour: Array, _: Array) -> Array:
     """Draw waves with noise that has a memory of ten records."""
     angle = 2 * np.pi * hour[:, None] / 24 + rng.uniform(0, 0.5, FIELDS)
@@ -126,8 +132,8 @@ def busy_spells(rng: np.random.Generator, hour: Array, _: Array) -> Array:
 
 
 SEASONAL: Mapping[str, Base] = {
-    "two peaks": two_peaks, "opening hours": opening_hours, "slow noise": slow_noise,
-    "multiplied": multiplied,
+    "two peaks": two_peaks, "opening hours": opening_hours, "timetable": timetable,
+    "slow noise": slow_noise, "multiplied": multiplied,
 }  # fmt: skip
 WITHOUT: Mapping[str, Base] = {
     "heavy tails": heavy_tails, "drifting": drifting, "busy spells": busy_spells,

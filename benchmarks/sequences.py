@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from time import process_time
 
 import click
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 
 from .datasets import Array
-from .report import markdown, prose, write_report
+from .report import environment, markdown, prose, write_page
 from .sequence_rates import (
     HISTORY,
     STRETCHES,
@@ -77,12 +76,6 @@ Runs with labels `y`: faults as found with one threshold for all runs (F1, the b
 under the ROC curve, mean of the runs. The goals are an F1 of 0.70 and an area of 0.80. *32 records*
 are means of the surprise over 32 records."""
 
-COST_TEXT = """\
-## Cost
-
-CPU microseconds of one scorer per record of 16 fields in blocks of 4,096, after 8,192 records, and
-as a multiple of that without a history."""
-
 
 def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
     """Faults in sequences: a history against single records, an autoregression and trees."""
@@ -98,28 +91,15 @@ def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
         every = {"memoryless": DEVELOPMENT["memoryless"]}
     repeats = 1 if quick else 4
     rates = [row for name, base in every.items() for row in usual(name, base, n, repeats)]
-    blocks += [
-        prose(RATES_TEXT), markdown([rounded(row) for row in [goals(), *rates]]),
-    ]  # fmt: skip
     alarmed = [row for name, base in every.items() for row in found_faults(name, base, n, seeds)]
-    blocks += [prose(FOUND_TEXT), markdown([rounded(row) for row in alarmed])]
     memoryless = list(without_memory(5000 if quick else 16_000, seeds))
-    blocks += [
-        prose(MEMORYLESS_TEXT), markdown([rounded(row) for row in memoryless]),
-    ]  # fmt: skip
+    tables = [(RATES_TEXT, [goals(), *rates]), (FOUND_TEXT, alarmed), (MEMORYLESS_TEXT, memoryless)]
     if files:
-        labelled = list(runs(files))
-        figures += labelled
-        blocks += [prose(FILES_TEXT), markdown([rounded(row) for row in labelled])]
-    costs = list(cost(2 if quick else 12))
-    blocks.append(prose(COST_TEXT))
-    write_report(
-        out,
-        "sequences",
-        blocks,
-        [rounded(row) for row in costs],
-        [*figures, *rates, *alarmed, *memoryless, *costs],
-    )
+        tables.append((FILES_TEXT, list(runs(files))))
+    for text, rows in tables:
+        blocks += [prose(text), markdown([rounded(row) for row in rows])]
+        figures += rows
+    write_page(out, "sequences", blocks, {"figures": figures}, "benchmarks", environment())
 
 
 def scorer(history: bool) -> StreamScorer:
@@ -250,30 +230,6 @@ def trailing(score: Array, length: int = 32) -> Array:
     total, end = np.cumsum(np.r_[0.0, score]), np.arange(1, len(score) + 1)
     start = np.maximum(end - length, 0)
     return np.asarray((total[end] - total[start]) / (end - start))
-
-
-def cost(chunks: int) -> Iterator[dict[str, object]]:
-    """Yield the CPU time per record without history, and with one or two spans and stretches."""
-    x = np.random.default_rng(0).normal(size=(8192 + chunks * 4096, 16))
-    x += np.roll(x, 1, axis=1)
-    kinds: dict[str, StreamScorer] = {
-        "single records": StreamScorer(OSLRAU()),
-        "stretches": StreamScorer(OSLRAU(), stretches=STRETCHES),
-        "history": StreamScorer(OSLRAU(), history=HISTORY),
-        "history of two spans": StreamScorer(OSLRAU(), history=("10", "100")),
-    }
-    seconds = np.empty((chunks, len(kinds)))
-    for each in kinds.values():
-        each.process(x[:8192])
-    for chunk in range(chunks):  # by turns, as other work on the machine comes and goes
-        part = x[8192 + 4096 * chunk : 8192 + 4096 * (chunk + 1)]
-        for number, each in enumerate(kinds.values()):
-            began = process_time()
-            each.process(part)
-            seconds[chunk, number] = process_time() - began
-    micro = np.median(seconds, axis=0) / 4096 * 1e6
-    for name, value in zip(kinds, micro.tolist(), strict=True):
-        yield {"scorer": name, "microseconds": value, "multiple": value / float(micro[0])}
 
 
 def rounded(row: Mapping[str, object]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The hours of the last days: mean and deviation of each field in each hour of each date."""
+"""The last days: the mean of each field in each quarter of an hour, its deviation in each hour."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 HOURS = 24
+OF_HOUR = 4
+QUARTERS = HOURS * OF_HOUR
+"""Quarters of an hour, at whose beginning fields may jump."""
 
 MOST_DAYS = 56
 """Dates that are kept: eight weeks, so that a season can change."""
@@ -30,11 +33,12 @@ LARGEST_VALUE = 1e15
 """Values are clipped here, so that sums of squares stay finite."""
 
 COUNT, SUM, REST, SQUARES = range(4)
-"""Sums of an hour: number of values, values, values less what the season expects, its squares."""
+"""Sums of a quarter of an hour: number of values, values, values less what the season expects, its
+squares."""
 
 
 class Days:
-    """Each hour of the last dates in numbers.
+    """Each hour of the last dates in numbers, and each quarter of it.
 
     The records of two dates are summed up at a time, as those around midnight may be out of order.
     A date is closed when a third one comes. So no order of dates is needed: a date far ahead is
@@ -44,17 +48,19 @@ class Days:
     ----------
     dates
         The closed dates (j,), oldest first.
-    level, spread
-        Mean of each hour's values, and logarithm of the deviation of those less what the season
-        expected (j, 24, d). NaN where records are missing, or too few.
+    level
+        Mean of each quarter's values (j, 96, d), NaN where records are missing.
+    spread
+        Logarithm of the deviation of each hour's values less what the season expected (j, 24, d),
+        NaN where records are missing, or too few.
     """
 
     def __init__(self, d: int) -> None:
         self.dates = np.empty(0, np.int64)
-        self.level = np.empty((0, HOURS, d), np.float32)
+        self.level = np.empty((0, QUARTERS, d), np.float32)
         self.spread = np.empty((0, HOURS, d), np.float32)
         self._open = np.full(2, UNKNOWN)
-        self._sums = np.zeros((2, HOURS, d, 4))
+        self._sums = np.zeros((2, QUARTERS, d, 4))
         self._last = -1
 
     def add(
@@ -74,14 +80,14 @@ class Days:
         near = (date != UNKNOWN) & (before >= 0) & (np.abs(times - before) < DAY)
         self._last = int(times[-1])
         closed, start = False, 0
-        hours = hour.astype(np.int64)
+        quarters = (hour * OF_HOUR).astype(np.int64)
         changes = np.flatnonzero(np.diff(date)) + 1
         for stop in [*changes.tolist(), len(date)]:
             part = slice(start, stop)
             if near[part].any():
                 at, closes = self._place(int(date[start]))
                 closed |= closes
-                count(values[part], rest[part], hours[part], near[part], self._sums[at])
+                count(values[part], rest[part], quarters[part], near[part], self._sums[at])
             start = stop
         return closed
 
@@ -100,15 +106,11 @@ class Days:
     def _close(self, at: int) -> bool:
         """Keep an open date if enough hours were seen; return whether it was kept."""
         sums = self._sums[at]
-        count = sums[..., COUNT]
-        if np.count_nonzero(count.any(axis=1)) < FEWEST_HOURS:
+        hours = sums.reshape(HOURS, OF_HOUR, -1, 4).sum(axis=1)
+        if np.count_nonzero(hours[..., COUNT].any(axis=1)) < FEWEST_HOURS:
             return False
-        n = np.where(count > 0.0, count, np.nan)
-        level = sums[..., SUM] / n
-        square = sums[..., SQUARES] - sums[..., REST] ** 2 / n
-        known = (count >= FEWEST_RECORDS) & (square > 0.0)
-        spread = 0.5 * np.log(np.where(known, square, 1.0) / np.maximum(count - 1.0, 1.0))
-        spread = np.where(known, spread, np.nan)
+        level = sums[..., SUM] / np.where(sums[..., COUNT] > 0.0, sums[..., COUNT], np.nan)
+        spread = log_deviation(hours)
         self.dates = np.append(self.dates, self._open[at])[-MOST_DAYS:]
         self.level = np.concatenate([self.level, level[None].astype(np.float32)])[-MOST_DAYS:]
         self.spread = np.concatenate([self.spread, spread[None].astype(np.float32)])[-MOST_DAYS:]
@@ -134,8 +136,8 @@ class Days:
         """Restore a state of as many fields; StateError if it cannot be one."""
         dates, level, spread = (arrays[f"season_{name}"] for name in ("dates", "level", "spread"))
         opened, sums = arrays["season_open"], arrays["season_sums"]
-        shape = (len(dates), *self.level.shape[1:])
-        if level.shape != shape or spread.shape != shape or len(dates) > MOST_DAYS:
+        shapes = [(len(dates), *own.shape[1:]) for own in (self.level, self.spread)]
+        if [level.shape, spread.shape] != shapes or len(dates) > MOST_DAYS:
             raise StateError("state: expected the hours of each date")
         if opened.shape != (2,) or sums.shape != self._sums.shape:
             raise StateError("state: expected the sums of two dates")
@@ -148,14 +150,23 @@ class Days:
         self._last = int(arrays["season_last"].item())
 
 
+def log_deviation(sums: FloatArray) -> FloatArray:
+    """Return the logarithms (24, d) of deviations by ``sums`` (24, d, 4), NaN of few records."""
+    n = sums[..., COUNT]
+    square = sums[..., SQUARES] - sums[..., REST] ** 2 / np.maximum(n, 1.0)
+    known = (n >= FEWEST_RECORDS) & (square > 0.0)
+    spread = 0.5 * np.log(np.where(known, square, 1.0) / np.maximum(n - 1.0, 1.0))
+    return np.where(known, spread, np.nan)
+
+
 @kernel
-def count(values: Array, rest: Array, hours: Array, which: Array, sums: Array) -> None:
-    """Add rows (m, d), those with ``which`` (m,), to the ``sums`` (24, d, 4) of their hours."""
+def count(values: Array, rest: Array, quarters: Array, which: Array, sums: Array) -> None:
+    """Add rows (m, d), those with ``which`` (m,), to the ``sums`` (96, d, 4) of their time."""
     for r in range(values.shape[0]):
         if which[r]:
             for v in range(values.shape[1]):
                 if values[r, v] == values[r, v]:
-                    own = sums[hours[r], v]
+                    own = sums[quarters[r], v]
                     left = min(max(rest[r, v], -LARGEST_VALUE), LARGEST_VALUE)
                     own[COUNT] += 1.0
                     own[SUM] += min(max(values[r, v], -LARGEST_VALUE), LARGEST_VALUE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,25 +10,23 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
-from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calendar import UNKNOWN, Calendar, week, weekday
-from .days import HOURS, Days
+from .days import HOURS, OF_HOUR, QUARTERS, Days
+from .profile import DAYS_OF_WEEK, LEVEL, RATIO, WEEK, between_hours, profile, subtract
 from .recent import RecentRows, Rows
-from .shapes import find_shape, median, middle, without_days
+from .shapes import FARTHEST, find_shape, median, middle, without_days
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-DAYS_OF_WEEK = 7
-
 FEWEST_DAYS, FEWEST_WEEKS = 5, 4
 """Days that a daily shape must have predicted before it counts, and weeks that a weekly one must
 have predicted."""
 
-LEVEL_DAY, LEVEL_WEEK, SPREAD_DAY, SPREAD_WEEK = range(4)
-"""Shapes of a field."""
+LEVEL_DAY, LEVEL_WEEK, STEPS_DAY, STEPS_WEEK, SPREAD_DAY, SPREAD_WEEK = range(6)
+"""Shapes of a field: levels of hours, what quarters of hours have beyond them, spreads of hours."""
 
 WIDEST = 3.0
 """Largest difference from usual of the logarithm of a deviation."""
@@ -73,14 +70,13 @@ class Seasons:
         self._last = -1
         self._reference = np.empty((2, 0))
         self._days = Days(0)
-        self._counting = np.zeros((4, 0), np.bool_)
+        self._counting = np.zeros((6, 0), np.bool_)
         self._centre = np.empty(0)
-        self._shift = np.empty((DAYS_OF_WEEK * HOURS, 0))
-        self._ratio = np.empty((DAYS_OF_WEEK * HOURS, 0))
+        self._usual = np.empty((WEEK, 0, 4))
 
     @property
     def counting(self) -> Mask:
-        """Which shapes count for each field (4, d): level of day and week, spread of both."""
+        """Which shapes count for each field (6, d): levels, steps and spreads, of day and week."""
         return self._counting
 
     def take(
@@ -105,14 +101,14 @@ class Seasons:
     def less_usual(self, rows: Rows) -> SeasonalRows:
         """Return rows less what is usual at their hour."""
         m, d = rows.values.shape
-        if self._shift.shape[1] == 0:  # before the first boundary
+        if self._usual.shape[1] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
             return SeasonalRows(rows.values, np.zeros(m), units)
         date, hour = self._calendar.local(rows.times)
         result = SeasonalRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 2)))
         subtract(
             np.ascontiguousarray(rows.values), np.where(date == UNKNOWN, UNKNOWN, weekday(date)),
-            hour, self._shift, self._ratio, *result,
+            hour, self._usual, self._centre, *result,
         )  # fmt: skip
         return result
 
@@ -144,46 +140,59 @@ class Seasons:
             column = column[~np.isnan(column)]
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
-        self._days, self._counting = Days(d), np.zeros((4, d), np.bool_)
+        self._days, self._counting = Days(d), np.zeros((6, d), np.bool_)
         self._centre = self._reference[0]
-        self._shift = np.zeros((DAYS_OF_WEEK * HOURS, d))
-        self._ratio = np.ones((DAYS_OF_WEEK * HOURS, d))
+        self._usual = profile(np.zeros((WEEK, d)), np.ones((WEEK, d)))
 
     def _learn(self) -> bool:
         """Learn the shapes from the closed dates; return whether others count than before."""
         before, days = self._counting, self._days
         levels, spreads = days.level.astype(np.float64), days.spread.astype(np.float64)
         within = np.exp(2.0 * np.nan_to_num(median(spreads.reshape(-1, spreads.shape[2]))))
-        variance = middle(without_days(levels).reshape(-1, levels.shape[2]) ** 2) + within
-        level = self._both(levels, variance, slice(LEVEL_DAY, LEVEL_WEEK + 1))
+        level = self._levels(levels, within)
         changed = (self._counting != before)[:SPREAD_DAY].any(axis=0)
         if changed.any():  # deviations were those from another level
             days.forget_spread(changed)
             spreads[:, :, changed] = np.nan
         half = np.full(spreads.shape[2], 0.5)  # GAIN of it is a gain in nats
-        spread = self._both(spreads, half, slice(SPREAD_DAY, SPREAD_WEEK + 1))
+        spread = between_hours(self._both(spreads, half, 0.0 * half, SPREAD_DAY))
         location, scale = self._reference
-        rest = levels - level.reshape(DAYS_OF_WEEK, *levels.shape[1:])[weekday(days.dates)]
+        rest = levels - of_dates(level, days.dates)
         self._centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
-        self._ratio = np.exp(np.clip(spread, -WIDEST, WIDEST))
-        # centre + (x - centre - level) / ratio: what is usual becomes the centre at each hour
-        self._shift = level * scale + self._centre * (1.0 - self._ratio)
+        self._usual = profile(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
         return bool((self._counting != before).any())
 
-    def _both(self, hours: FloatArray, unit: FloatArray, at: slice) -> FloatArray:
-        """Learn the daily and weekly shapes of ``hours`` (j, 24, d); return their sum (168, d)."""
-        dates, before = self._days.dates, self._counting[at]
-        same, days = np.zeros(len(dates), np.int64), without_days(hours)
-        daily = find_shape(days, same, dates, unit, FEWEST_DAYS, before[0])
+    def _levels(self, levels: FloatArray, within: FloatArray) -> FloatArray:
+        """Learn the level of each quarter of the week (672, d), from ``levels`` (j, 96, d).
+
+        Levels of hours, with lines between them, and what quarters have beyond these where that is
+        much against the variance ``within`` hours (d,): steps.
+        """
+        hours = of_hours(levels)
+        variance = middle(without_days(hours).reshape(-1, hours.shape[2]) ** 2) + within
+        level = between_hours(self._both(hours, variance, 0.0 * within, LEVEL_DAY))
+        seasonal = self._counting[[LEVEL_DAY, LEVEL_WEEK]].any(axis=0)
+        rest = without_days(levels - of_dates(level, self._days.dates))
+        unit = np.where(seasonal, within, np.inf)
+        return level + self._both(rest, unit, FARTHEST * np.sqrt(within), STEPS_DAY)
+
+    def _both(self, levels: FloatArray, unit: FloatArray, least: FloatArray, at: int) -> FloatArray:
+        """Learn the daily and weekly shapes of ``levels`` (j, n, d); return their sum (7 n, d).
+
+        They count from ``at`` on.
+        """
+        dates, before = self._days.dates, self._counting[at : at + 2]
+        same, days = np.zeros(len(dates), np.int64), without_days(levels)
+        daily = find_shape(days, same, dates, unit, FEWEST_DAYS, before[0], least)
         found = np.where(daily.counts, daily.values, 0.0)
-        rest = hours - found
+        rest = levels - found
         rest = rest - median(rest.reshape(-1, rest.shape[2]))
-        weekly = find_shape(rest, weekday(dates), week(dates), unit, FEWEST_WEEKS, before[1])
-        total = np.zeros((DAYS_OF_WEEK, *hours.shape[1:])) + found
+        weekly = find_shape(rest, weekday(dates), week(dates), unit, FEWEST_WEEKS, before[1], least)
+        total = np.zeros((DAYS_OF_WEEK, *levels.shape[1:])) + found
         total[: len(weekly.values)] += np.where(weekly.counts, weekly.values, 0.0)
         self._counting = self._counting.copy()
-        self._counting[at] = daily.counts, weekly.counts
-        total = total.reshape(DAYS_OF_WEEK * HOURS, -1)
+        self._counting[at : at + 2] = daily.counts, weekly.counts
+        total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
 
     def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
@@ -207,8 +216,7 @@ class Seasons:
             "season_reference": self._reference,
             "season_counting": self._counting.astype(np.uint8),
             "season_centre": self._centre,
-            "season_shift": self._shift,
-            "season_ratio": self._ratio,
+            "season_usual": np.stack([self._usual[..., LEVEL], self._usual[..., RATIO]]),
             "season_latest": np.array([self._last]),
             **self._days.state(),
             **self.recent.state(),
@@ -219,60 +227,31 @@ class Seasons:
         self._reference = arrays["season_reference"]
         width = self._reference.shape[-1]
         self._counting = arrays["season_counting"].astype(np.bool_)
-        self._centre, self._shift = arrays["season_centre"], arrays["season_shift"]
-        self._ratio = arrays["season_ratio"]
+        self._centre, usual = arrays["season_centre"], arrays["season_usual"]
         self._last = int(arrays["season_latest"].item())
-        hours = (DAYS_OF_WEEK * HOURS, width)
         shapes = [
-            (self._reference, (2, width)), (self._counting, (4, width)),
-            (self._centre, (width,)), (self._shift, hours), (self._ratio, hours),
+            (self._reference, (2, width)), (self._counting, (6, width)),
+            (self._centre, (width,)), (usual, (2, WEEK, width)),
         ]  # fmt: skip
         if width not in (0, d or 0) or any(array.shape != shape for array, shape in shapes):
-            raise StateError("state: expected what is usual at each hour, for each field")
-        if not all(map(_is_finite, (self._centre, self._shift, self._ratio, self._reference))):
-            raise StateError("state: expected finite levels of hours")
-        if not ((self._ratio > 0.0).all() and (self._reference[1] > 0.0).all()):
-            raise StateError("state: expected positive deviations of hours")
+            raise StateError("state: expected what is usual at each time, for each field")
+        if not all(np.isfinite(array).all() for array in (self._centre, usual, self._reference)):
+            raise StateError("state: expected finite levels of times")
+        if not ((usual[1] > 0.0).all() and (self._reference[1] > 0.0).all()):
+            raise StateError("state: expected positive deviations of times")
+        self._usual = profile(*usual)
         self._days = Days(width)
         self._days.restore(arrays)
         self.recent.restore(arrays, pending)
 
 
-def _is_finite(array: FloatArray) -> bool:
-    return bool(np.isfinite(array).all())
+def of_dates(level: FloatArray, dates: IntArray) -> FloatArray:
+    """Return what each of the ``dates`` (j,) has of a week's ``level`` (672, d): (j, 96, d)."""
+    return level.reshape(DAYS_OF_WEEK, QUARTERS, -1)[weekday(dates)]
 
 
-@kernel
-def subtract(
-    X: Array,
-    weekdays: Array,
-    hours: Array,
-    shift: Array,
-    ratio: Array,
-    rows: Array,
-    jacobian: Array,
-    units: Array,
-) -> None:
-    """Fill ``rows`` (m, d) with (X - shift) / ratio at the ``weekdays`` and ``hours`` (m,).
-
-    ``shift`` and ``ratio`` (168, d) are those in the middle of each hour of the week; between two
-    of them they change linearly. A negative day of the week is unknown: nothing is subtracted.
-    Fills ``jacobian`` (m,) and ``units`` (m, d, 2) as `SeasonalRows` has them.
-    """
-    n = shift.shape[0]
-    for r in range(X.shape[0]):
-        place = weekdays[r] * 24.0 + hours[r] - 0.5
-        lower = math.floor(place)
-        share = place - lower
-        before, after = int(lower) % n, (int(lower) + 1) % n
-        total = 0.0
-        for v in range(X.shape[1]):
-            usual, wide = 0.0, 1.0
-            if weekdays[r] >= 0:
-                usual = (1.0 - share) * shift[before, v] + share * shift[after, v]
-                wide = (1.0 - share) * ratio[before, v] + share * ratio[after, v]
-            units[r, v, 0], units[r, v, 1] = usual, wide
-            rows[r, v] = (X[r, v] - usual) / wide
-            if X[r, v] == X[r, v]:
-                total -= math.log(wide)
-        jacobian[r] = total
+def of_hours(levels: FloatArray) -> FloatArray:
+    """Return the means (j, 24, d) of the quarters of each hour in ``levels`` (j, 96, d)."""
+    quarters = levels.reshape(len(levels), HOURS, OF_HOUR, -1)
+    seen = ~np.isnan(quarters).all(axis=2)
+    return np.where(seen, middle(np.moveaxis(quarters, 2, 0)), np.nan)

@@ -46,27 +46,36 @@ class Shape(NamedTuple):
 
 
 def find_shape(
-    hours: FloatArray, group: IntArray, block: IntArray, unit: FloatArray, fewest: int, before: Mask
+    hours: FloatArray,
+    group: IntArray,
+    block: IntArray,
+    unit: FloatArray,
+    fewest: int,
+    before: Mask,
+    least: FloatArray,
 ) -> Shape:
     """Find the shape of each group of days in ``hours`` (j, 24, d), NaN = missing.
 
     ``group`` (j,) are numbers from 0 on. Days of a ``block`` (j,) are judged together, and at least
     ``fewest`` blocks must be predicted. ``unit`` (d,) is what a squared gain is compared with;
-    ``before`` (d,) says for which fields the shape counted before.
+    ``before`` (d,) says for which fields the shape counted before. Nothing nearer to the median
+    than ``least`` (d,) is far.
     """
     n_groups, d = int(group.max()) + 1, hours.shape[2]
+    if len(np.unique(block)) < fewest or np.isinf(unit).all():
+        return Shape(np.zeros((n_groups, *hours.shape[1:])), np.zeros(d, np.bool_))
     hours = hours - middle(hours.reshape(-1, d))  # a constant is no shape
-    bounded = clipped(hours, np.zeros(d))
+    bounded = clipped(hours, np.zeros(d), least)
     predicted = _gains(bounded, group, block, *_means(bounded, group, n_groups))
     centre = np.nan_to_num([median(hours[group == g]) for g in range(n_groups)])
-    usual = clipped(hours, centre[group])
+    usual = clipped(hours, centre[group], least)
     mean, share = _means(usual, group, n_groups)[1:]
     return Shape(share * mean, _is_sure(predicted, unit, fewest, before))
 
 
-def clipped(hours: FloatArray, centre: FloatArray) -> FloatArray:
+def clipped(hours: FloatArray, centre: FloatArray, least: FloatArray) -> FloatArray:
     """Return hours (j, 24, d) not further from a ``centre`` of that shape than usual ones."""
-    far = FARTHEST * deviation(hours - centre)
+    far = np.maximum(FARTHEST * deviation(hours - centre), least)
     return np.clip(hours, centre - far, centre + far)
 
 
@@ -74,10 +83,10 @@ def _means(
     hours: FloatArray, group: IntArray, n_groups: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return number, mean and share of it that is not noise (groups, 24, d) of each hour."""
-    known = ~np.isnan(hours)
-    n, total = np.zeros((2, n_groups, *hours.shape[1:]))
-    np.add.at(n, group, known)
-    np.add.at(total, group, np.where(known, hours, 0.0))
+    known, values = ~np.isnan(hours), np.nan_to_num(hours)
+    n, total = np.empty((2, n_groups, *hours.shape[1:]))
+    for g in range(n_groups):
+        n[g], total[g] = known[group == g].sum(axis=0), values[group == g].sum(axis=0)
     mean = total / np.maximum(n, 1.0)
     return n, mean, shrinkage(hours, mean, n, group)
 

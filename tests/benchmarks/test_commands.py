@@ -251,7 +251,14 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     assert all(0 <= f["found"] <= f["faults"] == 2 for f in alarmed)
     assert any("nats gained" in f for f in figures)
     assert {f["score"] for f in figures if "F1" in f} >= {"VAR", "history: record, 32 records"}
-    assert figures[-4]["scorer"] == "single records"
+
+
+def test_sequence_cost_times_both_learners_with_and_without_a_history(tmp_path):
+    figures = quick("sequence-cost", tmp_path)
+    assert [row["learner"] for row in figures] == ["oslrau"] * 5 + ["stacked"] * 5
+    plain = [row["multiple"] for row in figures if row["scorer"] == "single records"]
+    assert plain == [1.0, 1.0]
+    assert all(0.5 < row["multiple"] < 10 for row in figures)
 
 
 def test_forecasts_measures_how_many_values_are_within_the_band(tmp_path):

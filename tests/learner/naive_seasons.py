@@ -15,29 +15,31 @@ def local(time, zone):
     return there.date(), there.hour, passed
 
 
-class NaiveHours:
-    """Mean and deviation of the values (d,) in each hour of each date, as they were seen."""
+class NaiveDays:
+    """Mean of the values (d,) in each quarter of an hour of each date, deviation in each hour."""
 
     def __init__(self, zone):
         self.zone, self.values, self.last = zone, {}, None
 
     def add(self, row, time):
         if self.last is not None and abs(time - self.last) < 24 * 3600 * 1000:
-            date, hour, _ = local(time, self.zone)
+            date, hour, passed = local(time, self.zone)
+            quarter = 4 * hour + int(4 * passed)
             for v, x in enumerate(row):
                 if not math.isnan(x):
-                    self.values.setdefault((date, hour, v), []).append(x)
+                    self.values.setdefault((date, quarter, v), []).append(x)
         self.last = time
 
     def dates(self):
         return sorted({date for date, _, _ in self.values})
 
-    def mean(self, date, hour, v):
-        values = self.values.get((date, hour, v))
+    def mean(self, date, quarter, v):
+        values = self.values.get((date, quarter, v))
         return fmean(values) if values else math.nan
 
     def spread(self, date, hour, v):
-        values = self.values.get((date, hour, v), [])
+        quarters = range(4 * hour, 4 * hour + 4)
+        values = [x for quarter in quarters for x in self.values.get((date, quarter, v), [])]
         if len(values) < 8:
             return math.nan
         mean = fmean(values)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
-from naive_seasons import NaiveHours, less_days, local, shape
+from naive_seasons import NaiveDays, less_days, local, shape
 
 from faust_oslrau.learner import (
     OSLRAU,
@@ -22,6 +22,7 @@ from faust_oslrau.learner import (
 from faust_oslrau.learner.seasons.calendar import Calendar
 from faust_oslrau.learner.seasons.days import Days
 from faust_oslrau.learner.seasons.layer import Seasons
+from faust_oslrau.learner.seasons.profile import WEEK, between_hours, profile, subtract
 from faust_oslrau.learner.seasons.shapes import find_shape, without_days
 from faust_oslrau.learner.state import pack, unpack
 
@@ -52,7 +53,7 @@ def run(rows, times, *, seasons="Europe/Berlin", learner=OSLRAU, **parameters):
 
 
 def counting(scorer):
-    """Return which shapes count (4, d)."""
+    """Return which shapes count (6, d): levels, steps and spreads, of day and week."""
     return unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"]
 
 
@@ -176,6 +177,32 @@ def test_weekends_count_after_some_weeks():
 
 
 @needs_compiler("weeks of records")
+def test_fields_that_jump_at_opening_hours_are_usual_before_and_after():
+    times = times_of(20, 288)
+    _, hour = Calendar("UTC").local(times)
+    opened = (hour >= 6.25) & (hour < 14.75)
+    rows = np.random.default_rng(23).normal(size=(len(times), 2)) + 20.0 * opened[:, None]
+    early = 19 * 288 + 74  # 6:10, five minutes before the jump
+    rows[early] = 16.0
+    scorer, block = run(rows, times, seasons="UTC")
+    assert counting(scorer)[2].all()
+    late = np.arange(len(rows)) >= 14 * 288
+    late[early] = False
+    entropy = math.log(2 * math.pi * math.e)
+    assert block.log_likelihood[late].mean() == pytest.approx(-entropy, abs=0.15)
+    near = late & (np.abs(hour - 6.25) < 0.25)
+    assert block.log_likelihood[near].mean() > -entropy - 1.0
+    assert block.p_value[early] < 0.001
+
+
+@needs_compiler("weeks of records")
+def test_a_pattern_without_jumps_has_no_steps():
+    times = times_of(12, 288)
+    scorer = run(daily(np.random.default_rng(24), times), times)[0]
+    assert counting(scorer)[0].all() and not counting(scorer)[[2, 3]].any()
+
+
+@needs_compiler("weeks of records")
 def test_noise_that_grows_at_day_is_usual_at_day_and_an_anomaly_at_night():
     times = times_of(24, 1440)
     _, hour = Calendar("UTC").local(times)
@@ -184,7 +211,7 @@ def test_noise_that_grows_at_day_is_usual_at_day_and_an_anomaly_at_night():
     night, noon = 23 * 1440 + 60, 23 * 1440 + 720
     rows[[night, noon]] = [107.0, 93.0]
     scorer, block = run(rows, times, seasons="UTC")
-    assert counting(scorer)[2].all()
+    assert counting(scorer)[4].all()
     assert block.p_value[night] < 0.001
     assert block.p_value[noon] > 0.02
 
@@ -196,7 +223,7 @@ def test_noise_in_proportion_to_a_pattern_is_nearly_as_likely_as_it_can_be():
     level = np.exp(1.5 - 1.2 * np.cos(2 * np.pi * hour / 24))
     rows = level[:, None] * (1.0 + 0.1 * np.random.default_rng(22).normal(size=(len(times), 1)))
     scorer, block = run(rows, times, seasons="UTC")
-    assert counting(scorer)[[0, 2]].all()
+    assert counting(scorer)[[0, 4]].all()
     late = slice(17 * 288, None)
     entropy = 0.5 * math.log(2 * math.pi * math.e) + np.log(0.1 * level[late]).mean()
     assert block.log_likelihood[late].mean() == pytest.approx(-entropy, abs=0.15)
@@ -227,7 +254,7 @@ def test_the_density_of_a_record_at_an_hour_integrates_to_one(learner, history):
     rows = daily(np.random.default_rng(11), times, 1)
     rows *= 1.0 + (np.sin(2 * np.pi * times / DAY) > 0)[:, None]
     scorer = run(rows, times, learner=learner, history=history)[0]
-    assert counting(scorer)[[0, 2]].any()
+    assert counting(scorer)[[0, 4]].any()
     state, grid = scorer.to_bytes(), np.linspace(-60.0, 60.0, 601)
     place = np.array([[0, int(times[-1]) + DAY // 3]])
     density = [
@@ -319,12 +346,12 @@ def test_dates_and_hours_are_those_of_the_time_zone():
     assert Calendar("UTC").local(np.array([-1, 2**62]))[0].tolist() == [-1, -1]
 
 
-def test_means_and_deviations_of_hours_are_those_of_the_oracle():
+def test_means_of_quarters_and_deviations_of_hours_are_those_of_the_oracle():
     rng, zone = np.random.default_rng(20), "America/New_York"
     times = times_of(6, 400) + rng.integers(0, 100_000, 2400)  # some change places
     rows = rng.normal(size=(2400, 2)) * [1.0, 30.0]
     rows[rng.random(rows.shape) < 0.1] = np.nan
-    days, oracle = Days(2), NaiveHours(zone)
+    days, oracle = Days(2), NaiveDays(zone)
     for row, time in zip(rows, times.tolist(), strict=True):
         oracle.add(row, time)
     for start in range(0, 2400, 300):
@@ -333,10 +360,50 @@ def test_means_and_deviations_of_hours_are_those_of_the_oracle():
         days.add(rows[part], rows[part] - 0.5, times[part], date, hour)
     expected = [date for date in oracle.dates() if date.toordinal() - 719163 in days.dates]
     assert len(expected) == len(days.dates) >= 4
-    for name, find in (("level", oracle.mean), ("spread", oracle.spread)):
-        found = [[[find(date, hour, v) for v in range(2)] for hour in range(24)]
+    for name, find, n in (("level", oracle.mean, 96), ("spread", oracle.spread, 24)):
+        found = [[[find(date, at, v) for v in range(2)] for at in range(n)]
                  for date in expected]  # fmt: skip
         np.testing.assert_allclose(getattr(days, name), found, rtol=1e-4, atol=1e-5)
+
+
+def usual_at(level, hours):
+    """Return what is usual at some hours of the week (m,), by levels (672,) of quarters."""
+    usual = profile(level[:, None], np.ones((WEEK, 1)))
+    (m,) = hours.shape
+    rows, jacobian, units = np.empty((m, 1)), np.empty(m), np.empty((m, 1, 2))
+    day = (hours // 24).astype(np.int64)
+    subtract(np.zeros((m, 1)), day, hours % 24, usual, np.zeros(1), rows, jacobian, units)
+    assert (units[:, 0, 1] == 1.0).all() and (jacobian == 0.0).all()
+    return units[:, 0, 0]
+
+
+def test_between_quarters_waves_are_waves_and_jumps_are_jumps():
+    hours = np.random.default_rng(25).uniform(0.0, 168.0, 5000)
+    middles = (np.arange(WEEK) + 0.5) / 4.0
+    wave = usual_at(np.sin(2 * np.pi * middles / 24), hours)
+    np.testing.assert_allclose(wave, np.sin(2 * np.pi * hours / 24), atol=0.005)
+
+    def opened(at):
+        return 1.0 * ((at % 24 >= 6.25) & (at % 24 < 20.0) & (at < 120.0))
+
+    np.testing.assert_array_equal(usual_at(opened(middles), hours), opened(hours))
+
+
+def test_between_hours_levels_lie_on_lines():
+    hours = np.random.default_rng(26).normal(size=(168, 1))
+    at = (np.arange(WEEK) + 0.5) / 4.0
+    expected = np.interp(at, np.arange(-1, 169) + 0.5, hours[np.arange(-1, 169) % 168, 0])
+    np.testing.assert_allclose(between_hours(hours)[:, 0], expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_moment_is_beyond_the_quarters_beside_it(seed):
+    level = np.random.default_rng([27, seed]).standard_cauchy(WEEK).cumsum()
+    hours = np.linspace(0.0, 168.0, 3000, endpoint=False)
+    beside = level[((hours * 4).astype(int)[:, None] + [-1, 0, 1]) % WEEK]
+    found, slack = usual_at(level, hours), 1e-9 * np.abs(beside).max(axis=1)
+    assert (found >= beside.min(axis=1) - slack).all()
+    assert (found <= beside.max(axis=1) + slack).all()
 
 
 @pytest.mark.parametrize("groups", [1, 3])
@@ -346,7 +413,7 @@ def test_shapes_are_those_of_the_oracle(groups):
     hours = rng.uniform(-1, 1, size=(15, 24)) + rng.uniform(-1, 1, size=(groups, 24))[group]
     hours[0, :7] = hours[4, 3] = np.nan
     found = find_shape(
-        hours[..., None], group, np.arange(15), np.ones(1), 5, np.zeros(1, bool)
+        hours[..., None], group, np.arange(15), np.ones(1), 5, np.zeros(1, bool), np.zeros(1)
     ).values
     for (g, hour), value in shape(hours.tolist(), group.tolist()).items():
         assert found[g, hour, 0] == pytest.approx(value)
@@ -373,8 +440,9 @@ def test_what_is_no_time_zone_is_refused(zone):
     [
         ("season_reference", lambda array: -np.abs(array)),
         ("season_counting", lambda array: array[:2]),
-        ("season_shift", lambda array: array * np.nan),
-        ("season_ratio", lambda array: 0 * array),
+        ("season_usual", lambda array: array * np.nan),
+        ("season_usual", lambda array: 0 * array),
+        ("season_usual", lambda array: array[:, :24]),
         ("season_dates", lambda array: np.append(array, 3)),
         ("season_sums", lambda array: -np.abs(array)),
         ("season_open", lambda array: array[:1]),
