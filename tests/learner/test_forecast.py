@@ -24,6 +24,7 @@ LAYERS = {
     "plain": {},
     "history": {"history": ("10",)},
     "entities": {"history": ("10",), "max_entities": 10},
+    "habits": {"max_entities": 10},
     "seasons": {"seasons": "UTC"},
     "all": {"history": ("10", "3600s"), "max_entities": 10, "seasons": "UTC"},
 }
@@ -74,7 +75,7 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
     state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
     for v in range(2):
         low, high = band.low[0, v], band.high[0, v]
-        axis = np.linspace(low, high, 41)
+        axis = np.linspace(low, high, 121)
         log_density = []
         for x in axis:
             row = np.full((1, 2), np.nan)
@@ -110,7 +111,7 @@ def test_forecasts_change_neither_scores_nor_the_state(layers):
     assert with_bands.to_bytes() == without.to_bytes()
 
 
-@pytest.mark.parametrize("layers", ["plain", "history", "entities"])
+@pytest.mark.parametrize("layers", ["plain", "history", "entities", "habits"])
 def test_a_record_has_no_part_in_its_own_forecast(layers):
     bands = []
     for value in (0.0, 1e6, np.nan):
@@ -133,6 +134,28 @@ def test_a_history_makes_the_band_narrower_and_as_wide_as_it_must_be():
         assert 0.96 <= inside[late].mean() <= 0.995
         width[layers] = np.median((band.high - band.low)[late])
     assert width["history"] < 0.6 * width["plain"]
+
+
+@SLOW
+@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
+def test_the_band_of_each_entity_is_as_wide_as_it_must_be(learner):
+    """Entities differ in level and in spread; every other one sends values at two places."""
+    rng, n, machines = np.random.default_rng(7), 16_000, 24
+    of = rng.integers(machines, size=n)
+    level, spread = 10.0 * rng.normal(size=(machines, 2)), np.exp(rng.normal(size=(machines, 2)))
+    two_places = rng.choice([-1.0, 1.0], size=(n, 2)) + 0.25 * rng.normal(size=(n, 2))
+    is_gaussian = of % 2 == 0
+    shape = np.where(is_gaussian[:, None], rng.normal(size=(n, 2)), two_places)
+    rows = level[of] + spread[of] * shape
+    scorer = StreamScorer(learner(), max_entities=machines, forecasting=True)
+    band = scorer.process(rows, [b"%d" % machine for machine in of]).forecast
+    inside = (band.low <= rows) & (rows <= band.high)
+    noisy, late = spread[of] > np.median(spread, axis=0), np.arange(n) >= 6000
+    for group in (noisy, ~noisy):
+        assert 0.97 <= inside[group & (late & is_gaussian)[:, None]].mean() <= 0.99
+    assert inside[late & ~is_gaussian].mean() >= 0.97
+    width = (band.high - band.low) / spread[of]
+    assert np.median(width[late & ~is_gaussian]) < 0.85 * np.median(width[late & is_gaussian])
 
 
 def test_nothing_is_expected_before_there_is_a_model():
