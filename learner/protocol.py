@@ -8,6 +8,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.queries.components import Components
+
 
 class Measured(Protocol):
     """The result of ``evaluate``: ``measures`` (m, k), and what learning of the rows can reuse."""
@@ -48,12 +50,8 @@ class Comparable(Protocol):
         """
 
 
-class Density(Comparable, Protocol):
-    """The density of rows, or of each of some rows."""
-
-    @property
-    def established(self) -> Comparable:
-        """The density without what only recent records support."""
+class Predictive(Comparable, Protocol):
+    """A density that tells what to expect of fields that a record lacks."""
 
     def conditional_quantiles(
         self, X: ArrayLike, levels: Sequence[float]
@@ -62,6 +60,21 @@ class Density(Comparable, Protocol):
 
         An observed field is its value. A row's bits depend on that row alone.
         """
+
+    def predictive(self, X: NDArray[np.float64], more: int = 0) -> Components:
+        """Return the Gaussians that the missing fields of rows (m, d) have given the observed ones.
+
+        With room for ``more`` in each field of each row. The weights of a field add up to 1, but
+        for negligible ones.
+        """
+
+
+class Density(Predictive, Protocol):
+    """The density of rows, or of each of some rows."""
+
+    @property
+    def established(self) -> Predictive:
+        """The density without what only recent records support."""
 
 
 class Learner(Density, Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.protocol import Comparable, Measured
+from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.scoring.comparison import of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
 from faust_oslrau.learner.vector.lanes import padded
@@ -155,7 +155,7 @@ class Habits:
             found._entities, found._products = self._entities[slots], self._products[slots]
         return found
 
-    def conditionals(self, network: Comparable, which: NDArray[np.bool_]) -> Comparable:
+    def conditionals(self, network: Predictive, which: NDArray[np.bool_]) -> Predictive:
         """Return the densities of some of the rows (m,) that were mixed last."""
         if self._shared is None or self._predicted is None:
             return of_rows(network, which)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.protocol import Comparable, Measured
+from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
@@ -188,11 +188,11 @@ class Entities:
 
         Nothing here changes. The layer that is returned has taken the rows: row r is in slot r.
         """
-        slots, m = [self.roster.find(key) for key in keys], len(rows)
-        at = np.array([0 if slot is None else slot for slot in slots], np.int64)
+        slots, m = self.slots(keys), len(rows)
+        at = np.maximum(slots, 0)
         found = Entities(max(m, 1))
         found._levels, found._statistics = self._levels[at], self._statistics[at]
-        found._slots, found._fresh = np.arange(m), np.array([slot is None for slot in slots])
+        found._slots, found._fresh = np.arange(m), slots < 0
         found._reference, found._population = self._reference, self._population
         found._habits = self._habits.ahead(at)
         blank = found._fresh.copy()
@@ -230,7 +230,7 @@ class Entities:
         """Whether densities are mixed: from the first kinds on."""
         return self._habits.has_begun
 
-    def conditionals(self, network: Comparable, which: NDArray[np.bool_]) -> Comparable:
+    def conditionals(self, network: Predictive, which: NDArray[np.bool_]) -> Predictive:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
 
@@ -315,14 +315,10 @@ class Entities:
             deviation=blame.deviation * np.exp(-at_mean),
         )
 
-    def foresee(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return the slots (k,) of entities and the units (k, d, 3) of their next records.
-
-        The slot of an entity that is not known is -1. Units are those of `take`.
-        """
-        slots = [self.roster.find(key) for key in keys]
-        _, own = self.ahead(np.full((len(keys), self._reference.shape[1]), np.nan), keys)
-        return np.array([-1 if slot is None else slot for slot in slots], np.int64), own.units
+    def slots(self, keys: Sequence[Key]) -> NDArray[np.int64]:
+        """Return the slots (k,) of entities, -1 for one that is not known."""
+        found = [self.roster.find(key) for key in keys]
+        return np.array([-1 if slot is None else slot for slot in found], np.int64)
 
     def undo(self, rows: FloatArray, units: FloatArray) -> FloatArray:
         """Return rows (m, d) in own units in the units that they had before."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.protocol import Comparable
-from faust_oslrau.learner.scoring.comparison import RowDensities, of_rows
+from faust_oslrau.learner.protocol import Predictive
+from faust_oslrau.learner.queries import components
+from faust_oslrau.learner.queries.components import Components
+from faust_oslrau.learner.scoring.comparison import RowDensities, Which, of_rows
 
 from .habit_kernels import Predicted, Shared
+from .mixed_components import NODES, add_habits
 from .mixed_kernels import given_others, log_density
 
 FloatArray = NDArray[np.float64]
@@ -22,10 +26,10 @@ class MixedDensity(RowDensities):
     Rows are in units of their entities, and may lack fields that the mixed ones had.
     """
 
-    def __init__(self, network: Comparable, shared: Shared, predicted: Predicted) -> None:
+    def __init__(self, network: Predictive, shared: Shared, predicted: Predicted) -> None:
         self._network, self._shared, self._predicted = network, shared, predicted
 
-    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+    def of(self, which: Which) -> Self:
         """Return the densities of some of the rows, by a mask or by their numbers."""
         predicted = Predicted._make(column[which] for column in self._predicted)
         return type(self)(of_rows(self._network, which), self._shared, predicted)
@@ -46,3 +50,27 @@ class MixedDensity(RowDensities):
             rows, self._network.score_samples(rows), network, self._shared, self._predicted, result
         )
         return result[0], result[1], result[2]
+
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and quantiles of missing fields: see `Predictive.conditional_quantiles`."""
+        rows, wanted = np.ascontiguousarray(X, np.float64), np.asarray(levels, np.float64)
+        return components.conditional_quantiles(
+            rows, wanted, lambda at: self.of(at).predictive(rows[at])
+        )
+
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
+        shared = self._shared
+        habits = 2 * len(shared.weight) + 2 * NODES + len(shared.first_weight)
+        found = self._of_network(X, habits + more)
+        add_habits(X, self._network.score_samples(X), shared, self._predicted, found)
+        return found
+
+    def _of_network(self, X: FloatArray, more: int) -> Components:
+        """Return the network's Gaussians alone, worked out once if all rows have the same ones."""
+        if isinstance(self._network, RowDensities) or not np.isnan(X).all():
+            return self._network.predictive(X, more)
+        one = self._network.predictive(X[:1], more)
+        return Components(*(np.repeat(part, len(X), axis=0) for part in one))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame
-from faust_oslrau.learner.scoring.comparison import RowDensities, of_rows
+from faust_oslrau.learner.scoring.comparison import RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state import record_count
 
@@ -206,7 +206,7 @@ class GivenMeans(RowDensities):
         self._model = model
         self._history = history
 
-    def of(self, which: NDArray[np.bool_] | IntArray) -> Self:
+    def of(self, which: Which) -> Self:
         """Return the density of some of the rows."""
         return type(self)(of_rows(self._model, which), self._history)
 

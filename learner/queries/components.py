@@ -7,6 +7,7 @@ variance, `mixtures` sums them up; its quantiles need each of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    absolute,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.math import gaussian_tail
 
 FloatArray = NDArray[np.float64]
 
@@ -23,11 +36,15 @@ NEGLIGIBLE = 1e-8
 STEPS = 200
 """More than bisection needs from the widest component to the narrowest one."""
 
-TOLERANCE = 1e-10
-"""Error of a quantile, in deviations of the component with the largest weight."""
+NEAR = 1e-5
+"""Error of the mass beyond a quantile, as a share of it, from which one step of Newton's method is
+the last one: the error after it is about the square."""
 
 ROWS = 128
 """Rows whose components are held at a time."""
+
+WEIGHT, MEAN, DEVIATION, STEEPNESS = range(4)
+"""Parameters of a component; the steepness, 1 / deviation, is worked out for quantiles."""
 
 SQRT_2PI = math.sqrt(2.0 * math.pi)
 
@@ -38,45 +55,48 @@ class Components(NamedTuple):
     Attributes
     ----------
     n
-        Their numbers (d, m).
-    weight, mean, deviation
-        Their parameters (d, m, K), of which the first ``n`` ones are set.
+        Their numbers (m, d).
+    parameters
+        Weights, means and deviations (m, d, K, 3), of which the first ``n`` ones are set.
     """
 
     n: Array
-    weight: Array
-    mean: Array
-    deviation: Array
+    parameters: Array
 
 
 def new_components(d: int, m: int, most: int) -> Components:
     """Return room for up to ``most`` components of each variable in each row."""
-    return Components(np.zeros((d, m), np.int64), *(np.empty((d, m, most)) for _ in range(3)))
+    return Components(np.zeros((m, d), np.int64), np.empty((m, d, most, 3)))
 
 
 @kernel
 def append(
-    v: int, r: int, weight: float, mean: float, variance: float, components: Components
+    v: int, r: int, weight: float, mean: float, deviation: float, components: Components
 ) -> None:
     """Add a Gaussian of variable ``v`` in row ``r``, unless its weight is negligible."""
     if weight <= NEGLIGIBLE:
         return
-    n = components.n[v, r]
-    components.weight[v, r, n] = weight
-    components.mean[v, r, n] = mean
-    components.deviation[v, r, n] = math.sqrt(variance)
-    components.n[v, r] = n + 1
+    n = components.n[r, v]
+    place = components.parameters[r, v, n]
+    place[WEIGHT], place[MEAN], place[DEVIATION] = weight, mean, deviation
+    components.n[r, v] = n + 1
 
 
-def summaries(
-    X: FloatArray, components: Components, levels: FloatArray
+def conditional_quantiles(
+    X: FloatArray, levels: FloatArray, predictive: Callable[[slice], Components]
 ) -> tuple[FloatArray, FloatArray]:
     """Return means (m, d) and quantiles (q, m, d) of the missing values of rows ``X`` (m, d).
 
-    At ``levels`` (q,) in (0, 1). An observed variable is its value.
+    At ``levels`` (q,) in (0, 1). An observed variable is its value. ``predictive`` returns the
+    mixtures of some of the rows.
     """
-    mean, quantiles = X.copy(), np.tile(X, (len(levels), 1, 1))
-    summarise(X, components, levels, ndtri(levels), mean, quantiles)
+    mean, quantiles, scores = np.empty(X.shape), np.empty((len(levels), *X.shape)), ndtri(levels)
+    for start in range(0, len(X), ROWS):
+        at = slice(start, start + ROWS)
+        rows = X[at]
+        found = rows.copy(), np.tile(rows, (len(levels), 1, 1))
+        summarise(rows, predictive(at), levels, scores, *found)
+        mean[at], quantiles[:, at] = found
     return mean, quantiles
 
 
@@ -88,66 +108,93 @@ def summarise(
 
     ``scores`` (q,) are the quantiles of the standard Gaussian at ``levels``.
     """
+    aligned_stack()
+    mixture = np.empty((4, padded(max(components.parameters.shape[2], 2))))
+    sums = np.empty((2, WIDTH))
     for r in range(X.shape[0]):
         for v in range(X.shape[1]):
             if X[r, v] == X[r, v]:
                 continue
-            n = components.n[v, r]
-            weight, centre = components.weight[v, r, :n], components.mean[v, r, :n]
-            deviation = components.deviation[v, r, :n]
-            total, first = 0.0, 0.0
-            for k in range(n):
-                total += weight[k]
-                first += weight[k] * centre[k]
-            mean[r, v] = first / total
+            n = components.n[r, v]
+            total, mean[r, v], spread_out = gather(components.parameters[r, v, :n], mixture)
             for q in range(len(levels)):
-                quantiles[q, r, v] = quantile(
-                    weight, centre, deviation, levels[q] * total, scores[q]
-                )
+                start = mean[r, v] + scores[q] * spread_out
+                quantiles[q, r, v] = quantile(mixture, n, levels[q], total, scores[q], start, sums)
 
 
 @kernel
-def quantile(weight: Array, mean: Array, deviation: Array, mass: float, score: float) -> float:
-    """Return where so much mass of a mixture of Gaussians (K,) lies below, by Newton's method.
+def gather(parameters: Array, mixture: Array) -> tuple[float, float, float]:
+    """Fill ``mixture`` (4, .) with ``parameters`` (n, 3); return its mass, mean and deviation.
+
+    The last lanes are filled up with components of weight 0.
+    """
+    n, total, mean, variance = len(parameters), 0.0, 0.0, 0.0
+    for k in range(n):
+        weight, deviation = parameters[k, WEIGHT], parameters[k, DEVIATION]
+        mixture[WEIGHT, k], mixture[MEAN, k] = weight, parameters[k, MEAN]
+        mixture[DEVIATION, k], mixture[STEEPNESS, k] = deviation, 1.0 / deviation
+        total += weight
+        mean += weight * parameters[k, MEAN]
+    for k in range(n, padded(max(n, 2))):
+        mixture[WEIGHT, k], mixture[MEAN, k], mixture[STEEPNESS, k] = 0.0, 0.0, 0.0
+    mean /= total
+    for k in range(n):
+        off = mixture[MEAN, k] - mean
+        variance += mixture[WEIGHT, k] * (mixture[DEVIATION, k] ** 2 + off * off)
+    return total, mean, math.sqrt(variance / total)
+
+
+@kernel
+def quantile(
+    mixture: Array, n: int, level: float, total: float, score: float, start: float, sums: Array
+) -> float:
+    """Return where a share ``level`` of a mixture of Gaussians lies below, by Newton's method.
 
     A step that leaves the bracket, or is not half as long as the one before, is a bisection. The
-    bracket begins with the components' own quantiles, ``score`` deviations from their means.
+    bracket begins with the components' own quantiles, ``score`` deviations from their means, and
+    the first step is from ``start``. ``total`` is the mass of all ``n``; ``sums`` (2, WIDTH) is
+    scratch.
     """
-    low, high, x, total, largest = np.inf, -np.inf, 0.0, 0.0, 0
-    for k in range(len(weight)):
-        own = mean[k] + score * deviation[k]
+    low, high = np.inf, -np.inf
+    for k in range(n):
+        own = mixture[MEAN, k] + score * mixture[DEVIATION, k]
         low, high = min(low, own), max(high, own)
-        x += weight[k] * own
-        total += weight[k]
-        if weight[k] > weight[largest]:
-            largest = k
-    x /= total
     if not low < high:  # a single component, or a variable that was never observed
-        return x
-    step, tolerance = high - low, TOLERANCE * deviation[largest]
+        return start
+    x = min(max(start, low), high)
+    step, enough = high - low, NEAR * min(level, 1.0 - level) * total
     for _ in range(STEPS):
-        below, density = mass_below(x, weight, mean, deviation)
-        if below < mass:
+        below, density = mass_below(x, n, mixture, sums)
+        off = below - level * total
+        if off < 0.0:
             low = x
         else:
             high = x
-        following = x - (below - mass) / density
+        following = x - off / density
         near = low < following < high and abs(following - x) < 0.5 * abs(step)
         if not near:
             following = 0.5 * (low + high)
         step = following - x
         x = following
-        if abs(step) <= tolerance:
+        if (near and abs(off) <= enough) or step == 0.0:
             break
     return x
 
 
 @kernel
-def mass_below(x: float, weight: Array, mean: Array, deviation: Array) -> tuple[float, float]:
-    """Return the mass of a mixture of Gaussians (K,) below ``x``, and its density there."""
-    below, density = 0.0, 0.0
-    for k in range(len(weight)):
-        z = (x - mean[k]) / deviation[k]
-        below += 0.5 * weight[k] * math.erfc(-z / math.sqrt(2.0))
-        density += weight[k] * math.exp(-0.5 * z * z) / (deviation[k] * SQRT_2PI)
-    return below, density
+def mass_below(x: float, n: int, mixture: Array, sums: Array) -> tuple[float, float]:
+    """Return the mass of a mixture of ``n`` Gaussians below ``x``, and its density there."""
+    below, density = spread(0.0), spread(0.0)
+    for k in range(0, n, WIDTH):
+        steepness, weight = load(mixture, STEEPNESS, k), load(mixture, WEIGHT, k)
+        z = (x - load(mixture, MEAN, k)) * steepness
+        tail, height = gaussian_tail(absolute(z))
+        below = fma(weight, choose(z > 0.0, 1.0 - tail, tail), below)
+        density = fma(weight * steepness, height, density)
+    store(sums, 0, 0, below)
+    store(sums, 1, 0, density)
+    mass, slope = 0.0, 0.0
+    for i in range(WIDTH):
+        mass += sums[0, i]
+        slope += sums[1, i]
+    return mass, slope / SQRT_2PI

@@ -12,7 +12,7 @@ from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from faust_oslrau.learner.network.structure import Network
 
-from .components import ROWS, new_components, summaries
+from .components import Components, new_components
 from .derived import DerivedQueries
 from .drawing import to_dot, to_networkx
 from .inference import contributions, given_others, moments, sample
@@ -135,20 +135,13 @@ class NetworkDensity(DerivedQueries):
         mean = np.where(missing, mean * scale + self._scaling.location, given)
         return mean, np.where(np.outer(missing, missing), covariance * np.outer(scale, scale), 0.0)
 
-    def _conditional_quantiles(
-        self, rows: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
         network = self._fitted()
-        mean, quantiles = np.empty(rows.shape), np.empty((len(levels), *rows.shape))
-        most = most_leaves(network)
-        for start in range(0, len(rows), ROWS):
-            some = rows[start : start + ROWS]
-            components = new_components(some.shape[1], len(some), most)
-            Z, _ = self._scaling.apply(some)
-            add_network(network, Z, np.ones(len(some)), self._scaling, components)
-            found = summaries(some, components, levels)
-            mean[start : start + ROWS], quantiles[:, start : start + ROWS] = found
-        return mean, quantiles
+        components = new_components(X.shape[1], len(X), most_leaves(network) + more)
+        Z, _ = self._scaling.apply(X)
+        add_network(network, Z, np.ones(len(X)), self._scaling, components)
+        return components
 
     def sample(
         self,

@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 
+from . import components
+from .components import Components
+
 FloatArray = NDArray[np.float64]
 
 
@@ -54,11 +57,11 @@ class DerivedQueries:
         wanted = np.asarray(levels, np.float64)
         if not ((wanted > 0.0) & (wanted < 1.0)).all():
             raise InvalidParameterError(f"levels = {levels}: expected numbers in (0, 1)")
-        return self._conditional_quantiles(self._check(X), wanted)
+        rows = self._check(X)
+        return components.conditional_quantiles(rows, wanted, lambda at: self.predictive(rows[at]))
 
-    def _conditional_quantiles(
-        self, rows: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
         raise NotImplementedError
 
     def conditional_log_density(self, X: ArrayLike, given: Sequence[int]) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -89,10 +91,10 @@ def descend(
         if kind == LEAF:
             v = nodes[i]["scope"]
             mean = location[v] + scale[v] * nodes[i]["mean"]
-            variance = scale[v] * scale[v] / nodes[i]["precision"]
+            deviation = scale[v] / math.sqrt(nodes[i]["precision"])
             for r in range(m):
                 if Z[v, r] != Z[v, r]:
-                    append(v, r, share[i, r], mean, variance, components)
+                    append(v, r, share[i, r], mean, deviation, components)
         elif kind == MULTIVARIATE_LEAF:
             k, start = nodes[i]["n_scope"], nodes[i]["stats"]
             W = start + moments_length(k)
@@ -150,8 +152,8 @@ def add_gaussian(
                     if not missing[b]:
                         centre -= rest[row, b] * (Z[scope[b], r] - mean[b])
                 v = scope[a]
-                variance = rest[row, a] * (width * scale[v]) ** 2
-                append(v, r, share[r], location[v] + scale[v] * centre, variance, components)
+                deviation = width * scale[v] * math.sqrt(rest[row, a])
+                append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
                 row += 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,10 @@ from .tail_mass import FARTHEST, units
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Which = Mask | NDArray[np.int64] | slice
+"""Some of several rows."""
+
+D = TypeVar("D", bound=Comparable)
 
 GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy of N(0, 1) in nats."""
@@ -24,7 +28,7 @@ class RowDensities(ABC):
     """A `Comparable` where each of k rows has a density of its own; it takes k rows."""
 
     @abstractmethod
-    def of(self, which: Mask | NDArray[np.int64]) -> Self:
+    def of(self, which: Which) -> Self:
         """Return the densities of some of the rows."""
 
     @abstractmethod
@@ -36,7 +40,7 @@ class RowDensities(ABC):
         """Compare each field with the others of its row: see `Learner.given_others`."""
 
 
-def of_rows(density: Comparable, which: Mask | NDArray[np.int64]) -> Comparable:
+def of_rows(density: D, which: Which) -> D:
     """Return the density of some of the rows, where rows have densities of their own."""
     return density.of(which) if isinstance(density, RowDensities) else density
 

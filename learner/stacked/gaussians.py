@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .leaves import LEAST_VARIANCE
 from .mixing import log_sums_of_rows, mix
+from .predictive_kernels import condition_each
 
 FloatArray = NDArray[np.float64]
 
@@ -31,6 +34,21 @@ FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
 
 
+class Given(NamedTuple):
+    """Gaussians of some variables given the others.
+
+    Attributes
+    ----------
+    gain
+        What their means gain by each deviation of an observed variable (K, missing, observed).
+    deviation
+        Their deviations (K, missing).
+    """
+
+    gain: FloatArray
+    deviation: FloatArray
+
+
 class Gaussians:
     """Gaussians of the same variables: ``mean`` (K, d), and ``whitening`` (K, d, d)."""
 
@@ -38,13 +56,14 @@ class Gaussians:
         """Take means, and covariances of which the lower triangles are looked at."""
         self.mean = mean
         self._marginals: dict[int, Gaussians] = {}
+        self._given: dict[int, Given] = {}
         self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
         kernels.factorise(covariance, self.whitening, self.log_norm)
 
     def part(self, which: slice | NDArray[np.int64]) -> Gaussians:
         """Return some of the Gaussians."""
         part = Gaussians.__new__(Gaussians)
-        part._marginals = {}
+        part._marginals, part._given = {}, {}
         part.mean, part.whitening = self.mean[which], self.whitening[which]
         part.log_norm = self.log_norm[which]
         return part
@@ -103,6 +122,24 @@ class Gaussians:
             mean = np.ascontiguousarray(self.mean[:, first:])
             self._marginals[first] = Gaussians(mean, covariance)
         return self._marginals[first]
+
+    def given(self, missing: NDArray[np.bool_]) -> Given:
+        """Return the Gaussians of the ``missing`` variables (d,) given the others.
+
+        Where these are the first ones, as in a record that is foreseen, they are worked out once.
+        """
+        first = int(np.count_nonzero(missing))
+        if not missing[:first].all():
+            return self._worked_out(missing)
+        if first not in self._given:
+            self._given[first] = self._worked_out(missing)
+        return self._given[first]
+
+    def _worked_out(self, missing: NDArray[np.bool_]) -> Given:
+        (K, d), n = self.mean.shape, int(np.count_nonzero(missing))
+        given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
+        condition_each(self.whitening, missing, *given)
+        return given
 
 
 def first_missing(Z: FloatArray) -> NDArray[np.int64]:

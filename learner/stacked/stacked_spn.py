@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.errors import NotFittedError, StateError
 from faust_oslrau.learner.parameters import Parameters, require
+from faust_oslrau.learner.queries.components import Components
 from faust_oslrau.learner.queries.derived import DerivedQueries
 from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
 
@@ -311,10 +312,9 @@ class StackedSPN(Parameters, DerivedQueries):
         found, rows = self._members(), self._check(np.asarray(row, np.float64)[None])
         return members.moments(found, rows[0])
 
-    def _conditional_quantiles(
-        self, rows: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return predictive.conditional_quantiles(self._members(), rows, levels)
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
+        return predictive.components_of(self._members(), X, more)
 
     def sample(
         self,

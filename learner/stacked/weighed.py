@@ -8,8 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.protocol import Comparable
-from faust_oslrau.learner.scoring.comparison import RowDensities
+from faust_oslrau.learner.protocol import Predictive
+from faust_oslrau.learner.queries import components
+from faust_oslrau.learner.queries.components import Components
+from faust_oslrau.learner.scoring.comparison import RowDensities, Which
 
 from . import members as joint
 from . import predictive
@@ -32,17 +34,17 @@ class WeighedNetworks(RowDensities):
     """
 
     def __init__(
-        self, members: Members, log_shares: FloatArray, established: Comparable | None
+        self, members: Members, log_shares: FloatArray, established: Predictive | None
     ) -> None:
         self._members, self._log_shares = members, log_shares
         self._established = established
 
-    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+    def of(self, which: Which) -> Self:
         """Return the densities of some of the rows."""
         return type(self)(self._members, self._log_shares[which], self._established)
 
     @property
-    def established(self) -> Comparable:
+    def established(self) -> Predictive:
         """The density without what only recent records support."""
         return self if self._established is None else self._established
 
@@ -59,7 +61,12 @@ class WeighedNetworks(RowDensities):
     def conditional_quantiles(
         self, X: ArrayLike, levels: Sequence[float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means and quantiles of missing fields: see `Learner.conditional_quantiles`."""
-        rows = np.ascontiguousarray(X, np.float64)
-        wanted = np.asarray(levels, np.float64)
-        return predictive.conditional_quantiles(self._members, rows, wanted, self._log_shares)
+        """Return means and quantiles of missing fields: see `Predictive.conditional_quantiles`."""
+        rows, wanted = np.ascontiguousarray(X, np.float64), np.asarray(levels, np.float64)
+        return components.conditional_quantiles(
+            rows, wanted, lambda at: self.of(at).predictive(rows[at])
+        )
+
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
+        return predictive.components_of(self._members, X, more, self._log_shares)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.roster import Key
-from faust_oslrau.learner.protocol import Density
+from faust_oslrau.learner.protocol import Predictive
 from faust_oslrau.learner.scoring.block import Forecast
 from faust_oslrau.learner.scoring.comparison import RowDensities
 from faust_oslrau.learner.seasons.recent import Rows
@@ -24,7 +24,7 @@ LEVELS = 0.01, 0.99
 
 def forecast(
     state: ScorerState,
-    density: Density | None,
+    density: Predictive | None,
     learned: FloatArray,
     own_units: FloatArray | None,
     season_units: FloatArray | None,
@@ -52,17 +52,22 @@ def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> F
     ``keys`` are as many, or none without entities.
     """
     k, d = len(times), state.n_fields or 0
-    slots, own_units, season_units = np.zeros(k, np.int64), None, None
     unknown = np.full((k, d), np.nan)
     if not state.has_model:
         return forecast(state, None, unknown, None, None)
+    slots, own_units, season_units = np.zeros(k, np.int64), None, None
+    density: Predictive = state.shares.ahead(state.learner, k)
     if state.entities is not None:
-        slots, own_units = state.entities.foresee(keys)
+        slots = state.entities.slots(keys)
+        ahead, own = state.entities.ahead(unknown, keys)
+        own_units = own.units
+        if state.habits is not None:
+            ahead.mix(unknown, state.learner.evaluate(unknown))
+            density = ahead.conditionals(density, np.ones(k, np.bool_))
     if state.seasons is not None:
         rows = Rows(unknown, state.seasons.known(times), slots, np.zeros(k, np.bool_))
         season_units = state.seasons.less_usual(rows).units
     learned = unknown if state.history is None else state.history.foresee(slots, d)
-    density = state.shares.ahead(state.learner, k)
     return forecast(state, density, learned, own_units, season_units)
 
 

@@ -263,8 +263,8 @@ class StreamScorer(ScorerParameters):
         With ``max_entities``, ``entity`` (k,) has the entities of whose next records it tells.
         ``timestamps`` (k,) in milliseconds are when these come, which counts with ``seasons``; by
         default when the latest row came. Means and quantiles are in the fields' own units, and
-        exact given the past: the running means of a history, the entity's level and scale, the
-        hour. Habits of entities do not count. Nothing is scored or learned.
+        those of the density that log-likelihoods tell: given the running means of a history, the
+        entity's level, scale and habits, the hour. Nothing is scored or learned.
 
         Raises
         ------
@@ -363,7 +363,7 @@ class StreamScorer(ScorerParameters):
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
         ranked = score(state, rows, own, seasonal, learned, block, at)
         if state.forecasting:
-            density = None if ranked is None else ranked.density
+            density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
             units = None if own is None else own.units, None if seasonal is None else seasonal.units
             block.forecasts.append(forecast(state, density, learned, *units))
         measures = np.full((len(rows), 1), np.nan) if ranked is None else ranked.measures

@@ -13,7 +13,7 @@ from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.protocol import Learner, Predictive
 from faust_oslrau.learner.scoring.block import BlockMaker, Silence
 from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
@@ -201,6 +201,15 @@ class ScorerState:
         """
         is_mixed = self.history is None and (self.n_fields or 0) <= WIDEST
         return self.entities if is_mixed else None
+
+    def foreseeing(self, density: Predictive, m: int) -> Predictive:
+        """Return the density of the ``m`` rows scored last, mixed with habits of their entities.
+
+        ``density`` is the learner's.
+        """
+        if self.habits is None:
+            return density
+        return self.habits.conditionals(density, np.ones(m, np.bool_))
 
     @property
     def has_nearness(self) -> bool:

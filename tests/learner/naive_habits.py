@@ -80,6 +80,25 @@ class NaiveHabits:
         )
         return np.logaddexp(np.log1p(-self.first) + others, np.log(self.first * kinds))
 
+    def mass_below(self, v, x, network):
+        """Return the mass of one field below ``x`` if nothing else is known: a sum of scipy's.
+
+        ``network`` is that of the network's density.
+        """
+
+        def of_kinds(weight, mean, covariance, wider=1.0):
+            deviation = wider * np.sqrt([full(lower, self.d)[v, v] for lower in covariance])
+            return weight @ stats.norm.cdf(x, mean[:, v], deviation)
+
+        shared, (covariance, freedom) = self.shared, self.own_covariance()
+        kinds = self.kind_weights(), shared.mean, shared.covariance
+        own = x / np.sqrt(covariance[v, v])
+        below = [network, of_kinds(*kinds), of_kinds(*kinds, wider=3.0)]
+        below += [stats.t.cdf(own, freedom), stats.t.cdf(own / 3.0, freedom)]
+        first = of_kinds(shared.first_weight, shared.first_mean, shared.first_covariance)
+        share = self.first if self.age == 0 else 0.0
+        return (1.0 - share) * (self.density_weights() @ below) + share * first
+
     def log_mass(self, row):
         """Return the log of the mass of the entity's Student's t further out than the row."""
         seen = ~np.isnan(row)

@@ -24,6 +24,7 @@ LAYERS = {
     "plain": {},
     "history": {"history": ("10",)},
     "entities": {"history": ("10",), "max_entities": 10},
+    "habits": {"max_entities": 10},
     "seasons": {"seasons": "UTC"},
     "all": {"history": ("10", "3600s"), "max_entities": 10, "seasons": "UTC"},
 }
@@ -74,7 +75,7 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
     state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
     for v in range(2):
         low, high = band.low[0, v], band.high[0, v]
-        axis = np.linspace(low, high, 41)
+        axis = np.linspace(low, high, 121)
         log_density = []
         for x in axis:
             row = np.full((1, 2), np.nan)
@@ -110,7 +111,7 @@ def test_forecasts_change_neither_scores_nor_the_state(layers):
     assert with_bands.to_bytes() == without.to_bytes()
 
 
-@pytest.mark.parametrize("layers", ["plain", "history", "entities"])
+@pytest.mark.parametrize("layers", ["plain", "history", "entities", "habits"])
 def test_a_record_has_no_part_in_its_own_forecast(layers):
     bands = []
     for value in (0.0, 1e6, np.nan):
@@ -133,6 +134,28 @@ def test_a_history_makes_the_band_narrower_and_as_wide_as_it_must_be():
         assert 0.96 <= inside[late].mean() <= 0.995
         width[layers] = np.median((band.high - band.low)[late])
     assert width["history"] < 0.6 * width["plain"]
+
+
+@SLOW
+@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
+def test_the_band_of_each_entity_is_as_wide_as_it_must_be(learner):
+    """Of entities that differ in level, in spread, and in the shape of what they send."""
+    rng, n, machines = np.random.default_rng(7), 16_000, 24
+    of = rng.integers(machines, size=n)
+    level, spread = 10.0 * rng.normal(size=(machines, 2)), np.exp(rng.normal(size=(machines, 2)))
+    two_states = np.where(rng.random((n, 2)) < 0.5, -1.0, 1.0) + 0.25 * rng.normal(size=(n, 2))
+    shape = np.where((of % 2 == 0)[:, None], rng.normal(size=(n, 2)), two_states)
+    rows = level[of] + spread[of] * shape
+    scorer = StreamScorer(learner(), max_entities=machines, forecasting=True)
+    band = scorer.process(rows, [b"%d" % machine for machine in of]).forecast
+    late = np.arange(n) >= 6000
+    inside = (band.low <= rows) & (rows <= band.high)
+    noisy = spread[of] > np.median(spread, axis=0)
+    for group in (noisy, ~noisy):
+        assert 0.97 <= inside[group & late[:, None]].mean() <= 0.99
+    width = (band.high - band.low) / spread[of]
+    of_two, of_one = (np.median(width[late & (of % 2 == kind)]) for kind in (1, 0))
+    assert of_two < 0.75 * of_one
 
 
 def test_nothing_is_expected_before_there_is_a_model():

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 from naive_habits import NaiveHabits
+from scipy import stats
 from test_entities import machines
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StateError, StreamScorer
 from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed, log_mass
 from faust_oslrau.learner.errors import StateVersionError
+from faust_oslrau.learner.queries.components import append, new_components
 from faust_oslrau.learner.stacked.gaussians import GaussianMixture, Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
@@ -53,6 +55,12 @@ class Standard:
     def given_others(self, X):
         nats = 0.5 * (X / 2) ** 2 + np.log(2) + 0.5 * np.log(2 * np.pi)
         return nats, np.zeros(X.shape), np.full(X.shape, 2.0)
+
+    def predictive(self, X, more=0):
+        found = new_components(D, len(X), 1 + more)
+        for r, v in np.argwhere(np.isnan(X)).tolist():
+            append(v, r, 1.0, 0.0, 2.0, found)
+        return found
 
 
 def mixed(rows, common):
@@ -130,6 +138,42 @@ def test_fields_are_compared_by_the_density_that_was_mixed():
             if not np.isnan(some[r, v]):
                 joint = density.of(np.array([r])).score_samples(some[r : r + 1])[0]
                 assert nats[r, v] == pytest.approx(rest - joint, rel=1e-6, abs=1e-6)
+
+
+def test_what_is_expected_of_a_field_is_the_mixture_of_the_oracle():
+    common, rows = shared(1), rows_of(2, 60)
+    _, of_rows = mixed(rows, common)
+    density, levels = of_rows.conditionals(Standard(), slice(None)), [0.01, 0.5, 0.99]
+    _, quantiles = density.conditional_quantiles(np.full(rows.shape, np.nan), levels)
+    naive, network = NaiveHabits(common, first=0.5), Standard().score_samples(rows)
+    for r, row in enumerate(rows):
+        for v in range(D):
+            for level, x in zip(levels, quantiles[:, r, v], strict=True):
+                below = naive.mass_below(v, x, stats.norm.cdf(x, scale=2.0))
+                assert below == pytest.approx(level, abs=2e-5)
+        naive.learn(row, network[r])
+
+
+def test_what_is_expected_given_other_fields_follows_from_the_density_that_was_mixed():
+    common, rows = shared(3), rows_of(4, 40)
+    _, of_rows = mixed(rows, common)
+    which = np.isin(np.arange(40), [0, 7, 30, 39])  # with the entity's first record, and a far one
+    density, some = of_rows.conditionals(Standard(), which), rows[which]
+    some[:, 0], levels = np.nan, [0.01, 0.5, 0.99]
+    mean, quantiles = density.conditional_quantiles(some, levels)
+    grid = np.linspace(-400, 400, 80_001)
+    for r, row in enumerate(some):
+        on_grid = np.tile(row, (len(grid), 1))
+        on_grid[:, 0] = grid
+        rest = density.of(np.array([r])).score_samples(row[None])[0]
+        p = np.exp(density.of(np.full(len(grid), r)).score_samples(on_grid) - rest)
+        below = np.cumsum(p) * (grid[1] - grid[0])
+        assert mean[r, 0] == pytest.approx(np.trapezoid(p * grid, grid), abs=0.01)
+        found = np.interp(quantiles[:, r, 0], grid + 0.005, below)
+        assert found == pytest.approx(levels, abs=2e-4)
+        alone = density.of(np.array([r])).conditional_quantiles(row[None], levels)
+        assert alone[0].tobytes() == mean[r].tobytes()
+        assert alone[1][:, 0].tobytes() == np.ascontiguousarray(quantiles[:, r]).tobytes()
 
 
 def kinds_of_machines(seed, n, k, d, missing=0.0):

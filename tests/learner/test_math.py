@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from interpreter import needs_compiler
+from scipy.stats import norm
 
 from faust_oslrau.learner.vector.compiler import kernel
 from faust_oslrau.learner.vector.lanes import (
@@ -22,7 +23,12 @@ from faust_oslrau.learner.vector.lanes import (
     spread,
     store,
 )
-from faust_oslrau.learner.vector.math import LEAST_EXPONENT, exp_bounded, log_positive
+from faust_oslrau.learner.vector.math import (
+    LEAST_EXPONENT,
+    exp_bounded,
+    gaussian_tail,
+    log_positive,
+)
 
 
 @given(st.floats(LEAST_EXPONENT, 700))
@@ -33,6 +39,17 @@ def test_the_exponential_is_right_to_ten_digits(x):
 @given(st.floats(1e-300, 1e300))
 def test_the_logarithm_is_right_to_thirteen_digits(x):
     assert math.isclose(log_positive(x), math.log(x), rel_tol=4e-14, abs_tol=1e-300)
+
+
+@given(st.floats(0, 37))
+def test_the_mass_beyond_a_value_is_right_to_eight_digits(z):
+    tail, height = gaussian_tail(z)
+    assert math.isclose(tail, norm.sf(z), rel_tol=2e-9)
+    assert math.isclose(height, math.exp(-0.5 * z * z), rel_tol=6e-11)
+
+
+def test_next_to_nothing_lies_beyond_a_value_that_is_far_off():
+    assert 0 < gaussian_tail(1e300)[0] == gaussian_tail(40.0)[0] < 1e-300
 
 
 def test_the_ends_of_the_range_are_exact_or_next_to_nothing():
