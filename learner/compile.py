@@ -30,7 +30,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     for some in np.array_split(rows, [1, 40, 900, 901]):
         scorer.process(some)
     StreamScorer.from_bytes(scorer.to_bytes(), kind).process(rows)
-    entities = StreamScorer(kind(), alarm_rate=0.1, max_entities=8)
+    entities = StreamScorer(kind(), alarm_rate=0.1, max_entities=8, forecasting=True)
     entities.process(rows, [b"%d" % (row % 9) for row in range(len(rows))])
     places = np.column_stack([np.arange(100), 1000 * np.arange(100)])
     layers = StreamScorer(

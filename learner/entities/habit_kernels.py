@@ -346,7 +346,7 @@ def factorise(
 def fill_upper(covariance: Array, order: Array, n: int, factor: Array) -> None:
     """Fill the upper triangle of ``factor`` with the fields in this order, of a lower triangle."""
     d = len(order)
-    if n == d:  # in their own order, which most records have
+    if n in (0, d):  # in their own order, which most records have, and those that are foreseen
         t = 0
         for a in range(d):
             for b in range(a + 1):

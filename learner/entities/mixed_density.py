@@ -63,14 +63,23 @@ class MixedDensity(RowDensities):
     def predictive(self, X: FloatArray, more: int = 0) -> Components:
         """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
         shared = self._shared
-        habits = 2 * len(shared.weight) + 2 * NODES + len(shared.first_weight)
-        found = self._of_network(X, habits + more)
-        add_habits(X, self._network.score_samples(X), shared, self._predicted, found)
+        room = 2 * len(shared.weight) + 2 * NODES + len(shared.first_weight) + more
+        if np.isnan(X).all():
+            found, log_density = self._of_anything(X, room), np.zeros(len(X))
+        else:
+            found, log_density = self._network.predictive(X, room), self._network.score_samples(X)
+        add_habits(X, log_density, shared, self._predicted, found)
         return found
 
-    def _of_network(self, X: FloatArray, more: int) -> Components:
-        """Return the network's Gaussians alone, worked out once if all rows have the same ones."""
-        if isinstance(self._network, RowDensities) or not np.isnan(X).all():
-            return self._network.predictive(X, more)
-        one = self._network.predictive(X[:1], more)
-        return Components(*(np.repeat(part, len(X), axis=0) for part in one))
+    def _of_anything(self, X: FloatArray, room: int) -> Components:
+        """Return the network's Gaussians alone of rows of which nothing is known.
+
+        These are worked out once, unless the network has shares of its own in each row.
+        """
+        if isinstance(self._network, RowDensities):
+            return self._network.predictive(X, room)
+        one = self._network.predictive(X[:1])
+        most = int(one.n.max(initial=0))
+        found = components.new_components(X.shape[1], len(X), most + room)
+        found.n[:], found.parameters[:, :, :most] = one.n, one.parameters[:, :, :most]
+        return found

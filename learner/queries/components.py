@@ -36,9 +36,9 @@ NEGLIGIBLE = 1e-8
 STEPS = 200
 """More than bisection needs from the widest component to the narrowest one."""
 
-NEAR = 1e-5
-"""Error of the mass beyond a quantile, as a share of it, from which one step of Newton's method is
-the last one: the error after it is about the square."""
+NEAR = 3e-4
+"""Error of the mass beyond a quantile, as a share of it, from which one step of Halley's method is
+the last one: the error after it is about the cube."""
 
 ROWS = 128
 """Rows whose components are held at a time."""
@@ -110,67 +110,66 @@ def summarise(
     """
     aligned_stack()
     mixture = np.empty((4, padded(max(components.parameters.shape[2], 2))))
-    sums = np.empty((2, WIDTH))
+    sums = np.empty((3, WIDTH))
     for r in range(X.shape[0]):
         for v in range(X.shape[1]):
             if X[r, v] == X[r, v]:
                 continue
             n = components.n[r, v]
-            total, mean[r, v], spread_out = gather(components.parameters[r, v, :n], mixture)
+            total, first = gather(components.parameters[r, v, :n], mixture)
+            mean[r, v] = first / total
             for q in range(len(levels)):
-                start = mean[r, v] + scores[q] * spread_out
-                quantiles[q, r, v] = quantile(mixture, n, levels[q], total, scores[q], start, sums)
+                quantiles[q, r, v] = quantile(mixture, n, levels[q], total, scores[q], sums)
 
 
 @kernel
-def gather(parameters: Array, mixture: Array) -> tuple[float, float, float]:
-    """Fill ``mixture`` (4, .) with ``parameters`` (n, 3); return its mass, mean and deviation.
+def gather(parameters: Array, mixture: Array) -> tuple[float, float]:
+    """Fill ``mixture`` (4, .) with ``parameters`` (n, 3); return its mass, and weighted mean.
 
     The last lanes are filled up with components of weight 0.
     """
-    n, total, mean, variance = len(parameters), 0.0, 0.0, 0.0
+    n, total, first = len(parameters), 0.0, 0.0
     for k in range(n):
         weight, deviation = parameters[k, WEIGHT], parameters[k, DEVIATION]
         mixture[WEIGHT, k], mixture[MEAN, k] = weight, parameters[k, MEAN]
         mixture[DEVIATION, k], mixture[STEEPNESS, k] = deviation, 1.0 / deviation
         total += weight
-        mean += weight * parameters[k, MEAN]
+        first += weight * parameters[k, MEAN]
     for k in range(n, padded(max(n, 2))):
         mixture[WEIGHT, k], mixture[MEAN, k], mixture[STEEPNESS, k] = 0.0, 0.0, 0.0
-    mean /= total
-    for k in range(n):
-        off = mixture[MEAN, k] - mean
-        variance += mixture[WEIGHT, k] * (mixture[DEVIATION, k] ** 2 + off * off)
-    return total, mean, math.sqrt(variance / total)
+    return total, first
 
 
 @kernel
 def quantile(
-    mixture: Array, n: int, level: float, total: float, score: float, start: float, sums: Array
+    mixture: Array, n: int, level: float, total: float, score: float, sums: Array
 ) -> float:
-    """Return where a share ``level`` of a mixture of Gaussians lies below, by Newton's method.
+    """Return where a share ``level`` of a mixture of Gaussians lies below, by Halley's method.
 
     A step that leaves the bracket, or is not half as long as the one before, is a bisection. The
     bracket begins with the components' own quantiles, ``score`` deviations from their means, and
-    the first step is from ``start``. ``total`` is the mass of all ``n``; ``sums`` (2, WIDTH) is
-    scratch.
+    the first step is from the mean of these. ``total`` is the mass of all ``n``; ``sums``
+    (3, WIDTH) is scratch.
     """
-    low, high = np.inf, -np.inf
+    low, high, x = np.inf, -np.inf, 0.0
     for k in range(n):
         own = mixture[MEAN, k] + score * mixture[DEVIATION, k]
         low, high = min(low, own), max(high, own)
+        x += mixture[WEIGHT, k] * own
+    x /= total
     if not low < high:  # a single component, or a variable that was never observed
-        return start
-    x = min(max(start, low), high)
+        return x
     step, enough = high - low, NEAR * min(level, 1.0 - level) * total
     for _ in range(STEPS):
-        below, density = mass_below(x, n, mixture, sums)
+        below, density, slope = mass_below(x, n, mixture, sums)
         off = below - level * total
         if off < 0.0:
             low = x
         else:
             high = x
-        following = x - off / density
+        newton = off / density
+        bend = min(max(0.5 * newton * slope / density, -0.5), 0.5)
+        following = x - newton / (1.0 - bend)
         near = low < following < high and abs(following - x) < 0.5 * abs(step)
         if not near:
             following = 0.5 * (low + high)
@@ -182,19 +181,23 @@ def quantile(
 
 
 @kernel
-def mass_below(x: float, n: int, mixture: Array, sums: Array) -> tuple[float, float]:
-    """Return the mass of a mixture of ``n`` Gaussians below ``x``, and its density there."""
-    below, density = spread(0.0), spread(0.0)
+def mass_below(x: float, n: int, mixture: Array, sums: Array) -> tuple[float, float, float]:
+    """Return the mass of ``n`` Gaussians below ``x``; their density there, and its slope."""
+    below, density, slope = spread(0.0), spread(0.0), spread(0.0)
     for k in range(0, n, WIDTH):
         steepness, weight = load(mixture, STEEPNESS, k), load(mixture, WEIGHT, k)
         z = (x - load(mixture, MEAN, k)) * steepness
         tail, height = gaussian_tail(absolute(z))
         below = fma(weight, choose(z > 0.0, 1.0 - tail, tail), below)
-        density = fma(weight * steepness, height, density)
+        own = weight * steepness * height
+        density = density + own
+        slope = fma(own * steepness, -1.0 * z, slope)
     store(sums, 0, 0, below)
     store(sums, 1, 0, density)
-    mass, slope = 0.0, 0.0
+    store(sums, 2, 0, slope)
+    mass, height_there, slope_there = 0.0, 0.0, 0.0
     for i in range(WIDTH):
         mass += sums[0, i]
-        slope += sums[1, i]
-    return mass, slope / SQRT_2PI
+        height_there += sums[1, i]
+        slope_there += sums[2, i]
+    return mass, height_there / SQRT_2PI, slope_there / SQRT_2PI

@@ -42,8 +42,8 @@ class DerivedQueries:
     ) -> tuple[FloatArray, FloatArray]:
         """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
 
-        Exact: each field has a mixture of Gaussians. An observed field is its value; NaN for a
-        field that was never observed.
+        Each field has a mixture of Gaussians, whose quantiles are right to eight digits of the mass
+        beyond them. An observed field is its value; NaN for a field that was never observed.
 
         Raises
         ------

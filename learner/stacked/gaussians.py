@@ -99,12 +99,14 @@ class Gaussians:
         """Fill in what is said of incomplete columns.
 
         Those that lack the first variables and no other, as the past of a widened row does, need
-        the Gaussians of the other variables only.
+        the Gaussians of the other variables only. Nothing is said of those that lack all.
         """
         lacking = first_missing(Z[:, columns])
         for first in np.unique(lacking).tolist():
             some = columns[lacking == first]
-            if first > 0:
+            if first == len(Z):
+                distance[:, some], norm[:, some] = 0.0, 0.0
+            elif first > 0:
                 marginal = self._marginal(first)
                 rest = np.ascontiguousarray(Z[first:, some])
                 distance[:, some], norm[:, some] = marginal.distances(rest)
@@ -143,11 +145,11 @@ class Gaussians:
 
 
 def first_missing(Z: FloatArray) -> NDArray[np.int64]:
-    """Return how many values each column (d, m) lacks if these are its first ones, 0 otherwise."""
+    """Return how many values each column (d, m) lacks if these are its first ones, else 0."""
     missing = np.isnan(Z)
     n = np.count_nonzero(missing, axis=0)
     is_first = (missing == (np.arange(len(Z))[:, None] < n)).all(axis=0)
-    return np.where(is_first & (n < len(Z)), n, 0)
+    return np.where(is_first, n, 0)
 
 
 def excess(floor: FloatArray | float) -> FloatArray:

@@ -44,10 +44,12 @@ scorer = StreamScorer(kind(), history=("10", "5m"), stretches=(8, 32), seasons="
 for some in np.split(np.arange(4000), [1, 3, 100, 2000]):
     scorer.process(rows[some], None, np.array([some, 600_000 * some]).T)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
-scorer = StreamScorer(kind(), max_entities=30)
+scorer = StreamScorer(kind(), max_entities=30, forecasting=True)
 for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001]):
     scorer.process(rows[some], [b"%d" % (row % 40) for row in some])
+    scorer.forecast([b"1", b"unknown"])
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
+    scorer.forecasting = True
 rows[2000:, :3] *= -1.0
 scorer = StreamScorer(kind(), alarm_rate=0.05, forecasting=True)
 for some in np.split(rows[:2800], [500, 2001, 2600]):  # a sudden change
