@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.queries.components import WEIGHT, Components, append
+from faust_oslrau.learner.queries.components import NEGLIGIBLE, WEIGHT, Components, append
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .habit_kernels import NETWORK, Predicted, Shared, observed_first
@@ -50,6 +50,8 @@ def add_habits(
             for k in range(components.n[r, v]):
                 components.parameters[r, v, k, WEIGHT] *= weight[0]
             for p in range(1, parts):
+                if weight[p] <= NEGLIGIBLE:
+                    continue
                 mean, deviation = found[p, MEAN, v], math.sqrt(found[p, VARIANCE, v])
                 if p < own or p > own + 1:
                     append(v, r, weight[p], mean, deviation, components)

@@ -19,7 +19,7 @@ LEVELS = np.array([0.01, 0.3, 0.99])
 def mixture(seed, k):
     """Draw a mixture of very different components: some are narrow, some are far apart."""
     rng = np.random.default_rng(seed)
-    weight = rng.dirichlet(np.full(k, 0.5)) + 1e-6
+    weight = rng.dirichlet(np.full(k, 0.5)) + 1e-5
     return np.column_stack([weight, 5.0 * rng.normal(size=k), np.exp(2.0 * rng.normal(size=k))])
 
 
