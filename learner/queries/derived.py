@@ -43,8 +43,8 @@ class DerivedQueries:
         """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
 
         Each field has a mixture of Gaussians. Those of less than a millionth of the weight are left
-        out, which moves a quantile at 1 % by less than 1e-4 deviations. An observed field is its
-        value; NaN for a field that was never observed.
+        out, which moves a quantile at 1 % by some 1e-5 deviations. An observed field is its value;
+        NaN for a field that was never observed.
 
         Raises
         ------
