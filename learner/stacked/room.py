@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 LEAVES = 0.5
 """Share of a challenger's nodes that are leaves."""
 
-MERGED = 0.5
+MERGED = 0.42
 """Share of its leaves that an incumbent keeps before it loses products, which cost more."""
 
 FEWEST_LEAVES, FEWEST_PRODUCTS = 2, 2
