@@ -125,8 +125,8 @@ class Load:
         """Send for some seconds, then measure the scores of all but the first records."""
         places = [TopicPartition(self._scores, number) for number in range(PARTITIONS)]
         before = await self._consumer.end_offsets(places)
+        _late(self._process.page())
         settled = 1000 * (time.time() + _SETTLE_SECONDS)
-        late = _late(self._process.page())
         await self._send(rate, seconds)
         late = _late(self._process.page())
         await self.drained(_DRAIN_SECONDS)
@@ -144,10 +144,11 @@ class Load:
             await asyncio.sleep(0.1)
 
     async def _send(self, rate: int, seconds: float) -> None:
+        # none is sent before it is due, and all are sent: a busy machine makes them late, not fewer
         began = time.monotonic()
-        sent = 0
-        while (passed := time.monotonic() - began) < seconds:
-            due = round(rate * passed) - sent
+        sent, last = 0, round(rate * seconds)
+        while sent < last:
+            due = min(round(rate * (time.monotonic() - began)), last) - sent
             for portion in (due // _PER_TICK, due - due // _PER_TICK):
                 await self._send_some(portion)
             sent += due
