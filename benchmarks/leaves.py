@@ -16,8 +16,8 @@ from faust_oslrau.learner.stacked.training import Rule, Training
 from .datasets import Array
 from .families import DEVELOPMENT, HELD_OUT
 from .report import prose, write_report
+from .settled import BATCH, FIELDS, follow_training
 
-FIELDS, BATCH = 16, 256
 RECORDS, QUICK_RECORDS = 16_384, 4_352
 EARLY = 4096
 LARGEST = 50.0
@@ -63,16 +63,8 @@ def compare(name: str, x: Array, *, held_out: bool) -> Gain:
 
 
 def follow(x: Array, share: Sizes) -> Array:
-    """Log-densities (n,) of a stream; 0 for the records before the first network."""
-    training, scores = Training(x.shape[1]), np.zeros(len(x))
-    for start in range(0, len(x), BATCH):
-        rows, evaluated = x[start : start + BATCH], None
-        if training.network is not None:
-            Z, jacobian = training.scaling.apply(rows)
-            evaluated = training.network.evaluate(Z)
-            scores[start : start + BATCH] = evaluated.log_density - jacobian
-        training.learn(rows, Rule(share, math.inf, 0), evaluated)
-    return scores
+    """Log-densities (n,) of a stream by networks of some sizes."""
+    return follow_training(Training(x.shape[1]), x, Rule(share, math.inf, 0))
 
 
 def early_and_late(values: Array) -> tuple[float, float]:

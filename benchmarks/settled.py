@@ -100,14 +100,19 @@ def learn_all(x: Array) -> Array:
     """Log-densities (n,) of a stream by a network that learns every record."""
     model = StackedSPN()
     share = sizes(x.shape[1], model.max_nodes, model.tree_nodes, None)
-    training, scores = Thorough(x.shape[1]), np.zeros(len(x))
+    return follow_training(Thorough(x.shape[1]), x, Rule(share, math.inf, model.random_state))
+
+
+def follow_training(training: Training, x: Array, rule: Rule) -> Array:
+    """Log-densities (n,) of records before each is learned; 0 until there is a network."""
+    scores = np.zeros(len(x))
     for start in range(0, len(x), BATCH):
         rows, evaluated = x[start : start + BATCH], None
         if training.network is not None:
             Z, jacobian = training.scaling.apply(rows)
             evaluated = training.network.evaluate(Z)
             scores[start : start + BATCH] = evaluated.log_density - jacobian
-        training.learn(rows, Rule(share, math.inf, model.random_state), evaluated)
+        training.learn(rows, rule, evaluated)
     return scores
 
 

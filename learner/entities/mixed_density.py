@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.protocol import Predictive
 from faust_oslrau.learner.queries import components
 from faust_oslrau.learner.queries.components import Components
-from faust_oslrau.learner.scoring.comparison import RowDensities, Which, of_rows
+from faust_oslrau.learner.scoring.comparison import RowDensities, RowPredictives, Which, of_rows
 
 from .habit_kernels import Predicted, Shared
 from .mixed_components import NODES, add_habits
@@ -20,7 +19,7 @@ from .mixed_kernels import given_others, log_density
 FloatArray = NDArray[np.float64]
 
 
-class MixedDensity(RowDensities):
+class MixedDensity(RowPredictives):
     """The density of each of some rows given its entity, for comparisons of their fields.
 
     Rows are in units of their entities, and may lack fields that the mixed ones had.
@@ -50,15 +49,6 @@ class MixedDensity(RowDensities):
             rows, self._network.score_samples(rows), network, self._shared, self._predicted, result
         )
         return result[0], result[1], result[2]
-
-    def conditional_quantiles(
-        self, X: ArrayLike, levels: Sequence[float]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return means and quantiles of missing fields: see `Predictive.conditional_quantiles`."""
-        rows, wanted = np.ascontiguousarray(X, np.float64), np.asarray(levels, np.float64)
-        return components.conditional_quantiles(
-            rows, wanted, lambda at: self.of(at).predictive(rows[at])
-        )
 
     def predictive(self, X: FloatArray, more: int = 0) -> Components:
         """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""

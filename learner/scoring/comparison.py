@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.queries import components
+from faust_oslrau.learner.queries.components import Components
 
 from .tail_mass import FARTHEST, units
 
@@ -38,6 +41,23 @@ class RowDensities(ABC):
     @abstractmethod
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others of its row: see `Learner.given_others`."""
+
+
+class RowPredictives(RowDensities):
+    """A `Predictive` where each of k rows has a density of its own; it takes k rows."""
+
+    @abstractmethod
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
+
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and quantiles of missing fields: see `Predictive.conditional_quantiles`."""
+        rows, wanted = np.ascontiguousarray(X, np.float64), np.asarray(levels, np.float64)
+        return components.conditional_quantiles(
+            rows, wanted, lambda at: self.of(at).predictive(rows[at])
+        )
 
 
 def of_rows(density: D, which: Which) -> D:

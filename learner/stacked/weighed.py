@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.protocol import Predictive
-from faust_oslrau.learner.queries import components
 from faust_oslrau.learner.queries.components import Components
-from faust_oslrau.learner.scoring.comparison import RowDensities, Which
+from faust_oslrau.learner.scoring.comparison import RowPredictives, Which
 
 from . import members as joint
 from . import predictive
@@ -20,7 +18,7 @@ from .members import Members
 FloatArray = NDArray[np.float64]
 
 
-class WeighedNetworks(RowDensities):
+class WeighedNetworks(RowPredictives):
     """The density of each of m rows, with shares of its own of each network.
 
     Parameters
@@ -57,15 +55,6 @@ class WeighedNetworks(RowDensities):
         """Compare each field with the others of its row: see `Learner.given_others`."""
         rows = np.ascontiguousarray(X, np.float64)
         return joint.given_others(self._members, rows, self._log_shares)
-
-    def conditional_quantiles(
-        self, X: ArrayLike, levels: Sequence[float]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return means and quantiles of missing fields: see `Predictive.conditional_quantiles`."""
-        rows, wanted = np.ascontiguousarray(X, np.float64), np.asarray(levels, np.float64)
-        return components.conditional_quantiles(
-            rows, wanted, lambda at: self.of(at).predictive(rows[at])
-        )
 
     def predictive(self, X: FloatArray, more: int = 0) -> Components:
         """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
