@@ -71,12 +71,11 @@ def log_positive(x: Value) -> Value:
 
 @kernel
 def gaussian_tail(z: Value) -> tuple[Value, Value]:
-    """Return the mass of N(0, 1) beyond z >= 0 with a relative error of at most 2e-9; e**(-z z/2).
+    """Return the mass of N(0, 1) beyond z >= 0, to a relative error of 2e-9, and e**(-z z/2).
 
-    Beyond 40, where next to nothing is left, it is that beyond 40.
-
-    The mass is e**(-z z/2) / (z + c) p((z - c) / (z + c)), which maps all z to -1 to 1 (Schonfelder
-    1978 does so for erfc). c = 4.75 and p are the best for a polynomial of degree 11.
+    Beyond 40, where next to nothing is left, both are those at 40. The mass is p(t) e**(-z z/2) /
+    (z + c) with t = (z - c) / (z + c), which maps all z to -1 to 1 (Schonfelder 1978 does so for
+    erfc). c = 4.75 and p are the best for a polynomial of degree 11.
     """
     z = smaller(z, 40.0)
     scale = 1.0 / (z + 4.75)
