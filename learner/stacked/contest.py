@@ -244,7 +244,7 @@ def _teach(
 
     What it says of them is of no use if the units move, or if it sees a field for the first time.
     """
-    moved = move_units(training, X, rule)
+    moved = move_units(training, X)
     of_use = training.scaling.is_complete and not moved
     training.learn(X, rule, evaluated if of_use else None)
 

@@ -90,7 +90,7 @@ def _parts(contest: Contest, total: int) -> list[Part]:
 def _merge(parts: list[Part], total: int, rule: Rule) -> Training:
     first = max(parts, key=lambda part: part.share)
     for part in parts:
-        move_to(part.training, first.training.scaling, rule)
+        move_to(part.training, first.training.scaling)
     d = first.network.n_variables
     merged = Training(d)
     merged.scaling, merged.n_records, merged.built = first.training.scaling, total, total

@@ -20,8 +20,7 @@ from .background import Background
 from .gaussians import GaussianMixture
 from .leaves import LEAST_VARIANCE
 from .products import SharedProducts
-from .training import CLIP, Rule, Training, single
-from .tree import Tree
+from .training import CLIP, Training, single
 
 FloatArray = NDArray[np.float64]
 
@@ -35,19 +34,19 @@ FEWEST = 16
 """New values of a variable that tell its units at the least."""
 
 
-def move_units(training: Training, X: FloatArray, rule: Rule) -> bool:
+def move_units(training: Training, X: FloatArray) -> bool:
     """Move the units of variables whose new values in ``X`` (m, d) lie far out; say if any do."""
     if training.network is None or len(training.raw) > 0:  # the first records set the units
         return False
     new = _units(X, training.scaling)
     if new is None:
         return False
-    move_to(training, new, rule)
+    move_to(training, new)
     training.renewing = training.sample.shape[1] > 0  # leaves where the new values are
     return True
 
 
-def move_to(training: Training, new: Scaling, rule: Rule) -> None:
+def move_to(training: Training, new: Scaling) -> None:
     """Move to other units, if they are others; a tree is grown anew from the sample then."""
     network, old = training.network, training.scaling
     if network is None or new is old:
@@ -64,7 +63,7 @@ def move_to(training: Training, new: Scaling, rule: Rule) -> None:
     _move_replacement(training, a, b)
     if network.tree is not None:
         kept = np.concatenate([training.sample, training.window], axis=1).astype(np.float64)
-        network.tree = Tree.grown(np.clip(kept, -CLIP, CLIP), rule.sizes.tree, rule.memory)
+        network.tree = network.tree.regrown(np.clip(kept, -CLIP, CLIP))
 
 
 def _units(X: FloatArray, old: Scaling) -> Scaling | None:

@@ -33,8 +33,12 @@ class Tree:
     def grown(cls, Z: FloatArray, max_nodes: int, memory: float) -> Tree:
         """Learn the columns of ``Z`` (d, m) from the beginning; ``memory`` may be infinite."""
         remembered = memory if math.isfinite(memory) else None
-        learner = OSLRAU(max_nodes=max_nodes, memory=remembered, standardize=False)
-        return cls(learner.partial_fit(Z.T, batch_size=BATCH))
+        return cls(OSLRAU(max_nodes=max_nodes, memory=remembered, standardize=False)).regrown(Z)
+
+    def regrown(self, Z: FloatArray) -> Tree:
+        """Return a tree with the same parameters that has learned the columns of ``Z`` (d, m)."""
+        learner = OSLRAU(**self.learner.get_params())
+        return type(self)(learner.partial_fit(Z.T, batch_size=BATCH))
 
     @classmethod
     def from_bytes(cls, data: bytes, d: int) -> Tree:

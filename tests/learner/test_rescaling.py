@@ -7,17 +7,14 @@ import pytest
 from interpreter import INTERPRETED
 from streams import clusters
 
-from faust_oslrau.learner import StackedSPN
+from faust_oslrau.learner import StackedSPN, StreamScorer
 from faust_oslrau.learner.stacked.rescaling import move_units
-from faust_oslrau.learner.stacked.sizes import sizes
-from faust_oslrau.learner.stacked.training import Rule
 
 if INTERPRETED:
     pytest.skip("needs the compiler: long streams", allow_module_level=True)
 
 D = 4
 ROWS = clusters(81, 8000, D, missing=0.02)
-RULE = Rule(sizes(D, 2000, 0, None), np.inf, 0)
 
 
 def learned(rows, **parameters):
@@ -31,7 +28,7 @@ def test_a_network_in_other_units_says_the_same(n, factor, tolerance):
     moved = deepcopy(model)
     far = ROWS[5000:5256].copy()
     far[:, 1] = factor * far[:, 1] + 1000.0
-    assert move_units(moved._training, far, RULE)
+    assert move_units(moved._training, far)
     before, after = (each.score_samples(ROWS[6000:7000]) for each in (model, moved))
     np.testing.assert_allclose(after, before, atol=tolerance)
     assert moved._training.scaling.location[1] == pytest.approx(np.nanmean(far[:, 1]))
@@ -39,6 +36,26 @@ def test_a_network_in_other_units_says_the_same(n, factor, tolerance):
     expected = model.conditional_moments(np.full(D, np.nan))
     np.testing.assert_allclose(mean, expected[0], rtol=1e-4)
     np.testing.assert_allclose(covariance, expected[1], rtol=1e-2, atol=1e-3)
+
+
+def test_the_grown_network_learns_the_kept_records_again_within_the_same_budget():
+    training = learned(ROWS[:1000], tree_nodes=120)._training
+    far = ROWS[1000:1256].copy()
+    far[:, 1] += 1000.0
+    assert move_units(training, far)
+    grown = training.network.tree.learner
+    assert (grown.max_nodes, grown.n_records_) == (120, 1000)
+
+
+@pytest.mark.parametrize("seed", [9, 23])
+def test_units_move_while_a_challenger_takes_the_room_of_the_grown_network(seed):
+    """The grown network is worth its nodes when the challenger enters, and no longer later."""
+    rng, n, d = np.random.default_rng([77, 9, seed]), 24_000, 6
+    change = rng.random(n) < 1 / 300
+    regime = rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
+    rows = 3.0 * rng.normal(size=(3, d))[regime] + rng.normal(size=(n, d))
+    block = StreamScorer(StackedSPN(), history=["10"]).process(rows)
+    assert np.isfinite(block.log_likelihood[16:]).all()
 
 
 def test_what_a_record_loses_is_bounded_in_the_new_units():
@@ -57,9 +74,9 @@ def test_units_stay_where_values_are_near_or_few_or_the_first():
     some_far[:100, 1] += 1e4
     few = np.full((10, D), 1e4)
     for rows in (ROWS[1000:1256], some_far, few):
-        assert not move_units(deepcopy(training), rows, RULE)
+        assert not move_units(deepcopy(training), rows)
     young = learned(ROWS[:200])._training
-    assert not move_units(young, np.full((100, D), 1e4), RULE)
+    assert not move_units(young, np.full((100, D), 1e4))
 
 
 @pytest.mark.parametrize("start", [400, 3000])

@@ -16,8 +16,6 @@ from faust_oslrau.learner.merging import merge_models
 from faust_oslrau.learner.stacked import background as module
 from faust_oslrau.learner.stacked.background import Background
 from faust_oslrau.learner.stacked.rescaling import move_units
-from faust_oslrau.learner.stacked.sizes import sizes
-from faust_oslrau.learner.stacked.training import Rule
 from faust_oslrau.learner.state import pack, unpack
 
 if INTERPRETED:
@@ -297,7 +295,7 @@ def test_a_network_in_other_units_says_the_same():
     model = learned(ROWS)
     moved, far = deepcopy(model), rows_of(10, 256)
     far[:, 1] += 1000.0
-    assert move_units(moved._training, far, Rule(sizes(D, 2000, 0, None), np.inf, 0))
+    assert move_units(moved._training, far)
     fresh = rows_of(11, 500)
     before, after = (
         each._training.network.background.log_densities(each._training.scaling.apply(fresh)[0])
