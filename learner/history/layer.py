@@ -135,13 +135,10 @@ class History:
         self._n += len(widened)
         share = share_of_batch(len(widened), self._n)
         for s in range(len(self._spans)):
-            distance = np.abs(widened[:, :d] - widened[:, (s + 1) * d : (s + 2) * d])
-            for v in range(d):
-                found = typical_distance(distance[:, v])
-                before = self._spread[s, v]
-                if found > 0.0:
-                    moved = before + share * (found - before) if before < np.inf else found
-                    self._spread[s, v] = moved
+            found = typical_distances(widened[:, :d] - widened[:, (s + 1) * d : (s + 2) * d])
+            before = np.where(self._spread[s] < np.inf, self._spread[s], found)
+            moved = before + share * (found - before)
+            self._spread[s] = np.where(found > 0.0, moved, self._spread[s])
 
     def without_means(self, columns: FloatArray) -> FloatArray:
         """Return numbers of each column of widened rows, NaN for the means."""
@@ -220,13 +217,15 @@ class GivenMeans(RowDensities):
         return self._history.without_means(nats), expected, deviation
 
 
-def typical_distance(distance: FloatArray) -> float:
-    """Return the deviation of a Gaussian with the median of these distances (m,).
+def typical_distances(gaps: FloatArray) -> FloatArray:
+    """Return the deviations (d,) of Gaussians whose distances have the medians of ``gaps`` (m, d).
 
-    Where most values equal their means, the root of the mean square; 0 if nothing differs.
+    Where most gaps are 0, the root of the mean square; 0 if nothing differs.
     """
-    known = distance[~np.isnan(distance)]
-    if len(known) == 0:
-        return 0.0
-    middle = float(np.median(known)) / TYPICAL
-    return middle if middle > 0.0 else float(np.sqrt(np.mean(known**2)))
+    distance = np.abs(np.ascontiguousarray(gaps.T))
+    n = np.count_nonzero(~np.isnan(distance), axis=1)
+    ordered = np.sort(distance)  # NaN last
+    places = np.stack([np.maximum(n - 1, 0) // 2, np.minimum(n // 2, len(gaps) - 1)], axis=1)
+    middle = np.take_along_axis(ordered, places, axis=1).mean(axis=1) / TYPICAL
+    squares = np.nansum(distance**2, axis=1) / np.maximum(n, 1)
+    return np.where(middle > 0.0, middle, np.sqrt(squares))

@@ -92,7 +92,7 @@ class Stretches:
         self._means = np.zeros((0, len(lengths), 2))
         self._runs = np.zeros(0, np.int64)
         self._usual = Usual.unknown(len(lengths))
-        self._calibration = Calibration(clustered=True)
+        self._calibration = Calibration(sequential=True)
 
     def take(self, scores: FloatArray, slots: IntArray, fresh: Mask) -> StretchScores:
         """Add the scores (m,) of the next rows to their slots (m,), and judge the stretches.
@@ -131,7 +131,7 @@ class Stretches:
     @property
     def _shortest_fault(self) -> int:
         """Unusual stretches in a row that make a fault."""
-        of_clusters = CLUSTERS_OF_FAULT * self._calibration.cluster_size
+        of_clusters = CLUSTERS_OF_FAULT * self._calibration.clusters.mean_size
         return max(LENGTHS_OF_FAULT * max(self.lengths), round(of_clusters))
 
     def update(self, counted: Mask) -> None:
@@ -155,7 +155,7 @@ class Stretches:
     def forget(self) -> None:
         """Learn anew what is usual, in a new regime."""
         self._usual = Usual.unknown(len(self.lengths))
-        self._calibration = Calibration(clustered=True)
+        self._calibration = Calibration(sequential=True)
 
     def state(self, slots: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of so many slots in use."""

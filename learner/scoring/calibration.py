@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import share_of_independent
+from .clusters import NONE, clusters_below
 from .ordered import excess_moments, ranks_between, replace_ordered
 
 FloatArray = NDArray[np.float64]
@@ -107,27 +107,29 @@ class Calibration(RecentScores):
     A score's p-value is its rank among the recent ones, interpolated between two of them. So no two
     scores share a p-value, and the p-values of a stationary stream are uniform. Below the lowest
     few it follows a generalised Pareto tail fitted to the lowest tenth (peaks over threshold).
+    Where records depend on each other, low scores come in clusters; then the tail begins higher up,
+    since a few excursions do not tell how low the next one goes.
     Changes in ``update`` and ``select`` alone, which the scorer calls at learning boundaries, so
     that p-values do not depend on how the stream was cut into blocks.
 
     Parameters
     ----------
-    clustered
-        Whether low scores may come in clusters, as where records depend on each other. Then the
-        tail begins higher up, since a few excursions do not tell how low the next one goes.
+    sequential
+        Whether records are judged by those before them. Then an excursion is unlike others before
+        it, and the tail is as heavy as so few independent scores allow.
 
     Attributes
     ----------
-    cluster_size
-        Mean size of these clusters, 1 for independent scores.
+    clusters
+        How the lowest tenth of the scores come in clusters.
     """
 
-    def __init__(self, *, clustered: bool = False) -> None:
+    def __init__(self, *, sequential: bool = False) -> None:
         super().__init__()
-        self.clustered = clustered
+        self.sequential = sequential
         self._tail: Tail | None = None
         self._trusted_rank = TRUSTED_RANK
-        self.cluster_size = 1.0
+        self.clusters = NONE
 
     @property
     def lowest_usual(self) -> float:
@@ -138,13 +140,10 @@ class Calibration(RecentScores):
     def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
         super()._set(recent, ascending)
         n = n_in_tail(len(ascending))
-        independent = 1.0
-        if self.clustered and n > 0:
-            independent = share_of_independent(recent, float(ascending[n]))
-        self._tail = fit_tail(ascending, independent)
-        self.cluster_size = 1.0 / independent
-        most = max(TRUSTED_RANK, n // 2)
-        self._trusted_rank = min(round(TRUSTED_RANK * self.cluster_size), most)
+        self.clusters = clusters_below(recent, float(ascending[n])) if n > 0 else NONE
+        size = self.clusters.own_size
+        self._tail = fit_tail(ascending, 1.0 / size if self.sequential else 1.0)
+        self._trusted_rank = min(round(TRUSTED_RANK * size), max(TRUSTED_RANK, n // 2))
 
     def p_value(self, score: FloatArray) -> FloatArray:
         """Share (m,) of the recent scores, with the record itself, not above each score.

@@ -338,11 +338,11 @@ class Incidents:
         arrays: dict[str, NDArray[Any]],
         d: int,
         *,
-        clustered: bool = False,
+        sequential: bool = False,
     ) -> Self:
         """Return the incidents of a state of ``d`` fields; StateError if it cannot be one.
 
-        ``clustered`` is that of the `Calibration`.
+        ``sequential`` is that of the `Calibration`.
         """
         incidents = cls(IncidentParameters(**values["parameters"]))
         if values["open"] is not None:
@@ -355,7 +355,7 @@ class Incidents:
         incidents.usual.restore(
             arrays.get("incident_stretches", np.empty((0, 2))),
             arrays.get("incident_scores"),
-            clustered=clustered,
+            sequential=sequential,
         )
         return incidents
 

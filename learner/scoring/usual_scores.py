@@ -41,16 +41,16 @@ class UsualScores:
         self.calibration: Calibration | None = None
 
     def restore(
-        self, stretches: IntArray, scores: FloatArray | None, *, clustered: bool = False
+        self, stretches: IntArray, scores: FloatArray | None, *, sequential: bool = False
     ) -> None:
-        """Restore a state; StateError if it cannot be one. ``clustered`` as for all scores."""
+        """Restore a state; StateError if it cannot be one. ``sequential`` as for all scores."""
         if stretches.ndim != 2 or stretches.shape[1] != 2:
             raise StateError("state: expected the first and last records of incidents")
         self.stretches = stretches.astype(np.int64)
         if scores is not None:
             if scores.ndim != 1 or not 0 < len(scores) <= RECENT or np.isnan(scores).any():
                 raise StateError("state: expected scores of records in no incident")
-            self.calibration = Calibration(clustered=clustered)
+            self.calibration = Calibration(sequential=sequential)
             self.calibration.restore(scores)
 
     def p_value(self, score: FloatArray, p_value: FloatArray) -> FloatArray:
@@ -75,7 +75,7 @@ class UsualScores:
         if self.calibration is not None and np.array_equal(self.calibration.recent, every.recent):
             self.calibration = None
         if self.calibration is None and within.any():
-            self.calibration = Calibration(clustered=every.clustered)
+            self.calibration = Calibration(sequential=every.sequential)
             self.calibration.restore(every.recent)
         if self.calibration is not None:
             self.calibration.update(score[~within])

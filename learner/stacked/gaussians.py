@@ -86,6 +86,9 @@ class Gaussians:
 
     def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
+        first = lacked_by_all(Z)
+        if first > 0:
+            return self._marginal(first).distances(np.ascontiguousarray(Z[first:]))
         distance, norm = np.empty((2, len(self.mean), Z.shape[1]))
         kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm)
         incomplete = np.flatnonzero(distance[0] < 0.0)
@@ -150,6 +153,14 @@ def first_missing(Z: FloatArray) -> NDArray[np.int64]:
     n = np.count_nonzero(missing, axis=0)
     is_first = (missing == (np.arange(len(Z))[:, None] < n)).all(axis=0)
     return np.where(is_first, n, 0)
+
+
+def lacked_by_all(Z: FloatArray) -> int:
+    """Return how many values all columns (d, m) lack if these are their first ones, else 0."""
+    if Z.shape[1] == 0 or not np.isnan(Z[0]).all():
+        return 0
+    n = first_missing(Z)
+    return int(n[0]) if n[0] < len(Z) and (n == n[0]).all() else 0
 
 
 def excess(floor: FloatArray | float) -> FloatArray:

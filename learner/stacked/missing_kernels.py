@@ -41,7 +41,7 @@ def incomplete_distances(
 
 @kernel
 def covariance_of_last(whitening: Array, first: int, covariance: Array) -> None:
-    """Fill ``covariance`` (K, n, n) with those of the variables from ``first`` on."""
+    """Fill the lower triangles of ``covariance`` (K, n, n): those of variables from ``first`` on."""
     K, d = whitening.shape[:2]
     factor, across = np.empty((2, d, d))
     for k in range(K):
@@ -52,7 +52,7 @@ def covariance_of_last(whitening: Array, first: int, covariance: Array) -> None:
         for a in range(first, d):
             covariance[k, a - first] = 0.0
             for c in range(a + 1):
-                for b in range(first, d):  # innermost, so that no sum waits for its last term
+                for b in range(first, a + 1):  # innermost: no sum waits for its last term
                     total = covariance[k, a - first, b - first]
                     covariance[k, a - first, b - first] = fma(factor[a, c], across[c, b], total)
 

@@ -241,7 +241,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     state.first_alarms.restore(values.get("first_alarms", []))
     if "incidents" in values:
         state.incidents = Incidents.restored(
-            values["incidents"], arrays, state.n_fields or 0, clustered=state.is_sequential
+            values["incidents"], arrays, state.n_fields or 0, sequential=state.is_sequential
         )
 
 

@@ -46,7 +46,7 @@ def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
     state.neighbours, state.tail_mass, state.missing = Neighbours(), TailMass(), Missing()
     state.ranking, state.densities = Ranking(), Calibration()
-    state.calibration = Calibration(clustered=state.is_sequential)
+    state.calibration = Calibration(sequential=state.is_sequential)
     state.proximities, state.guard, state.drift = (
         RecentScores(),
         Guard(state.guard.adapt_after),

@@ -127,7 +127,7 @@ class ScorerState:
         if not 0 < self.alarm_rate < 1:
             raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
         self.learner.check_parameters()
-        self.calibration = Calibration(clustered=self.is_sequential)
+        self.calibration = Calibration(sequential=self.is_sequential)
 
     @property
     def is_sequential(self) -> bool:

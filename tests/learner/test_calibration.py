@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis.strategies import floats, lists, sampled_from
+from hypothesis.strategies import floats, integers, lists, sampled_from
 from interpreter import needs_compiler
 from scipy.stats import genpareto
 
 from faust_oslrau.learner.scoring.calibration import RECENT, Calibration, RecentScores, fit_tail
-from faust_oslrau.learner.scoring.clusters import share_of_independent
+from faust_oslrau.learner.scoring.clusters import NONE, cluster_sizes, clusters_below, own_size
 from faust_oslrau.learner.scoring.ordered import replace_ordered
 
 
-def calibrated(scores, clustered=False):
-    calibration = Calibration(clustered=clustered)
+def calibrated(scores, sequential=False):
+    calibration = Calibration(sequential=sequential)
     calibration.restore(scores)
     return calibration
 
 
-def prequential(scores, batch=256, clustered=False):
+def prequential(scores, batch=256, sequential=False):
     """Return the p-value of each score from those before its batch."""
-    calibration, p_values = Calibration(clustered=clustered), []
+    calibration, p_values = Calibration(sequential=sequential), []
     for start in range(0, len(scores), batch):
         p_values.append(calibration.p_value(scores[start : start + batch]))
         calibration.update(scores[start : start + batch])
@@ -159,36 +159,58 @@ def moving(n, keep, seed=11):
 
 @needs_compiler("100,000 scores")
 @pytest.mark.parametrize("keep", [0.9, 0.97])
-def test_alarms_are_not_too_many_where_low_scores_come_in_clusters(keep):
+@pytest.mark.parametrize("sequential", [False, True])
+def test_alarms_are_not_too_many_where_low_scores_come_in_clusters(keep, sequential):
     scores = moving(100_000, keep)
-    p_value = prequential(scores, clustered=True)[RECENT:]
+    p_value = prequential(scores, sequential=sequential)[RECENT:]
     assert (p_value <= 0.01).mean() == pytest.approx(0.01, rel=0.3)
     assert (p_value <= 0.001).mean() < 0.0015
-    far = calibrated(scores[-RECENT:], clustered=True)
+    far = calibrated(scores[-RECENT:], sequential=sequential)
     assert far.p_value(np.array([-10.0 * scores.std()]))[0] < 0.001
 
 
 def test_p_values_are_further_above_those_of_ranks_the_larger_clusters_are():
     p_values, sizes = [], []
     for keep in (0.0, 0.9, 0.97):
-        calibration = calibrated(moving(5000, keep), clustered=True)
+        calibration = calibrated(moving(5000, keep), sequential=True)
         lowest = calibration.ascending[:1]
         p_values.append(calibration.p_value(lowest - calibration.ascending.std())[0])
-        sizes.append(calibration.cluster_size)
-    assert 1.0 <= sizes[0] < 1.3 < sizes[1] < sizes[2]
+        sizes.append(calibration.clusters)
+    mean, own = np.transpose(sizes)
+    assert 1.0 <= mean[0] < 1.3 < mean[1] < mean[2]
+    assert 1.0 <= own[0] < 1.3 < own[1] < own[2]
+    assert (own >= mean)[1:].all()
     assert p_values[0] < p_values[1] < p_values[2]
 
 
-def test_the_share_of_independent_scores_is_that_of_a_stream_where_it_is_known():
-    """The largest of two neighbours in turn: each exceedance comes twice, so the share is 1/2."""
+def test_clusters_have_the_size_of_a_stream_where_it_is_known():
+    """The largest of two neighbours in turn: each exceedance comes twice."""
     draws = -np.random.default_rng(12).pareto(2.0, 200_001)
     scores = np.minimum(draws[1:], draws[:-1])
-    assert share_of_independent(scores, np.quantile(scores, 0.01)) == pytest.approx(0.5, abs=0.04)
-    assert share_of_independent(draws, np.quantile(draws, 0.01)) == pytest.approx(1.0, abs=0.05)
+    for values, size in ((scores, 2.0), (draws, 1.0)):
+        clusters = clusters_below(values, np.quantile(values, 0.01))
+        assert clusters.mean_size == pytest.approx(size, rel=0.1)
+        assert clusters.own_size == pytest.approx(size, rel=0.15)
 
 
-@pytest.mark.parametrize("below", [[], [3], [3, 9], [3, 4, 5, 6], [3, 4, 5, 7, 8]])
-def test_the_share_of_independent_scores_is_a_share_however_few_there_are(below):
+@pytest.mark.parametrize("below", [[], [3], [3, 9], [3, 4, 5, 6], [3, 4, 5, 7, 8], range(100)])
+def test_clusters_have_a_size_however_few_scores_there_are(below):
     scores = np.zeros(100)
-    scores[below] = -1.0
-    assert 0.0 < share_of_independent(scores, -0.5) <= 1.0
+    scores[list(below)] = -1.0
+    clusters = clusters_below(scores, -0.5)
+    assert all(1.0 <= size <= max(len(below), 1) for size in clusters)
+    assert len(below) > 2 or clusters == NONE
+
+
+@given(lists(integers(1, 50), min_size=2, max_size=200), floats(0.001, 1.0))
+def test_each_score_is_in_one_cluster(gaps, index):
+    sizes = cluster_sizes(np.array(gaps), index)
+    assert sizes.sum() == len(gaps) + 1
+    assert (sizes >= 1).all()
+    assert len(sizes) >= index * (len(gaps) + 1)  # more where gaps are alike
+
+
+def test_the_largest_clusters_may_be_faults_and_do_not_count():
+    usual = [1, 1, 2, 1]
+    assert own_size(np.array([*usual, 60, 40, 50])) == own_size(np.array(usual)) == 7 / 5
+    assert own_size(np.array([3, 1])) == 10 / 4  # too few to leave any out
