@@ -228,4 +228,4 @@ def typical_distances(gaps: FloatArray) -> FloatArray:
     places = np.stack([np.maximum(n - 1, 0) // 2, np.minimum(n // 2, len(gaps) - 1)], axis=1)
     middle = np.take_along_axis(ordered, places, axis=1).mean(axis=1) / TYPICAL
     squares = np.nansum(distance**2, axis=1) / np.maximum(n, 1)
-    return np.where(middle > 0.0, middle, np.sqrt(squares))
+    return np.asarray(np.where(middle > 0.0, middle, np.sqrt(squares)), np.float64)

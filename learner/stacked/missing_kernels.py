@@ -41,7 +41,7 @@ def incomplete_distances(
 
 @kernel
 def covariance_of_last(whitening: Array, first: int, covariance: Array) -> None:
-    """Fill the lower triangles of ``covariance`` (K, n, n): those of variables from ``first`` on."""
+    """Fill lower triangles (K, n, n) with the covariances of the variables from ``first`` on."""
     K, d = whitening.shape[:2]
     factor, across = np.empty((2, d, d))
     for k in range(K):
