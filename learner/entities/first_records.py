@@ -105,8 +105,9 @@ class FirstRecords:
 
     def learn(self, usual: NDArray[np.bool_]) -> None:
         """Learn at a boundary the rows of the batch that were kept and are ``usual`` (m,)."""
-        rows = self._rows[usual[self._at]]
-        self._waiting = np.concatenate([self._waiting.reshape(-1, rows.shape[1]), rows])
+        if len(self._at) > 0:  # none are kept while rows are learned anew
+            rows = self._rows[usual[self._at]]
+            self._waiting = np.concatenate([self._waiting.reshape(-1, rows.shape[1]), rows])
         self._counts = self._counts * np.exp(-self._votes.sum() / MEMORY) + self._votes
         if len(self._waiting) >= AT_ONCE:
             mixture, shares = self._kinds.mixture, np.empty((0, 0))

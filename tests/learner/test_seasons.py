@@ -316,6 +316,16 @@ def test_a_season_that_begins_to_count_raises_no_alarms():
 
 
 @needs_compiler("weeks of records")
+def test_a_season_that_begins_to_count_while_entities_have_habits_does_not_stop_the_stream():
+    times = times_of(10, 96)
+    rows = daily(np.random.default_rng(5), times, amplitude=20.0)
+    scorer = StreamScorer(StackedSPN(), seasons="Europe/Berlin", max_entities=2)
+    block = scorer.process(rows, ["a", "b"] * (len(rows) // 2), places_of(times))
+    assert counting(scorer).any()
+    assert np.isfinite(block.log_likelihood[16:]).all()
+
+
+@needs_compiler("weeks of records")
 def test_a_season_that_ends_counts_no_longer():
     times = times_of(70, 48)
     rows = daily(np.random.default_rng(16), times)
