@@ -87,8 +87,10 @@ class FirstRecords:
         found.weight[which] *= 1.0 - weight
         found.log_share[which], found.log_others[which] = share, np.logaddexp(others, kinds)
         others = np.logaddexp(others, share + network[which])
-        by_kinds = np.exp(kinds - np.logaddexp(others, kinds)).sum()
-        self._votes = self._votes + np.array([len(which) - by_kinds, by_kinds])
+        by_kinds = np.exp(kinds - np.logaddexp(others, kinds))
+        votes = np.column_stack([1.0 - by_kinds, by_kinds])
+        # One by one: sums of parts would have other bits if the stream is cut elsewhere.
+        self._votes = np.vstack([self._votes, votes]).cumsum(axis=0)[-1]
 
     @property
     def wanted(self) -> int:

@@ -213,6 +213,17 @@ def test_the_first_record_of_an_entity_is_described_as_well_as_by_one_model_for_
 
 
 @needs_compiler("long streams")
+def test_any_cutting_of_a_stream_with_many_first_records_gives_the_same_bits():
+    rng = np.random.default_rng(31)
+    rows, entity = rng.normal(size=(2000, D)), rng.integers(40, size=2000)
+    whole, cut = (StreamScorer(OSLRAU(), max_entities=2) for _ in range(2))
+    whole.process(rows, entity)
+    for start in range(0, len(rows), 97):
+        cut.process(rows[start : start + 97], entity[start : start + 97])
+    assert cut.to_bytes() == whole.to_bytes()
+
+
+@needs_compiler("long streams")
 def test_correlations_that_are_usual_for_other_entities_are_blamed():
     keys, rows = kinds_of_machines(2, 8000, 40, 4)
     of_kind = np.array([int(key.removeprefix(b"machine-")) % 2 == 0 for key in keys])
