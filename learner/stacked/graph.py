@@ -255,11 +255,16 @@ def _heavy_leaves(
 
 
 def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:
-    """Upper triangle of a multivariate leaf's matrix without the diagonal, in percent."""
+    """Upper triangle of a multivariate leaf's matrix without the diagonal, in percent.
+
+    0 where variances are too small or too large for a number in the fields' units.
+    """
     if node.kind != "multivariate_leaf" or node.covariance is None or deviation is None:
         return None
     if len(deviation) > WIDEST:
         return None
-    correlation = node.covariance / np.outer(deviation, deviation)
+    product = np.outer(deviation, deviation)
+    known = (product > 0.0) & np.isfinite(product)
+    correlation = np.divide(node.covariance, product, out=np.zeros_like(product), where=known)
     upper = correlation[np.triu_indices(len(deviation), 1)]
     return [int(percent) for percent in np.rint(100 * upper)]

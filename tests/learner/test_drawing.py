@@ -68,6 +68,15 @@ def test_too_few_names_are_refused(model):
         model.to_dot(["a"])
 
 
+@needs_compiler("a long stream")
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_outline_can_be_drawn_in_units_whose_squares_are_no_numbers(scale):
+    model = StackedSPN(max_nodes=300, tree_nodes=50).partial_fit(scale * clusters(1, 600, 4))
+    found = [each for each in model.outline(NAMES)["correlation"] if each is not None]
+    assert len(found) > 0 and {percent for each in found for percent in each} <= {*range(-100, 101)}
+
+
 def test_the_outline_has_every_node_below_its_parent(model):
     outline = model.outline(NAMES)
     assert {len(column) for name, column in outline.items() if name != "fields"} == {model.n_nodes_}
