@@ -24,6 +24,9 @@ IntArray = NDArray[np.int64]
 TYPICAL = 0.6745
 """Median distance of a standard Gaussian from its mean."""
 
+FARTHEST = 1e150
+"""Distance that larger ones count as, so that their squares are numbers."""
+
 
 class History:
     """Widens rows by running means, and takes the means out of what is said of the rows.
@@ -222,7 +225,7 @@ def typical_distances(gaps: FloatArray) -> FloatArray:
 
     Where most gaps are 0, the root of the mean square; 0 if nothing differs.
     """
-    distance = np.abs(np.ascontiguousarray(gaps.T))
+    distance = np.minimum(np.abs(np.ascontiguousarray(gaps.T)), FARTHEST)
     n = np.count_nonzero(~np.isnan(distance), axis=1)
     ordered = np.sort(distance)  # NaN last
     places = np.stack([np.maximum(n - 1, 0) // 2, np.minimum(n // 2, len(gaps) - 1)], axis=1)
