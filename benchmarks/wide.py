@@ -52,7 +52,7 @@ def run(out: Path, quick: bool) -> None:
     """Densities of wide records beside one full Gaussian, spikes of single fields, cost."""
     for kind in (OSLRAU, StackedSPN):
         compile_kernels(kind)
-    widths = [64, 200] if quick else [64, 128, 129, 200, 256, 257, 300, 500, 1000]
+    widths = [16, 200] if quick else [16, 64, 128, 129, 200, 256, 257, 300, 500, 1000]
     results = [
         measure(kind, name, d)
         for name in ("ten", "third")
