@@ -235,8 +235,8 @@ class Usual(NamedTuple):
         gap = means - level
         below, above = (np.maximum(side, 0.0).mean(axis=0) for side in (-gap, gap))
         spread = 2.0 * np.array([below, above])
-        spread = np.where(spread > 0.0, spread, self.spread)
-        return Usual(level, self.spread + share * (spread - self.spread), n)
+        average = self.spread + share * (spread - self.spread)
+        return Usual(level, np.where((spread > 0.0) & (average > 0.0), average, self.spread), n)
 
 
 @kernel

@@ -245,6 +245,16 @@ def test_a_damaged_state_is_refused(name, change):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
+@pytest.mark.parametrize("value", [0.0, 1e-47])
+def test_scores_that_hardly_vary_at_first_leave_a_state_that_can_be_restored(value):
+    """Beside the spread of 1 before any record, that of such scores is lost in rounding."""
+    stretches, again = Stretches((2,)), Stretches((2,))
+    stretches.pending = np.array([[0.0], [value], [2.0 * value]])
+    stretches.update(np.ones(3, np.bool_))
+    again.restore({**stretches.state(0), "stretch_pending": np.empty((0, 1))}, 0)
+    assert np.isfinite(again._usual.score(np.array([[-1.0]]))[0]).all()
+
+
 def test_without_stretches_nothing_of_them_is_there():
     scorer = StreamScorer(OSLRAU())
     assert scorer.process(ROWS).stretch is None
