@@ -158,7 +158,8 @@ class Seasons:
         spread = between_hours(self._both(spreads, half, 0.0 * half, SPREAD_DAY))
         location, scale = self._reference
         rest = levels - of_dates(level, days.dates)
-        self._centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
+        centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
+        self._centre = np.where(np.isnan(centre), self._centre, centre)  # a field was not observed
         self._usual = profile(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
         return bool((self._counting != before).any())
 

@@ -326,6 +326,21 @@ def test_a_season_that_begins_to_count_while_entities_have_habits_does_not_stop_
 
 
 @needs_compiler("weeks of records")
+def test_a_field_that_comes_late_is_scored_and_its_state_can_be_restored():
+    times = times_of(12, 96)
+    rows = daily(np.random.default_rng(5), times)
+    rows[: 10 * 96, 1] = np.nan
+    whole, _ = run(rows, times)
+    scorer, block = run(rows[: 11 * 96], times[: 11 * 96])
+    again = StreamScorer.from_bytes(scorer.to_bytes())
+    late = rows[11 * 96 :].copy()
+    late[:, 1] += 1e6
+    odd = again.process(late, places=places_of(times)[11 * 96 :])
+    assert (odd.log_likelihood < block.log_likelihood[-96:].min()).all()
+    assert np.isfinite(whole.forecast().expected).all()
+
+
+@needs_compiler("weeks of records")
 def test_a_season_that_ends_counts_no_longer():
     times = times_of(70, 48)
     rows = daily(np.random.default_rng(16), times)
