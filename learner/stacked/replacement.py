@@ -66,9 +66,14 @@ class Replacement:
         bad = log_density < median - 6.0 * (median - lower) - 1.0
         if not bad.any():
             return
-        self.pool = np.concatenate([self.pool, Z[:, bad]], axis=1)[:, -POOL:]
+        self.pool = _columns(np.concatenate([self.pool, Z[:, bad]], axis=1), slice(-POOL, None))
         if self.pool.shape[1] >= max(16, d // 2) and np.count_nonzero(bad) >= 4:
-            self.centre = self.pool[:, _densest_half(np.clip(self.pool, -clip, clip))]
+            self.centre = _columns(self.pool, _densest_half(np.clip(self.pool, -clip, clip)))
+
+
+def _columns(Z: FloatArray, which: slice | NDArray[np.int64]) -> FloatArray:
+    """Return some columns, in the order of memory that a restored state has: sums depend on it."""
+    return np.ascontiguousarray(Z[:, which])
 
 
 def _densest_half(Z: FloatArray) -> NDArray[np.int64]:
