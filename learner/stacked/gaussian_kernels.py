@@ -23,17 +23,23 @@ from faust_oslrau.learner.vector.lanes import (
 )
 from faust_oslrau.learner.vector.math import log_positive
 
+from .leaves import LEAST_VARIANCE
+
 LOG_2PI = math.log(2.0 * math.pi)
 
 LEAST_PIVOT = 1e-9
 """Least square of a Cholesky factor's diagonal, where rounding leaves less."""
+
+LARGEST = 1e6
+"""Largest entry of W. None is near it with variances of `LEAST_VARIANCE` in all directions."""
 
 
 @kernel
 def factorise(covariance: Array, whitening: Array, log_norm: Array) -> None:
     """Fill ``whitening`` (K, d, d) and the log-densities at the mean (K,) of covariances.
 
-    As many columns as lanes at a time: they fit into the cache.
+    As many columns as lanes at a time: they fit into the cache. Where rounding has left no positive
+    definite matrix, as of values that lie millions of deviations from 0, the variances alone count.
     """
     aligned_stack()
     d = covariance.shape[1]
@@ -49,6 +55,30 @@ def factorise(covariance: Array, whitening: Array, log_norm: Array) -> None:
             log_norm[k] -= log_positive(pivot[a])
         for c in range(0, d, WIDTH):
             invert_columns(factor, pivot, c, strip, whitening[k])
+        if not is_bounded(whitening[k]):
+            log_norm[k] = -0.5 * d * LOG_2PI + whiten_each(covariance[k], whitening[k])
+
+
+@kernel
+def is_bounded(W: Array) -> bool:
+    """Whether no entry is too large for a covariance, or no number."""
+    for row in W:
+        for entry in row:
+            if not abs(entry) <= LARGEST:
+                return False
+    return True
+
+
+@kernel
+def whiten_each(covariance: Array, W: Array) -> float:
+    """Fill ``W`` (d, d) as if variables were independent; return the log of its determinant."""
+    W[:] = 0.0
+    total = 0.0
+    for a in range(len(W)):
+        variance = max(covariance[a, a], LEAST_VARIANCE)
+        W[a, a] = 1.0 / math.sqrt(variance)
+        total -= 0.5 * log_positive(variance)
+    return total
 
 
 @kernel

@@ -267,6 +267,33 @@ STATE = learned(INCOMPLETE[:300]).to_bytes()
 CHALLENGED = learned(INCOMPLETE[:800]).partial_fit(-INCOMPLETE[800:1100, ::-1]).to_bytes()
 
 
+def test_components_that_are_born_while_fields_are_missing_go_on_through_bytes():
+    rng, rows = np.random.default_rng(7), clusters(17, 5900, 6, missing=0.2)
+    odd = np.flatnonzero(rng.random(len(rows)) < np.where(np.arange(len(rows)) > 5000, 0.1, 0.0))
+    rows[odd] = 0.1 * rows[odd] + 40.0 * rng.normal(size=6)
+    model, proposed = learned(rows[:4864], adapt_after=None), 0
+    for start in range(4864, len(rows) - 256, 256):
+        copy = StackedSPN.from_bytes(model.to_bytes())
+        proposed += model._training.replacement.centre.shape[1] > 0
+        for each in (model, copy):
+            each.partial_fit(rows[start : start + 256])
+        assert copy.to_bytes() == model.to_bytes()
+    assert proposed > 0
+
+
+def test_of_a_covariance_lost_in_rounding_the_variances_count():
+    """Differences of squares of values millions of deviations from 0."""
+    n, mean = 50.0, 3e7 * np.array([1.0, -1.0, 2.0, -3.0])
+    squares = np.outer(mean, mean) * n * (1.0 + 1e-16 * np.arange(16.0).reshape(4, 4))
+    covariance = squares / n - np.outer(mean, mean) + 2e-5 * np.eye(4)
+    gaussians = Gaussians(mean[None], covariance[None])
+    assert np.isfinite(gaussians.whitening).all() and np.isfinite(gaussians.log_norm).all()
+    variance = np.maximum(np.diag(covariance), 2e-5)
+    np.testing.assert_allclose(gaussians.whitening[0], np.diag(variance**-0.5), rtol=1e-12)
+    norm = -0.5 * np.log(2.0 * np.pi * variance).sum()
+    assert gaussians.log_norm[0] == pytest.approx(norm, rel=1e-12)
+
+
 @pytest.mark.parametrize("location", [1e30, 3.3e97, -1e154, 1e300])
 def test_units_far_from_all_records_are_left_and_stay_finite(location):
     values, arrays = unpack(STATE, "StackedSPN")
