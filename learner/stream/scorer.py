@@ -39,6 +39,10 @@ from .state import ScorerState
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+LARGEST = 1e150
+"""Value that larger ones count as, so that squares are numbers. Some devices send the largest
+number there is in place of a missing one."""
+
 
 class StreamScorer(ScorerParameters):
     """Scores one partition's valid records in order and learns from them.
@@ -212,7 +216,7 @@ class StreamScorer(ScorerParameters):
         the rows' offsets and timestamps, by which incidents name them; by default their numbers in
         the stream, and -1.
         Seasons, silences and a history over seconds need the timestamps, in milliseconds; negative
-        ones are unknown.
+        ones are unknown. Values beyond 1e150 count as 1e150, and those below -1e150 as -1e150.
 
         Raises
         ------
@@ -224,7 +228,7 @@ class StreamScorer(ScorerParameters):
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
         keys = self._keys(entity, len(given))
-        rows = self._state.transforms.apply(given)
+        rows = np.clip(self._state.transforms.apply(given), -LARGEST, LARGEST)
         self._state.n_fields = given.shape[1]
         block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         if self.forecasting:
@@ -253,7 +257,8 @@ class StreamScorer(ScorerParameters):
         """
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
-        return expected_range(self._state, self._state.transforms.apply(given), deviations)
+        rows = np.clip(self._state.transforms.apply(given), -LARGEST, LARGEST)
+        return expected_range(self._state, rows, deviations)
 
     def forecast(
         self, entity: Sequence[Name] | None = None, timestamps: ArrayLike | None = None

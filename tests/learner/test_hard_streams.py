@@ -101,3 +101,23 @@ def test_units_shift_the_scores_and_nothing_else(kind):
         scaled.log_likelihood[16:], plain.log_likelihood[16:] - np.log(powers).sum(), rtol=1e-9
     )
     np.testing.assert_array_equal(scaled.is_anomaly, plain.is_anomaly)
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize("share", [0.05, 0.4])
+@pytest.mark.parametrize(
+    "layers", [{"max_entities": 2}, {"seasons": "UTC"}, {"seasons": "UTC", "max_entities": 2}]
+)
+def test_a_device_that_sends_the_largest_number_for_a_missing_one_stops_nothing(
+    kind, layers, share
+):
+    rows, rng = 2.0 * Z[:3000], np.random.default_rng(72)
+    rows[rng.random(len(rows)) < share, 0] = np.finfo(np.float64).max
+    entity = ["a", "b"] * (len(rows) // 2) if "max_entities" in layers else None
+    hours = 1_774_746_000_000 + 600_000 * np.arange(len(rows))
+    places = np.column_stack([np.arange(len(rows)), hours])
+    scorer = StreamScorer(kind(), **layers)
+    block = scorer.process(rows, entity, places)
+    assert np.isfinite(block.log_likelihood[16:]).all()
+    assert np.isfinite(block.p_value[48:]).all()
+    assert StreamScorer.from_bytes(scorer.to_bytes(), kind).to_bytes() == scorer.to_bytes()
