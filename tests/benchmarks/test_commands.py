@@ -229,7 +229,7 @@ def test_alarms_are_few_at_the_start_and_repeated_faults_stay_alarms(tmp_path):
     assert all(float(row["ratio"]) <= 3 for row in figures["start"][-2:])
     repeated = [row for row in figures["spikes"] if row["spikes"] == "repeated"]
     assert {row["part"] for row in repeated} == {"development", "held out"}
-    assert all(row["caught"] == row["Gaussian"] == row["faults"] == 28 for row in repeated)
+    assert all(row["caught"] == row["faults"] == 28 >= row["Gaussian"] for row in repeated)
     assert all(float(row["ratio"]) < 2 for row in figures["heavy tails"])
 
 
