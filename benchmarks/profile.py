@@ -25,10 +25,10 @@ _WARM_UP = 0.2
 
 PARTS = {
     "decoding records": ("(topics/features.py",),
-    "scoring: the network": ("Network.evaluate (learner/network/structure.py",),
+    "scoring: the network": ("StackedSPN.evaluate (learner/stacked/stacked_spn.py",),
     "scoring: contributions of anomalies": ("blame (learner/scoring/blame.py",),
     "scoring: other measures, p-values": ("score (learner/stream/row_scores.py",),
-    "learning: the network": ("OSLRAU.partial_fit (learner/oslrau.py",),
+    "learning: the network": ("StackedSPN.partial_fit (learner/stacked/stacked_spn.py",),
     "learning: calibration, guard, drift": ("learn (learner/stream/learning.py",),
     "writing scores as JSON": ("Messages.scores (app/pipeline/messages.py",),
     "filling batches of messages": (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import NONE, clusters_below
+from .clusters import NONE, Clusters, clusters_below
 from .ordered import excess_moments, ranks_between, replace_ordered
 
 FloatArray = NDArray[np.float64]
@@ -66,6 +67,14 @@ class Tail(NamedTuple):
         return np.asarray(base ** (-1.0 / self.shape), np.float64)
 
 
+class LowScores(NamedTuple):
+    """What the lowest scores tell: how they come in clusters, their tail, and where it begins."""
+
+    clusters: Clusters
+    tail: Tail | None
+    trusted_rank: int
+
+
 class RecentScores:
     """The last ``RECENT`` scores, or the later half of fewer.
 
@@ -117,19 +126,16 @@ class Calibration(RecentScores):
     sequential
         Whether records are judged by those before them. Then an excursion is unlike others before
         it, and the tail is as heavy as so few independent scores allow.
-
-    Attributes
-    ----------
-    clusters
-        How the lowest tenth of the scores come in clusters.
     """
 
     def __init__(self, *, sequential: bool = False) -> None:
         super().__init__()
         self.sequential = sequential
-        self._tail: Tail | None = None
-        self._trusted_rank = TRUSTED_RANK
-        self.clusters = NONE
+
+    @property
+    def clusters(self) -> Clusters:
+        """How the lowest tenth of the scores come in clusters."""
+        return self._low.clusters
 
     @property
     def lowest_usual(self) -> float:
@@ -139,11 +145,17 @@ class Calibration(RecentScores):
 
     def _set(self, recent: FloatArray, ascending: FloatArray) -> None:
         super()._set(recent, ascending)
-        n = n_in_tail(len(ascending))
-        self.clusters = clusters_below(recent, float(ascending[n])) if n > 0 else NONE
-        size = self.clusters.own_size
-        self._tail = fit_tail(ascending, 1.0 / size if self.sequential else 1.0)
-        self._trusted_rank = min(round(TRUSTED_RANK * size), max(TRUSTED_RANK, n // 2))
+        self.__dict__.pop("_low", None)
+
+    @cached_property
+    def _low(self) -> LowScores:
+        """Worked out when a p-value is asked for, which may be rare."""
+        n = n_in_tail(len(self.ascending))
+        clusters = clusters_below(self.recent, float(self.ascending[n])) if n > 0 else NONE
+        size = clusters.own_size
+        tail = fit_tail(self.ascending, 1.0 / size if self.sequential else 1.0)
+        trusted_rank = min(round(TRUSTED_RANK * size), max(TRUSTED_RANK, n // 2))
+        return LowScores(clusters, tail, trusted_rank)
 
     def p_value(self, score: FloatArray) -> FloatArray:
         """Share (m,) of the recent scores, with the record itself, not above each score.
@@ -154,7 +166,7 @@ class Calibration(RecentScores):
         if n == 0:
             return np.full(len(score), np.nan)
         rank = ranks_between(self.ascending, score)
-        beyond = rank < (1 if self._tail is None else self._trusted_rank)
+        beyond = rank < (1 if self._low.tail is None else self._low.trusted_rank)
         if beyond.any():
             rank[beyond] = self._rank_beyond(score[beyond])
         return np.asarray(np.maximum(rank / (n + 1.0), SMALLEST_P_VALUE), np.float64)
@@ -165,10 +177,11 @@ class Calibration(RecentScores):
         Few scores have no tail. Then ranks fall to one half at most, which keeps the order and
         raises no alarm that the number of scores does not justify.
         """
-        if self._tail is not None:
-            anchor = self.ascending[self._trusted_rank - 1 : self._trusted_rank]
-            share = self._tail.survival(score) / self._tail.survival(anchor)
-            return np.asarray(self._trusted_rank * share, np.float64)
+        _, tail, trusted_rank = self._low
+        if tail is not None:
+            anchor = self.ascending[trusted_rank - 1 : trusted_rank]
+            share = tail.survival(score) / tail.survival(anchor)
+            return np.asarray(trusted_rank * share, np.float64)
         lowest, n = self.ascending[0], len(self.ascending)
         spread = self.ascending[n // QUARTER] - lowest
         excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
