@@ -70,7 +70,7 @@ def merge_contests(contests: Sequence[Contest], rule: Rule) -> Contest:
     if not all(part.training.scaling.is_complete for part in parts):
         raise InvalidInputError("models: expected each field to have been observed in each")
     merged = Contest(*widths)
-    merged.n_records, merged.incumbent = total, _merge(parts, total, rule)
+    merged.n_records, merged.incumbent = total, _merge(parts, total)
     if total < rule.sizes.warm_up:
         merged.grow_at = rule.sizes.warm_up
     return merged
@@ -87,7 +87,7 @@ def _parts(contest: Contest, total: int) -> list[Part]:
     ]
 
 
-def _merge(parts: list[Part], total: int, rule: Rule) -> Training:
+def _merge(parts: list[Part], total: int) -> Training:
     first = max(parts, key=lambda part: part.share)
     for part in parts:
         move_to(part.training, first.training.scaling)

@@ -228,7 +228,7 @@ class StreamScorer(ScorerParameters):
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
         keys = self._keys(entity, len(given))
-        rows = np.clip(self._state.transforms.apply(given), -LARGEST, LARGEST)
+        rows = self._bounded(given)
         self._state.n_fields = given.shape[1]
         block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         if self.forecasting:
@@ -257,8 +257,7 @@ class StreamScorer(ScorerParameters):
         """
         given = np.array(X, dtype=np.float64, order="C")
         self._check(given)
-        rows = np.clip(self._state.transforms.apply(given), -LARGEST, LARGEST)
-        return expected_range(self._state, rows, deviations)
+        return expected_range(self._state, self._bounded(given), deviations)
 
     def forecast(
         self, entity: Sequence[Name] | None = None, timestamps: ArrayLike | None = None
@@ -340,6 +339,10 @@ class StreamScorer(ScorerParameters):
             )
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+
+    def _bounded(self, given: FloatArray) -> FloatArray:
+        """Return rows (m, d) transformed, their values within those that have squares."""
+        return np.clip(self._state.transforms.apply(given), -LARGEST, LARGEST)
 
     def _keys(self, entity: Sequence[Name] | NDArray[Any] | None, m: int) -> list[Key]:
         if self._state.entities is not None:

@@ -230,6 +230,7 @@ def test_alarms_are_few_at_the_start_and_repeated_faults_stay_alarms(tmp_path):
     repeated = [row for row in figures["spikes"] if row["spikes"] == "repeated"]
     assert {row["part"] for row in repeated} == {"development", "held out"}
     assert all(row["caught"] == row["faults"] == 28 >= row["Gaussian"] for row in repeated)
+    assert {row["Gaussian"] for row in repeated if row["part"] == "development"} == {28}
     assert all(float(row["ratio"]) < 2 for row in figures["heavy tails"])
 
 
