@@ -51,8 +51,8 @@ A change for good: records in random order, whose columns are reversed and negat
 on. Mean log-likelihood of records scored before they are learned, in mini-batches of 256, without
 the guard, over three random orders. *Stacked* weighs its networks as `StreamScorer` does, by all
 records before the one that is scored. With *shares of the root*, the learner alone, their weights
-stay for a mini-batch. *One network* has no challengers. Leaf variances are at least 1e-4, in units
-of the first records."""
+stay for a mini-batch. *One network* has no challengers. Leaf variances are at least 1e-4 in the
+units of the data, those of *oslrau* in units of its first records."""
 
 FAULT_TEXT = """\
 Faults: the same change for some records only, after 3,000. *Loss* is what the first 256 usual
@@ -174,13 +174,15 @@ def by_horizon(
 
 
 def score(model: OSLRAU | StackedSPN, rows: Array) -> Array:
+    if isinstance(model, StackedSPN):
+        return model.score_samples(rows, variance_floor=HONEST_FLOOR / model.scale_**2)
     return model.score_samples(rows, variance_floor=HONEST_FLOOR)
 
 
 def score_by_record(model: StackedSPN, rows: Array) -> Array:
     """Score the rows (m, d) of one mini-batch with shares of two networks that follow each row."""
-    evaluation = model.evaluate(rows)
-    scores, posterior = members.log_densities(evaluation.members, rows, HONEST_FLOOR)
+    evaluation, floor = model.evaluate(rows), HONEST_FLOOR / model.scale_**2
+    scores, posterior = members.log_densities(evaluation.members, rows, floor)
     if len(evaluation.members) == 1:
         return scores
     by_network = scores[:, None] + np.log(posterior / model.shares)

@@ -47,7 +47,7 @@ LASTING, FADING = 1536, 128
 """Records of a change after which a return is less likely, and records in which its share of the
 root falls to 1/e then."""
 
-ROOM, LATE_ROOM = 0.59, 0.35
+ROOM, LATE_ROOM = 0.6, 0.35
 """Share of the nodes that the incumbent keeps, at first and after ``LASTING`` records."""
 
 LEAST = 0.01
