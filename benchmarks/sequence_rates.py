@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.learner import OSLRAU, ScoredBlock, StackedSPN, StreamScorer
 
 from . import families
 from .datasets import Array
-from .timed import FIRST_FAULT, LENGTH, Base, with_faults
+from .timed import FIRST_FAULT, LENGTH, Base, is_known, with_faults
 
 HISTORY = ("10",)
 STRETCHES = (8, 32)
@@ -41,7 +42,7 @@ def of_stretches(block: ScoredBlock) -> Array:
 def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
     """Yield the alarms on sequences without faults, with and without a history."""
     for (kind, learner), history in product(LEARNERS.items(), (None, HISTORY)):
-        found = []
+        found: dict[str, list[list[float]]] = {}
         for seed in range(seeds):
             x = base(np.random.default_rng([9, len(name), seed]), n)
             own = StreamScorer(learner(), history=history).process(x)
@@ -51,16 +52,26 @@ def usual(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, objec
                 ).process(x)
                 for rate in RATES
             ]
-            found.append([
-                *rates(own.p_value), *rates(of_stretches(both[-1])),
-                *(float(block.is_anomaly[FIRST_FAULT:].mean()) for block in both),
-                float(own.log_likelihood[FIRST_FAULT:].mean()),
-            ])  # fmt: skip
-        means = np.mean(found, axis=0).tolist()
-        yield {
-            "family": name, "learner": kind, "history": "no" if history is None else "yes",
-            **dict(zip([*COLUMNS, "log-likelihood"], means, strict=True)),
-        }  # fmt: skip
+            for part, some in parts(name, np.random.default_rng([9, len(name), seed]), n):
+                found.setdefault(part, []).append([
+                    *rates(own.p_value[some]), *rates(of_stretches(both[-1])[some]),
+                    *(float(block.is_anomaly[some].mean()) for block in both),
+                    float(own.log_likelihood[some].mean()),
+                ])  # fmt: skip
+        for part, figures in found.items():
+            means = np.mean(figures, axis=0).tolist()
+            yield {
+                "family": part, "learner": kind, "history": "no" if history is None else "yes",
+                **dict(zip([*COLUMNS, "log-likelihood"], means, strict=True)),
+            }  # fmt: skip
+
+
+def parts(name: str, rng: np.random.Generator, n: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield the late records (n,) of a sequence, and those of regimes that it has had before."""
+    late = np.arange(n) >= FIRST_FAULT
+    yield name, late
+    if name == "switching":
+        yield f"{name}, known regimes", late & is_known(rng, n)
 
 
 def found_faults(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
@@ -91,8 +102,8 @@ def goals() -> dict[str, object]:
 
 
 def rates(p_value: Array) -> list[float]:
-    """Return the shares of late records with p-values at most the nominal rates."""
-    return [float((p_value[FIRST_FAULT:] <= rate).mean()) for rate in RATES]
+    """Return the shares of p-values at most the nominal rates."""
+    return [float((p_value <= rate).mean()) for rate in RATES]
 
 
 def without_memory(n: int, seeds: int) -> Iterator[dict[str, object]]:
@@ -106,7 +117,7 @@ def without_memory(n: int, seeds: int) -> Iterator[dict[str, object]]:
             )
             late = slice(FIRST_FAULT, None)
             nats = given.log_likelihood[late].mean() - plain.log_likelihood[late].mean()
-            found.append([float(nats), *rates(plain.p_value), *rates(given.p_value)])
+            found.append([float(nats), *rates(plain.p_value[late]), *rates(given.p_value[late])])
         nats, at_one, at_tenth, one_given, tenth_given = np.mean(found, axis=0).tolist()
         yield {
             "family": name, "nats gained": nats, "records 0.01": at_one, "records 0.001": at_tenth,

@@ -54,7 +54,8 @@ RATES_TEXT = """\
 Sequences without faults, from record 4,000 on, means of twelve seeds: share of the records with a
 p-value at most 0.01 and 0.001, of those with such stretches, and of alarms at these rates if
 stretches count, of which a row that overlaps is one alarm; and the mean log-likelihood. The goal is
-1.5 times the nominal rate. *Learner* is that of `kind`."""
+1.5 times the nominal rate. *Learner* is that of `kind`. *Known regimes* are those with at least 500
+records so far: the first records of a regime are unusual."""
 
 FOUND_TEXT = """\
 ## Alarms of faults that last

@@ -18,6 +18,9 @@ GAP = 800
 """Records from the start of one fault to the next."""
 
 
+KNOWN = 500
+"""Records of a regime before it is known."""
+
 LENGTH = 60
 """Records of a fault that lasts."""
 
@@ -72,9 +75,21 @@ def two_waves(rng: np.random.Generator, n: int) -> Array:
 
 def switching(rng: np.random.Generator, n: int) -> Array:
     """Draw from one of three regimes for some time, then from another."""
-    change = rng.random(n) < 1 / 300
-    regime = rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
+    regime = regimes(rng, n)
     return np.asarray(3.0 * rng.normal(size=(3, FIELDS))[regime] + rng.normal(size=(n, FIELDS)))
+
+
+def regimes(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """Draw the regime (n,) of each record."""
+    change = rng.random(n) < 1 / 300
+    return rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
+
+
+def is_known(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
+    """Tell which records of the switching sequence have had `KNOWN` of their regime before."""
+    regime = regimes(rng, n)
+    before = np.array([np.cumsum(regime == own) for own in range(3)])[regime, np.arange(n)]
+    return np.asarray(before > KNOWN)
 
 
 def drifting(rng: np.random.Generator, n: int) -> Array:

@@ -124,8 +124,8 @@ class Calibration(RecentScores):
     Parameters
     ----------
     sequential
-        Whether records are judged by those before them. Then an excursion is unlike others before
-        it, and the tail is as heavy as so few independent scores allow.
+        Whether the scores are those of stretches. Then an excursion is unlike others before it,
+        and the tail is as heavy as so few independent scores allow.
     """
 
     def __init__(self, *, sequential: bool = False) -> None:

@@ -22,6 +22,7 @@ from faust_oslrau.learner.state import record_count
 from .blame import Blame
 from .evidence import Evidence, Found, Limits, Place, limits
 from .merged_blame import MergedBlame
+from .ranking import Ranking
 from .usual_scores import UsualScores
 
 FloatArray = NDArray[np.float64]
@@ -327,8 +328,10 @@ class Incidents:
         }
         if len(self.usual.stretches) > 0:
             arrays["incident_stretches"] = self.usual.stretches
-        if self.usual.calibration is not None:
-            arrays["incident_scores"] = self.usual.calibration.recent
+        if self.usual.records is not None:
+            arrays["incident_scores"] = self.usual.records.scores.recent
+            if len(self.usual.records.measures) > 0:
+                arrays["incident_measures"] = self.usual.records.measures
         return values, arrays
 
     @classmethod
@@ -337,13 +340,9 @@ class Incidents:
         values: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
         d: int,
-        *,
-        sequential: bool = False,
+        ranking: Ranking,
     ) -> Self:
-        """Return the incidents of a state of ``d`` fields; StateError if it cannot be one.
-
-        ``sequential`` is that of the `Calibration`.
-        """
+        """Return the incidents of a state of ``d`` fields; StateError if it cannot be one."""
         incidents = cls(IncidentParameters(**values["parameters"]))
         if values["open"] is not None:
             incidents.open = _incident(values["open"])
@@ -355,7 +354,8 @@ class Incidents:
         incidents.usual.restore(
             arrays.get("incident_stretches", np.empty((0, 2))),
             arrays.get("incident_scores"),
-            sequential=sequential,
+            arrays.get("incident_measures"),
+            ranking,
         )
         return incidents
 

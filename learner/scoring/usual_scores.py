@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 
-from .calibration import RECENT, Calibration
+from .ranking import Ranking
+from .recent_records import RecentRecords
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,30 +33,32 @@ class UsualScores:
     ----------
     stretches
         First and last record (k, 2) of the incidents since the last boundary, by their numbers.
-    calibration
-        The scores; None while they are all recent ones.
+    records
+        The records; None while they are all recent ones.
     """
 
     def __init__(self) -> None:
         self.stretches = np.empty((0, 2), np.int64)
-        self.calibration: Calibration | None = None
+        self.records: RecentRecords | None = None
 
     def restore(
-        self, stretches: IntArray, scores: FloatArray | None, *, sequential: bool = False
+        self,
+        stretches: IntArray,
+        scores: FloatArray | None,
+        measures: FloatArray | None,
+        ranking: Ranking,
     ) -> None:
-        """Restore a state; StateError if it cannot be one. ``sequential`` as for all scores."""
+        """Restore a state; StateError if it cannot be one."""
         if stretches.ndim != 2 or stretches.shape[1] != 2:
             raise StateError("state: expected the first and last records of incidents")
         self.stretches = stretches.astype(np.int64)
         if scores is not None:
-            if scores.ndim != 1 or not 0 < len(scores) <= RECENT or np.isnan(scores).any():
-                raise StateError("state: expected scores of records in no incident")
-            self.calibration = Calibration(sequential=sequential)
-            self.calibration.restore(scores)
+            self.records = RecentRecords()
+            self.records.restore(scores, measures, ranking)
 
     def p_value(self, score: FloatArray, p_value: FloatArray) -> FloatArray:
         """Return the p-values (m,) of scores; ``p_value`` are those among all recent records."""
-        return p_value if self.calibration is None else self.calibration.p_value(score)
+        return p_value if self.records is None else self.records.p_value(score)
 
     def leave_out(self, first: int, last: int) -> None:
         """Leave out an incident that has lasted so far from record ``first`` to ``last``."""
@@ -63,19 +66,35 @@ class UsualScores:
         others = self.stretches[self.stretches[:, 0] != first]
         self.stretches = np.concatenate([others, stretch])
 
-    def update(self, every: Calibration, score: FloatArray, number: IntArray) -> None:
-        """Add the scores of a learning batch, of the records with these numbers (m,).
+    def update(
+        self,
+        every: RecentRecords,
+        scores: FloatArray,
+        measures: FloatArray | None,
+        number: IntArray,
+    ) -> None:
+        """Add the records of a learning batch, which have these numbers (m,).
 
-        ``every`` are all recent scores before this batch.
+        ``every`` are all recent ones before this batch.
         """
-        within = np.zeros(len(score), np.bool_)
+        within = np.zeros(len(scores), np.bool_)
         for first, last in self.stretches:
             within |= (number >= first) & (number <= last)
         self.stretches = self.stretches[:0]
-        if self.calibration is not None and np.array_equal(self.calibration.recent, every.recent):
-            self.calibration = None
-        if self.calibration is None and within.any():
-            self.calibration = Calibration(sequential=every.sequential)
-            self.calibration.restore(every.recent)
-        if self.calibration is not None:
-            self.calibration.update(score[~within])
+        if self.records is not None and self._are_all(every):
+            self.records = None
+        if self.records is None and within.any():
+            self.records = every.copy()
+        if self.records is not None:
+            outside = ~within
+            self.records.update(scores[outside], None if measures is None else measures[outside])
+
+    def measure_anew(self, ranking: Ranking) -> None:
+        """Let the measures have the units of a ranking that has moved."""
+        if self.records is not None:
+            self.records.measure_anew(ranking)
+
+    def _are_all(self, every: RecentRecords) -> bool:
+        return self.records is not None and np.array_equal(
+            self.records.scores.recent, every.scores.recent
+        )

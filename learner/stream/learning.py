@@ -10,6 +10,7 @@ from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.calibration import RecentScores
 from faust_oslrau.learner.scoring.guard import FEWEST_SCORES, fence
 from faust_oslrau.learner.scoring.missing import stretch
+from faust_oslrau.learner.scoring.recent_records import YOUNG
 
 from .row_scores import WARM_UP
 from .state import ScorerState
@@ -41,7 +42,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     scores = state.ranking.score(comparable)
     if state.entities is not None and not first:
         scores = state.entities.given
-    usual = scores >= state.calibration.lowest_usual
+    usual = scores >= state.recent.scores.lowest_usual
     state.missing.update(rows.compress(usual, axis=0), state.n_records)
     if state.learning:
         compared = densities if proximities is None else proximities
@@ -53,15 +54,20 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         is_refitted = state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
         if is_refitted and state.stretches is not None:
             state.stretches.follow_scores()
+    is_comparable = state.entities is None and state.ranking.n >= YOUNG
+    counted = comparable[known] if is_comparable else None
     if state.incidents is not None:
         numbers = np.arange(state.n_records - len(rows), state.n_records)
-        state.incidents.usual.update(state.calibration, scores[known], numbers[known])
+        state.incidents.usual.update(state.recent, scores[known], counted, numbers[known])
     _calibrate(
-        state,
-        scores[known], densities[known], None if proximities is None else proximities[known],
+        state, scores[known], counted, densities[known],
+        None if proximities is None else proximities[known],
     )  # fmt: skip
     if not first:
         _update_ranking(state, measures, factor, known)
+    state.recent.measure_anew(state.ranking)
+    if state.incidents is not None:
+        state.incidents.usual.measure_anew(state.ranking)
     if state.history is not None:
         state.history.update(rows)
     if state.stretches is not None:
@@ -104,18 +110,22 @@ def _take(state: ScorerState, rows: FloatArray, evaluation: Measured | None) -> 
 
 
 def _calibrate(
-    state: ScorerState, scores: FloatArray, densities: FloatArray, proximities: FloatArray | None
+    state: ScorerState,
+    scores: FloatArray,
+    measures: FloatArray | None,
+    densities: FloatArray,
+    proximities: FloatArray | None,
 ) -> None:
-    """Add scores to the recent ones; while these are few, remove those below the fence."""
+    """Add records to the recent ones; while these are few, remove those below the fence."""
     young = len(state.densities.recent) < FEWEST_SCORES
-    state.calibration.update(scores)
+    state.recent.update(scores, measures)
     state.densities.update(densities)
     if proximities is not None:
         state.proximities.update(proximities)
     if young and state.learning:
         guarded = _guarded(state)
         usual = guarded.recent >= fence(guarded.ascending)
-        state.calibration.select(usual)
+        state.recent.select(usual)
         state.densities.select(usual)
         if len(state.proximities.recent) > 0:
             state.proximities.select(usual)

@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 Values = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
-STATE_FORMAT = 6
+STATE_FORMAT = 7
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
@@ -54,7 +54,7 @@ def to_parts(state: ScorerState) -> Parts:
         "learner": np.frombuffer(state.learner.to_bytes(), np.uint8),
         "level": state.ranking.level,
         "spread": state.ranking.spread,
-        "recent": state.calibration.recent,
+        "recent": state.recent.scores.recent,
         "recent_densities": state.densities.recent,
         "drift_reference": reference,
         "drift_numbers": numbers,
@@ -78,6 +78,8 @@ def to_parts(state: ScorerState) -> Parts:
         "pending": _joined(state.pending),
         "pending_measures": _joined(state.pending_measures),
     }
+    if len(state.recent.measures) > 0:
+        arrays["recent_measures"] = state.recent.measures
     if len(state.proximities.recent) > 0:
         arrays["recent_proximities"] = state.proximities.recent
     if state.entities is not None:
@@ -210,7 +212,7 @@ def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
     state.ranking.restore(arrays["level"], arrays["spread"], record_count(values["ranked"]))
     if arrays["recent"].shape != arrays["recent_densities"].shape:
         raise StateError("state: expected a log-density for each recent score")
-    state.calibration.restore(arrays["recent"])
+    state.recent.restore(arrays["recent"], arrays.get("recent_measures"), state.ranking)
     state.densities.restore(arrays["recent_densities"])
     proximities = arrays.get("recent_proximities", np.empty(0))
     if len(proximities) not in (0, len(arrays["recent"])):
@@ -241,7 +243,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     state.first_alarms.restore(values.get("first_alarms", []))
     if "incidents" in values:
         state.incidents = Incidents.restored(
-            values["incidents"], arrays, state.n_fields or 0, sequential=state.is_sequential
+            values["incidents"], arrays, state.n_fields or 0, state.ranking
         )
 
 

@@ -13,6 +13,7 @@ from faust_oslrau.learner.scoring.missing import Missing
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
+from faust_oslrau.learner.scoring.recent_records import RecentRecords
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.usual_scores import UsualScores
 from faust_oslrau.learner.seasons.layer import Seasons
@@ -45,8 +46,7 @@ def relearn(state: ScorerState) -> None:
 def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
     state.neighbours, state.tail_mass, state.missing = Neighbours(), TailMass(), Missing()
-    state.ranking, state.densities = Ranking(), Calibration()
-    state.calibration = Calibration(sequential=state.is_sequential)
+    state.ranking, state.recent, state.densities = Ranking(), RecentRecords(), Calibration()
     state.proximities, state.guard, state.drift = (
         RecentScores(),
         Guard(state.guard.adapt_after),

@@ -100,7 +100,7 @@ def score(
         ranked = rank(state, learned, slopes)
         scores = ranked.scores
         block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
-        p_value = state.calibration.p_value(scores)
+        p_value = state.recent.p_value(scores)
         block.p_value[at] = p_value
         unusual = p_value <= state.alarm_rate
         if state.stretches is not None:

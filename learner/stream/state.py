@@ -24,6 +24,7 @@ from faust_oslrau.learner.scoring.missing import Missing
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
+from faust_oslrau.learner.scoring.recent_records import RecentRecords
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
@@ -71,8 +72,8 @@ class ScorerState:
         What a missing field takes from each measure.
     ranking
         How measures become one score.
-    calibration
-        Recent scores, by which a score becomes a p-value.
+    recent
+        Recent records, by which a score becomes a p-value.
     densities, proximities
         Recent log-densities; and recent proximities, if the learner has them. The guard compares
         with them.
@@ -104,7 +105,7 @@ class ScorerState:
     tail_mass: TailMass = field(default_factory=TailMass)
     missing: Missing = field(default_factory=Missing)
     ranking: Ranking = field(default_factory=Ranking)
-    calibration: Calibration = field(init=False)
+    recent: RecentRecords = field(default_factory=RecentRecords)
     densities: Calibration = field(default_factory=Calibration)
     proximities: RecentScores = field(default_factory=RecentScores)
     guard: Guard = field(default_factory=Guard)
@@ -127,12 +128,6 @@ class ScorerState:
         if not 0 < self.alarm_rate < 1:
             raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
         self.learner.check_parameters()
-        self.calibration = Calibration(sequential=self.is_sequential)
-
-    @property
-    def is_sequential(self) -> bool:
-        """Whether records are judged by those before them."""
-        return self.history is not None or self.stretches is not None
 
     @property
     def has_model(self) -> bool:

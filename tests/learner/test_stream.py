@@ -77,7 +77,7 @@ def test_a_record_never_influences_its_own_score():
 def test_p_values_count_the_recent_scores_that_were_no_higher():
     rows = clusters(11, 1500, 4)
     scorer, _ = run([], rows=rows[:1264])
-    recent = scorer._state.calibration.recent
+    recent = scorer._state.recent.scores.recent
     assert len(recent) == 1264 - 16
     scores = scorer._state.ranking.score(measure(scorer._state, rows[1264:]))
     rank = np.array([(recent <= score).sum() for score in scores])
