@@ -193,4 +193,4 @@ def test_a_rare_group_is_flagged_no_more_often_than_asked_for():
         rows = np.where(rare[:, None], 0.0, ring) + 0.2 * rng.normal(size=ring.shape)
         p_value = StreamScorer(OSLRAU(max_nodes=200)).process(rows).p_value[20_000:]
         flagged.append(np.mean(p_value <= 0.001))
-    assert np.mean(flagged) == pytest.approx(0.001, rel=0.3)
+    assert 0.0004 < np.mean(flagged) < 0.0013
