@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from time import process_time
 
@@ -10,10 +11,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import OSLRAU, ScoredBlock, StreamScorer
+from faust_oslrau.learner import OSLRAU, IncidentParameters, ScoredBlock, StreamScorer
 
 from .datasets import Array
 from .report import markdown, prose, write_report
+from .sequence_rates import LEARNERS
 
 FIELDS = 4
 DAY = 86_400_000
@@ -39,8 +41,8 @@ Mask = NDArray[np.bool_]
 TEXT = f"""\
 Streams of {FIELDS} fields over {DAYS} days with a pattern of the day. In four nights after two
 weeks, the values of {MINUTES} minutes are those of 11:30. Means of seeds, from day {LEARNED} on:
-bursts with an alarm of four; alarms outside bursts as a multiple of the nominal {RATE}; mean
-log-likelihood outside bursts."""
+bursts with an alarm of four, and with an incident; alarms outside bursts as a multiple of the
+nominal {RATE}; mean log-likelihood outside bursts. *Learner* is that of `kind`."""
 
 NONE_TEXT = """\
 ## No season
@@ -142,25 +144,30 @@ WITHOUT: Mapping[str, Base] = {
 
 def rows(name: str, base: Base, rates: tuple[int, ...], seeds: int) -> Iterator[dict[str, object]]:
     """Yield the figures of one family at each rate, without seasons and with them."""
-    for per_day in rates:
+    for per_day, (kind, learner) in product(rates, LEARNERS.items()):
         found: dict[str | None, list[tuple[float, ...]]] = {None: [], "UTC": []}
         for seed in range(seeds):
             times = START + np.arange(DAYS * per_day) * (DAY // per_day)
             x = base(np.random.default_rng([seed, 77, per_day]), times / 3.6e6 % 24, times)
             bursts = list(add_bursts(x, per_day)) if name in SEASONAL else []
             for seasons, of_seeds in found.items():
-                scorer = StreamScorer(OSLRAU(), alarm_rate=RATE, seasons=seasons)
+                scorer = StreamScorer(
+                    learner(), alarm_rate=RATE, seasons=seasons,
+                    incidents=IncidentParameters(quiet_records=per_day // 6),
+                )  # fmt: skip
                 block = scorer.process(x, None, np.column_stack([np.arange(len(x)), times]))
                 of_seeds.append(figures(block, bursts, LEARNED * per_day))
-            click.echo(f"{name}, {per_day} a day: {seed}", err=True)
+            click.echo(f"{name}, {kind}, {per_day} a day: {seed}", err=True)
         for seasons, of_seeds in found.items():
-            caught, alarms, likelihood, anew = np.mean(of_seeds, axis=0).tolist()
-            row = {"family": name, "records a day": per_day, "seasons": "yes" if seasons else "no"}
-            end = {"alarms": alarms, "log-likelihood": likelihood}
+            caught, opened, alarms, likelihood, anew = np.mean(of_seeds, axis=0).tolist()
+            row = {"family": name, "learner": kind, "records a day": per_day}
+            of_bursts = {"bursts": caught, "incidents": opened}
             yield {
                 **row,
-                **({"bursts": caught} if bursts else {"learned anew": anew * seeds}),
-                **end,
+                "seasons": "yes" if seasons else "no",
+                **(of_bursts if bursts else {"learned anew": anew * seeds}),
+                "alarms": alarms,
+                "log-likelihood": likelihood,
             }
 
 
@@ -177,8 +184,10 @@ def figures(block: ScoredBlock, bursts: list[slice], first: int) -> tuple[float,
     usual: Mask = np.arange(len(block.p_value)) >= first
     for burst in bursts:
         usual[burst] = False
+    opened = [event.row for event in block.incidents if event.state == "opened"]
     return (
         sum(bool(block.is_anomaly[burst].any()) for burst in bursts),
+        sum(any(row in range(*burst.indices(len(usual))) for row in opened) for burst in bursts),
         float(block.is_anomaly[usual].mean()) / RATE,
         float(block.log_likelihood[usual].mean()),
         float((np.diff(block.n_learned) < 0).any()),

@@ -54,15 +54,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         is_refitted = state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
         if is_refitted and state.stretches is not None:
             state.stretches.follow_scores()
-    is_comparable = state.entities is None and state.ranking.n >= YOUNG
-    counted = comparable[known] if is_comparable else None
-    if state.incidents is not None:
-        numbers = np.arange(state.n_records - len(rows), state.n_records)
-        state.incidents.usual.update(state.recent, scores[known], counted, numbers[known])
-    _calibrate(
-        state, scores[known], counted, densities[known],
-        None if proximities is None else proximities[known],
-    )  # fmt: skip
+    p_value, n_recent = state.recent.p_value(scores), len(state.recent.scores.recent)
+    known &= ~state.bursts.find(p_value, state.alarm_rate, n_recent)
+    _calibrate(state, scores, comparable, proximities, known)
     if not first:
         _update_ranking(state, measures, factor, known)
     state.recent.measure_anew(state.ranking)
@@ -112,16 +106,22 @@ def _take(state: ScorerState, rows: FloatArray, evaluation: Measured | None) -> 
 def _calibrate(
     state: ScorerState,
     scores: FloatArray,
-    measures: FloatArray | None,
-    densities: FloatArray,
+    measures: FloatArray,
     proximities: FloatArray | None,
+    known: NDArray[np.bool_],
 ) -> None:
-    """Add records to the recent ones; while these are few, remove those below the fence."""
+    """Add known records to the recent ones; while these are few, remove those below the fence."""
     young = len(state.densities.recent) < FEWEST_SCORES
-    state.recent.update(scores, measures)
+    is_comparable = state.entities is None and state.ranking.n >= YOUNG
+    scores, densities = scores[known], measures[known, 0]
+    counted = measures[known] if is_comparable else None
+    if state.incidents is not None:
+        numbers = np.arange(state.n_records - len(known), state.n_records)
+        state.incidents.usual.update(state.recent, scores, counted, numbers[known])
+    state.recent.update(scores, counted)
     state.densities.update(densities)
     if proximities is not None:
-        state.proximities.update(proximities)
+        state.proximities.update(proximities[known])
     if young and state.learning:
         guarded = _guarded(state)
         usual = guarded.recent >= fence(guarded.ascending)

@@ -45,6 +45,7 @@ def to_parts(state: ScorerState) -> Parts:
         "n_records": state.n_records,
         "next_batch": state.next_batch,
         "far_accepted": state.guard.accepted,
+        "left_out": state.bursts.left_out,
         "boundary": state.missing.boundary,
         "losses_left": state.missing.left,
         "ranked": state.ranking.n,
@@ -213,6 +214,7 @@ def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if arrays["recent"].shape != arrays["recent_densities"].shape:
         raise StateError("state: expected a log-density for each recent score")
     state.recent.restore(arrays["recent"], arrays.get("recent_measures"), state.ranking)
+    state.bursts.restore(values["left_out"])
     state.densities.restore(arrays["recent_densities"])
     proximities = arrays.get("recent_proximities", np.empty(0))
     if len(proximities) not in (0, len(arrays["recent"])):

@@ -6,6 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.scoring.block import BlockMaker
+from faust_oslrau.learner.scoring.bursts import Bursts
 from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.guard import Guard
@@ -47,7 +48,8 @@ def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
     state.neighbours, state.tail_mass, state.missing = Neighbours(), TailMass(), Missing()
     state.ranking, state.recent, state.densities = Ranking(), RecentRecords(), Calibration()
-    state.proximities, state.guard, state.drift = (
+    state.bursts, state.proximities, state.guard, state.drift = (
+        Bursts(),
         RecentScores(),
         Guard(state.guard.adapt_after),
         Drift(),

@@ -15,6 +15,7 @@ from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner, Predictive
 from faust_oslrau.learner.scoring.block import BlockMaker, Silence
+from faust_oslrau.learner.scoring.bursts import Bursts
 from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.first_alarms import FirstAlarms
@@ -74,6 +75,8 @@ class ScorerState:
         How measures become one score.
     recent
         Recent records, by which a score becomes a p-value.
+    bursts
+        Which records are too unusual to be among these.
     densities, proximities
         Recent log-densities; and recent proximities, if the learner has them. The guard compares
         with them.
@@ -106,6 +109,7 @@ class ScorerState:
     missing: Missing = field(default_factory=Missing)
     ranking: Ranking = field(default_factory=Ranking)
     recent: RecentRecords = field(default_factory=RecentRecords)
+    bursts: Bursts = field(default_factory=Bursts)
     densities: Calibration = field(default_factory=Calibration)
     proximities: RecentScores = field(default_factory=RecentScores)
     guard: Guard = field(default_factory=Guard)
