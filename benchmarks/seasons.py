@@ -187,7 +187,7 @@ def figures(block: ScoredBlock, bursts: list[slice], first: int) -> tuple[float,
     opened = [event.row for event in block.incidents if event.state == "opened"]
     return (
         sum(bool(block.is_anomaly[burst].any()) for burst in bursts),
-        sum(any(row in range(*burst.indices(len(usual))) for row in opened) for burst in bursts),
+        sum(any(burst.start <= row < burst.stop for row in opened) for burst in bursts),
         float(block.is_anomaly[usual].mean()) / RATE,
         float(block.log_likelihood[usual].mean()),
         float((np.diff(block.n_learned) < 0).any()),

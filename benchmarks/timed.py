@@ -17,7 +17,6 @@ FIRST_FAULT = 4000
 GAP = 800
 """Records from the start of one fault to the next."""
 
-
 KNOWN = 500
 """Records of a regime before it is known."""
 

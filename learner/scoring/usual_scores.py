@@ -53,6 +53,8 @@ class UsualScores:
             raise StateError("state: expected the first and last records of incidents")
         self.stretches = stretches.astype(np.int64)
         if scores is not None:
+            if len(scores) == 0:
+                raise StateError("state: expected scores of records in no incident")
             self.records = RecentRecords()
             self.records.restore(scores, measures, ranking)
 
@@ -81,7 +83,8 @@ class UsualScores:
         for first, last in self.stretches:
             within |= (number >= first) & (number <= last)
         self.stretches = self.stretches[:0]
-        if self.records is not None and self._are_all(every):
+        recent = None if self.records is None else self.records.scores.recent
+        if recent is not None and np.array_equal(recent, every.scores.recent):
             self.records = None
         if self.records is None and within.any():
             self.records = every.copy()
@@ -93,8 +96,3 @@ class UsualScores:
         """Let the measures have the units of a ranking that has moved."""
         if self.records is not None:
             self.records.measure_anew(ranking)
-
-    def _are_all(self, every: RecentRecords) -> bool:
-        return self.records is not None and np.array_equal(
-            self.records.scores.recent, every.scores.recent
-        )

@@ -8,7 +8,6 @@ from faust_oslrau.learner import StackedSPN, StateError, StreamScorer
 from faust_oslrau.learner.scoring.bursts import FEWEST, MOST, Bursts
 
 RATE = 0.001
-DAY = 86_400_000
 
 
 def p_values(unusual, m=256):
