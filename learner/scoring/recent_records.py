@@ -83,7 +83,9 @@ class RecentRecords:
 
     def p_value(self, score: FloatArray) -> FloatArray:
         """Return the p-values (m,) of scores, NaN before the first update."""
-        then = self.scores.p_value(score)
-        if self._now is None:
-            return then
-        return np.maximum(then, np.minimum(self._now.p_value(score), TAIL_SHARE))
+        p_value = self.scores.p_value(score)
+        low = p_value < TAIL_SHARE
+        if self._now is not None and low.any():
+            now = np.minimum(self._now.p_value(score[low]), TAIL_SHARE)
+            p_value[low] = np.maximum(p_value[low], now)
+        return p_value
