@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.scoring.block import StretchScores
-from faust_oslrau.learner.scoring.calibration import Calibration
+from faust_oslrau.learner.scoring.calibration import TAIL_SHARE, Calibration
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -60,8 +60,8 @@ fields move slowly, clusters are long."""
 class Stretches:
     """How unusual the scores of the last records are together, for each slot.
 
-    The means change with each record. What is usual changes in ``update`` alone, which the scorer
-    calls at learning boundaries.
+    The means change with each record. What is usual changes in ``update`` and ``measure_anew``
+    alone, which the scorer calls at learning boundaries.
 
     Parameters
     ----------
@@ -93,6 +93,7 @@ class Stretches:
         self._runs = np.zeros(0, np.int64)
         self._usual = Usual.unknown(len(lengths))
         self._calibration = Calibration(sequential=True)
+        self._now: Calibration | None = None
 
     def take(self, scores: FloatArray, slots: IntArray, fresh: Mask) -> StretchScores:
         """Add the scores (m,) of the next rows to their slots (m,), and judge the stretches.
@@ -108,11 +109,20 @@ class Stretches:
         add_scores(scores, slots, fresh, self._keep, self._means, means)
         self.pending = np.concatenate([self.pending, means])
         score, column = self._usual.score(means)
-        p_value = self._calibration.p_value(score)
+        p_value = self._p_value(means, score)
         runs = np.empty((len(scores), 2), np.int64)
         add_runs(p_value <= LASTING, slots, fresh, self._runs, runs)
         self.pending_runs = np.concatenate([self.pending_runs, runs])
         return StretchScores(p_value, np.array(self.lengths)[column])
+
+    def _p_value(self, means: FloatArray, score: FloatArray) -> FloatArray:
+        """Return the p-values (m,) of means (m, k) that have these scores (m,)."""
+        p_value = self._calibration.p_value(score)
+        if self._now is not None:
+            is_low = (p_value < TAIL_SHARE) & (self._usual.below(means) <= score)
+            now = np.minimum(self._now.p_value(score[is_low]), TAIL_SHARE)
+            p_value[is_low] = np.maximum(p_value[is_low], now)
+        return p_value
 
     def skip(self, m: int) -> StretchScores:
         """Take ``m`` rows without scores."""
@@ -148,6 +158,23 @@ class Stretches:
             self._calibration.update(self._usual.score(means)[0])
             self._usual = self._usual.updated(means)
 
+    def measure_anew(self, scores: FloatArray | None) -> None:
+        """Let recent stretches have the scores (n,) that recent records would have now.
+
+        As with single records (`RecentRecords`): where a regime comes back, its stretches would
+        else be lower than any before if units have moved in the meantime. None is no such scores.
+        """
+        self._now = None
+        if scores is None or self._usual.n == 0:
+            return
+        n, k = len(scores), len(self.lengths)
+        means, one_slot = np.empty((n, k)), np.zeros((1, k, 2))
+        slots, fresh = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+        add_scores(scores, slots, fresh, self._keep, one_slot, means)
+        below = self._usual.below(means)
+        self._now = Calibration(sequential=True)
+        self._now.restore(below[~np.isnan(below)])
+
     def follow_scores(self) -> None:
         """Take scores from now on for those of a younger stream, as a measure was fitted anew."""
         self._usual = self._usual._replace(n=min(self._usual.n, AFTER_REFIT))
@@ -156,6 +183,7 @@ class Stretches:
         """Learn anew what is usual, in a new regime."""
         self._usual = Usual.unknown(len(self.lengths))
         self._calibration = Calibration(sequential=True)
+        self._now = None
 
     def state(self, slots: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of so many slots in use."""
@@ -172,7 +200,10 @@ class Stretches:
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]], pending: int) -> None:
-        """Restore a state with so many ``pending`` rows; StateError if it cannot be one."""
+        """Restore a state with so many ``pending`` rows, which `measure_anew` completes.
+
+        StateError if it cannot be one.
+        """
         k, means = len(self.lengths), arrays["stretch_means"]
         level, spread = arrays["stretch_level"], arrays["stretch_spread"]
         if means.shape[1:] != (k, 2) or not np.isfinite(means).all() or (means[..., 1] < 0).any():
@@ -226,6 +257,10 @@ class Usual(NamedTuple):
         score = -far[np.arange(len(far)), column]
         score[np.isposinf(score) | (self.n == 0)] = np.nan
         return score, column
+
+    def below(self, means: FloatArray) -> FloatArray:
+        """Return the same score (m,) without means above their levels; NaN where one is unknown."""
+        return np.asarray(((means - self.level) / self.spread[0]).min(axis=1), np.float64)
 
     def updated(self, means: FloatArray) -> Usual:
         """Return what is usual after a learning batch with these means (m, k)."""

@@ -72,17 +72,18 @@ class Ranking:
         far = self.level + factor[:, None] * (measures - self.level)
         return np.where(factor[:, None] == 1.0, measures, far)
 
-    def score(self, measures: FloatArray) -> FloatArray:
+    def score(self, measures: FloatArray, without: int | None = None) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k), NaN before the first update.
 
-        In spreads from their levels.
+        In spreads from their levels. The measure in column ``without`` does not count.
         """
         if self.n == 0:
             return np.full(len(measures), np.nan)
         # column by column: numpy is slow at rows of three
         lowest = np.full(len(measures), np.nan)
         for k, (level, spread) in enumerate(zip(self.level, self.spread, strict=True)):
-            lowest = np.fmin(lowest, (measures[:, k] - level) / spread)
+            if k != without:
+                lowest = np.fmin(lowest, (measures[:, k] - level) / spread)
         return lowest
 
     def update(self, measures: FloatArray, factor: FloatArray | None = None) -> None:

@@ -43,8 +43,16 @@ class RecentRecords:
         self.measures = np.empty((0, 0))
         self._now: Calibration | None = None
 
+    @property
+    def scores_now(self) -> FloatArray | None:
+        """Scores (n,) of the records with measures in the units of now, oldest first.
+
+        None while these are few.
+        """
+        return None if self._now is None else self._now.recent
+
     def restore(self, scores: FloatArray, measures: FloatArray | None, ranking: Ranking) -> None:
-        """Restore a state; StateError if it cannot be one."""
+        """Restore a state that `measure_anew` completes; StateError if it cannot be one."""
         if scores.ndim != 1 or len(scores) > RECENT or np.isnan(scores).any():
             raise StateError("state: expected recent scores")
         self.scores.restore(scores)
@@ -54,7 +62,6 @@ class RecentRecords:
             if np.isnan(measures[:, :1]).any() or ranking.n == 0:
                 raise StateError("state: expected a log-density of each recent record")
             self.measures = measures
-            self.measure_anew(ranking)
 
     def copy(self) -> RecentRecords:
         """Return the same records, to which others can be added."""

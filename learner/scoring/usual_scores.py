@@ -48,7 +48,7 @@ class UsualScores:
         measures: FloatArray | None,
         ranking: Ranking,
     ) -> None:
-        """Restore a state; StateError if it cannot be one."""
+        """Restore a state that `measure_anew` completes; StateError if it cannot be one."""
         if stretches.ndim != 2 or stretches.shape[1] != 2:
             raise StateError("state: expected the first and last records of incidents")
         self.stretches = stretches.astype(np.int64)

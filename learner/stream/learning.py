@@ -59,13 +59,11 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     _calibrate(state, scores, comparable, proximities, known)
     if not first:
         _update_ranking(state, measures, factor, known)
-    state.recent.measure_anew(state.ranking)
-    if state.incidents is not None:
-        state.incidents.usual.measure_anew(state.ranking)
     if state.history is not None:
         state.history.update(rows)
     if state.stretches is not None:
         state.stretches.update(known & (state.n_records >= WARM_UP))
+    state.measure_anew()
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()

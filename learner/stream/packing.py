@@ -129,6 +129,7 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
         _restore_scores(state, values, arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state, arrays["level"], arrays["losses"], arrays["worth"])
+        state.measure_anew()
         _follow_pending(state)
     except StateError:
         raise

@@ -84,7 +84,7 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
         ranked = rank(state, learned, 0.0)
         measures, evaluation = ranked.measures, ranked.evaluation
         if state.stretches is not None:
-            state.stretches.take(ranked.scores, *state.slots(len(learned)))
+            state.stretches.take(ranked.lasting, *state.slots(len(learned)))
     elif state.stretches is not None:
         state.stretches.skip(len(learned))
     state.collect(learned, measures)

@@ -47,6 +47,8 @@ class Ranked(NamedTuple):
         Log-densities (m,) that compare whatever fields are missing.
     scores
         One score of each row (m,), high = usual.
+    lasting
+        The scores (m,) that stretches are made of.
     """
 
     evaluation: Evaluation
@@ -56,6 +58,7 @@ class Ranked(NamedTuple):
     measures: FloatArray
     comparable: FloatArray
     scores: FloatArray
+    lasting: FloatArray
 
 
 def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
@@ -74,8 +77,16 @@ def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) ->
     scores = state.ranking.score(comparable)
     if state.entities is not None:
         scores = state.entities.relate(scores)
+    lasting = state.lasting(comparable, scores)
     return Ranked(
-        evaluation, density, measured.log_density, given, measures, comparable[:, 0], scores
+        evaluation,
+        density,
+        measured.log_density,
+        given,
+        measures,
+        comparable[:, 0],
+        scores,
+        lasting,
     )
 
 
@@ -105,7 +116,7 @@ def score(
         unusual = p_value <= state.alarm_rate
         if state.stretches is not None:
             slots = state.slots(len(rows))
-            stretches = state.stretches.take(scores, *slots)
+            stretches = state.stretches.take(ranked.lasting, *slots)
             block.stretch.append(stretches)
             limit = STRETCH_RATE * state.alarm_rate
             unusual = p_value <= RECORD_RATE * state.alarm_rate

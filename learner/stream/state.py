@@ -38,6 +38,9 @@ IntArray = NDArray[np.int64]
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
 
+NEARNESS: Final = -2
+"""Column of the measures that says how near others are, where there is one: the last but one."""
+
 
 @dataclass
 class ScorerState:
@@ -218,6 +221,28 @@ class ScorerState:
         of a regime that comes back are near few recent ones, and all of them would be unusual.
         """
         return self.habits is None and self.history is None
+
+    def lasting(self, measures: FloatArray, scores: FloatArray) -> FloatArray:
+        """Return the scores (m,) that stretches are made of, of rows with these measures (m, k).
+
+        Those are the ``scores`` (m,), without nearness: a regime that has become rare is near few
+        recent records. Scores of single rows hardly show that, but all stretches of it would be
+        unusual.
+        """
+        if self.stretches is None or self.entities is not None or not self.has_nearness:
+            return scores
+        return self.ranking.score(measures, without=measures.shape[1] + NEARNESS)
+
+    def measure_anew(self) -> None:
+        """Let what recent records and stretches had follow the units of measures, which moved."""
+        self.recent.measure_anew(self.ranking)
+        if self.incidents is not None:
+            self.incidents.usual.measure_anew(self.ranking)
+        if self.stretches is not None:
+            scores = self.recent.scores_now
+            if scores is not None:
+                scores = self.lasting(self.recent.measures, scores)
+            self.stretches.measure_anew(scores)
 
     def collect(self, rows: FloatArray, measures: FloatArray) -> None:
         """Save measured rows until the next boundary."""

@@ -81,7 +81,7 @@ def test_a_small_shift_that_lasts_and_a_stuck_value_are_found_and_the_shift_is_n
         rng = np.random.default_rng(4)
         x = rng.normal(size=(9000, 4))
         if fault == "shift":
-            x[8500:8620] += 1.6
+            x[8500:8620] += 1.4
         else:
             x[8500:8620] = 0.1 * x[8500:8620]
         scorer = StreamScorer(OSLRAU(), stretches=(8, 32))
