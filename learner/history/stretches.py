@@ -260,7 +260,10 @@ class Usual(NamedTuple):
 
     def below(self, means: FloatArray) -> FloatArray:
         """Return the same score (m,) without means above their levels; NaN where one is unknown."""
-        return np.asarray(((means - self.level) / self.spread[0]).min(axis=1), np.float64)
+        lowest = np.full(len(means), np.inf)
+        for k, (level, spread) in enumerate(zip(self.level, self.spread[0], strict=True)):
+            lowest = np.minimum(lowest, (means[:, k] - level) / spread)  # keeps NaN
+        return lowest
 
     def updated(self, means: FloatArray) -> Usual:
         """Return what is usual after a learning batch with these means (m, k)."""
