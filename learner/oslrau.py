@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithm.learning import learn, structure_bound
 from .algorithm.rule import LearningRule
 from .algorithm.start import background_nodes, initial_network
-from .errors import InvalidParameterError, StateError
+from .errors import StateError
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
 from .parameters import Parameters, require
@@ -52,7 +52,8 @@ class OSLRAU(Parameters, NetworkDensity):
         128 variables are divided into blocks of neighbours, with a Gaussian each. The paper has
         none.
     max_nodes
-        Node budget, or None for no limit. A merge that would exceed it is not made. The time for a
+        Node budget, or None for no limit. A merge that would exceed it is not made. Where it is too
+        short for one component, a network of d variables has some d + 3 nodes. The time for a
         record and the size of the state are proportional to the number of nodes: in batches of 256
         less than 1 ns a leaf to score and about 1 ns to learn (``python -m benchmarks speed``).
     memory
@@ -268,12 +269,7 @@ class OSLRAU(Parameters, NetworkDensity):
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
             self.check_parameters()
-            left = self._budget() - 1 - background_nodes(d)  # beside the root
-            if left < d + 1:
-                least = d + 2 + background_nodes(d)
-                raise InvalidParameterError(
-                    f"max_nodes = {self.max_nodes}: expected at least {least} for {d} variables"
-                )
+            left = self._budget(d) - 1 - background_nodes(d)  # beside the root
             components = min(self.n_init_components, left // (d + 1))
             self._network = initial_network(
                 d, components, self.variance_floor, background=self.background
@@ -284,8 +280,9 @@ class OSLRAU(Parameters, NetworkDensity):
     def _most_leaf_vars(self, d: int) -> int:
         return min(16, d - 1) if self.max_leaf_vars is None else self.max_leaf_vars
 
-    def _budget(self) -> int:
-        return MOST_NODES if self.max_nodes is None else self.max_nodes
+    def _budget(self, d: int) -> int:
+        fewest = d + 2 + background_nodes(d)  # with one component
+        return MOST_NODES if self.max_nodes is None else max(self.max_nodes, fewest)
 
     def _grows(self) -> bool:
         return self.structure_until is None or self.n_records_ < self.structure_until
@@ -342,7 +339,7 @@ class OSLRAU(Parameters, NetworkDensity):
             float(self.min_count),
             self._most_leaf_vars(network.n_variables),
             network.n_variables if self.merges_per_batch is None else self.merges_per_batch,
-            self._budget(),
+            self._budget(network.n_variables),
             np.inf if self.memory is None else float(self.memory),
             float(self.variance_floor),
         )

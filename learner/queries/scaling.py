@@ -19,6 +19,9 @@ CONSTANT_SHARE = 1e-3
 """Scale of a variable whose first values are all equal, as a share of that value: small enough to
 show its first movement, large enough that rounding is not taken for movement."""
 
+SMALLEST_SCALE = 1e-280
+"""Least scale of a variable, so that densities stay finite where an entity has a smaller one."""
+
 
 class Scaling:
     """Location and scale (d,) of the variables, NaN before a variable is first observed."""
@@ -80,7 +83,7 @@ def location_and_scale(column: FloatArray) -> tuple[float, float]:
     mean, deviation = float(scaled.mean()), float(scaled.std())
     if deviation < 1e-12:
         deviation = CONSTANT_SHARE
-    return mean * largest, max(deviation * largest, float(np.finfo(float).tiny))
+    return mean * largest, max(deviation * largest, SMALLEST_SCALE)
 
 
 @kernel

@@ -93,8 +93,10 @@ def _move_products(products: SharedProducts, a: FloatArray, b: FloatArray) -> No
     leaves = products.leaves
     a, b = a[leaves.variable], b[leaves.variable]
     n, first, second = products.moments
-    squares = a**2 * second + 2.0 * a * b * first + b**2 * n
-    products.moments = np.stack([n, a * first + b * n, squares])
+    moved, squares = a * first + b * n, a**2 * second + 2.0 * a * b * first + b**2 * n
+    # rounding must not leave less than values that are all the same have
+    least = np.divide(moved**2, n, out=np.zeros(len(n)), where=n > 0.0)
+    products.moments = np.stack([n, moved, np.maximum(squares, least)])
     factor = np.where(leaves.is_wide, 1.0, a**2)  # wide leaves stay wide in the new units
     products.leaves = replace(
         leaves,

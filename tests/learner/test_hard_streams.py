@@ -121,3 +121,11 @@ def test_a_device_that_sends_the_largest_number_for_a_missing_one_stops_nothing(
     assert np.isfinite(block.log_likelihood[16:]).all()
     assert np.isfinite(block.p_value[48:]).all()
     assert StreamScorer.from_bytes(scorer.to_bytes(), kind).to_bytes() == scorer.to_bytes()
+
+
+@needs_compiler("long streams")
+def test_a_field_that_is_hardly_more_than_zero_has_finite_scores_with_entities(kind):
+    rows = with_column(np.full(N, 1e-300))
+    keys = [b"%d" % key for key in np.arange(N) % 5]
+    block = StreamScorer(kind(), max_entities=5).process(rows, keys)
+    assert np.isfinite(block.log_likelihood[16:]).all()

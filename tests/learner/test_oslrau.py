@@ -287,9 +287,12 @@ def test_a_parameter_out_of_range_is_named(parameters):
         OSLRAU(**parameters).partial_fit([[1.0, 2.0]])
 
 
-def test_a_budget_too_small_for_the_fields_is_refused():
-    with pytest.raises(InvalidParameterError, match="max_nodes = 4: expected at least 13"):
-        OSLRAU(max_nodes=4).partial_fit(np.zeros((1, 10)))
+def test_a_budget_too_small_for_the_fields_leaves_one_component():
+    X = clusters(6, 900, 10)
+    model = OSLRAU(max_nodes=4, standardize=False).partial_fit(X, batch_size=100)
+    assert model.n_nodes_ <= 13  # the root, the background, a product, ten leaves
+    assert np.isfinite(model.score_samples(X)).all()
+    assert OSLRAU.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
 
 
 def test_the_background_of_many_fields_is_a_product_of_gaussians(monkeypatch):

@@ -99,3 +99,14 @@ def test_learning_goes_on_from_bytes_to_the_same_bits_after_units_have_moved():
         model.partial_fit(rows[start : start + 256])
         copy.partial_fit(rows[start : start + 256])
     assert copy.to_bytes() == model.to_bytes()
+
+
+def test_squares_lost_in_rounding_when_units_move_far_can_be_restored():
+    model = learned(ROWS[:5000], tree_nodes=0)
+    for offset in (1e8, 0.0):  # there and back
+        assert move_units(model._training, ROWS[5000:5256] + offset)
+    n, first, second = model._training.network.products.moments
+    assert (second >= 0.0).all()
+    assert (second * n >= first**2 * (1.0 - 1e-12)).all()
+    restored = StackedSPN.from_bytes(model.to_bytes())
+    assert restored.score_samples(ROWS[:9]).tobytes() == model.score_samples(ROWS[:9]).tobytes()
