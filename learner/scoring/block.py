@@ -112,8 +112,8 @@ class ScoredBlock:
         Share of the recent stream that was at least as unlikely (m,), NaN where unknown.
     is_anomaly
         Whether the p-value is at most the alarm rate (m,); in a young stream, only so many close
-        together. With stretches, whether it is at most half of the alarm rate, or that of the row's
-        stretch at most twice, as the first of a row of such stretches that overlap.
+        together. With stretches, also whether that of the row's stretch is, as the first of a row
+        of such stretches that overlap.
     n_learned
         Records that the model had learned when it scored the row (m,).
     warming_up

@@ -20,6 +20,9 @@ from .network import Evaluated, StackedNetwork
 
 FloatArray = NDArray[np.float64]
 
+MOST_TIMES = 1e150
+"""Ratio of two scales that larger ones count as, so that its square is a number."""
+
 
 class Member(NamedTuple):
     """A network with its units, and its share of the root."""
@@ -85,7 +88,8 @@ def log_densities(
         Z, jacobian = member.scaling.apply(X)
         least = floor
         if i > 0:
-            least = np.asarray(floor) * (members[0].units[1] / member.units[1]) ** 2
+            times = np.minimum(members[0].units[1] / member.units[1], MOST_TIMES)
+            least = np.asarray(floor) * times**2
         each[:, i] = member.network.log_density(Z, least) - jacobian
     return mixed(each, _log_shares(members, log_shares))
 

@@ -22,11 +22,6 @@ FloatArray = NDArray[np.float64]
 WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
 
-RECORD_RATE, STRETCH_RATE = 0.5, 2.0
-"""Largest p-values of unusual records and stretches, as multiples of the alarm rate, if stretches
-count. Half of the alarms are for records. Unusual stretches come in rows with one alarm each, so a
-higher limit is as rare."""
-
 
 class Ranked(NamedTuple):
     """How unusual rows are: scores, and what they come from.
@@ -118,9 +113,7 @@ def score(
             slots = state.slots(len(rows))
             stretches = state.stretches.take(ranked.lasting, *slots)
             block.stretch.append(stretches)
-            limit = STRETCH_RATE * state.alarm_rate
-            unusual = p_value <= RECORD_RATE * state.alarm_rate
-            unusual |= state.stretches.alarms.choose(stretches, *slots, limit)
+            unusual |= state.stretches.alarms.choose(stretches, *slots, state.alarm_rate)
         block.is_anomaly[at] = state.first_alarms.choose(unusual, state.n_records, state.alarm_rate)
         if state.incidents is not None:
             p_value = state.incidents.usual.p_value(scores, p_value)

@@ -88,8 +88,8 @@ def test_a_small_shift_that_lasts_and_a_stuck_value_are_found_and_the_shift_is_n
         block = scorer.process(x)
         during = slice(8500, 8620)
         alone = StreamScorer(OSLRAU()).process(x)
-        assert np.count_nonzero(block.stretch.p_value[during] <= 0.0005) > 30, fault
-        by_stretch = block.is_anomaly[during] & ~(block.p_value[during] <= 0.0005)
+        assert np.count_nonzero(block.stretch.p_value[during] <= 0.001) > 30, fault
+        by_stretch = block.is_anomaly[during] & ~(block.p_value[during] <= 0.001)
         assert 1 <= np.count_nonzero(by_stretch) <= 4, fault
         assert np.count_nonzero(alone.is_anomaly[during]) < 40
         assert set(block.stretch.length[during][60:]) <= {8, 32}
@@ -190,11 +190,11 @@ def test_each_fault_has_an_alarm_and_a_fault_that_goes_on_has_no_more_for_it():
     for start, length in ((8000, 60), (8700, 60), (9300, 400)):
         x[start : start + length] += 1.2
     block = StreamScorer(OSLRAU(), stretches=(8, 32)).process(x)
-    by_stretch = block.is_anomaly & ~(block.p_value <= 0.0005)
+    by_stretch = block.is_anomaly & ~(block.p_value <= 0.001)
     alarms = [int(by_stretch[start:][:length].sum()) for start, length in
               ((8000, 60), (8700, 60), (9300, 400))]  # fmt: skip
     assert all(1 <= n <= 4 for n in alarms), alarms
-    assert np.count_nonzero(block.stretch.p_value[9300:9700] <= 0.002) > 200
+    assert np.count_nonzero(block.stretch.p_value[9300:9700] <= 0.001) > 200
 
 
 @needs_compiler("long streams")
