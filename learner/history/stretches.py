@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.scoring.block import StretchScores
-from faust_oslrau.learner.scoring.calibration import TAIL_SHARE, Calibration
+from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.ranking import share_of_batch
+from faust_oslrau.learner.scoring.recent_records import compare_again
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -119,9 +120,8 @@ class Stretches:
         """Return the p-values (m,) of means (m, k) that have these scores (m,)."""
         p_value = self._calibration.p_value(score)
         if self._now is not None:
-            is_low = (p_value < TAIL_SHARE) & (self._usual.below(means) <= score)
-            now = np.minimum(self._now.p_value(score[is_low]), TAIL_SHARE)
-            p_value[is_low] = np.maximum(p_value[is_low], now)
+            is_low = self._usual.below(means) <= score  # else it is too usual
+            compare_again(p_value, score, self._now, is_low)
         return p_value
 
     def skip(self, m: int) -> StretchScores:

@@ -91,8 +91,19 @@ class RecentRecords:
     def p_value(self, score: FloatArray) -> FloatArray:
         """Return the p-values (m,) of scores, NaN before the first update."""
         p_value = self.scores.p_value(score)
-        low = p_value < TAIL_SHARE
-        if self._now is not None and low.any():
-            now = np.minimum(self._now.p_value(score[low]), TAIL_SHARE)
-            p_value[low] = np.maximum(p_value[low], now)
+        if self._now is not None:
+            compare_again(p_value, score, self._now)
         return p_value
+
+
+def compare_again(
+    p_value: FloatArray, score: FloatArray, now: Calibration, which: NDArray[np.bool_] | bool = True
+) -> None:
+    """Raise p-values (m,) in the lowest tenth to those among scores of now, if these are higher.
+
+    To the tenth at most, and only of ``which`` (m,) scores (m,).
+    """
+    low = which & (p_value < TAIL_SHARE)
+    if low.any():
+        again = np.minimum(now.p_value(score[low]), TAIL_SHARE)
+        p_value[low] = np.maximum(p_value[low], again)
