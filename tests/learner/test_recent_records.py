@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from interpreter import needs_compiler
+from streams import switching
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StateError, StreamScorer
 from faust_oslrau.learner.scoring.calibration import Calibration
@@ -68,10 +69,7 @@ def test_few_measures_are_no_standard():
 @needs_compiler("16,000 records")
 def test_a_regime_that_comes_back_raises_no_more_alarms_than_others():
     """By scores of their time alone, more than 100 of its first 125 records are anomalies."""
-    rng, n = np.random.default_rng([9, 9, 0]), 15_829
-    change = rng.random(24_000) < 1 / 300
-    regime = rng.integers(3, size=24_000)[np.maximum.accumulate(np.arange(24_000) * change)]
-    rows = 3.0 * rng.normal(size=(3, D))[regime] + rng.normal(size=(24_000, D))
+    n, (rows, regime) = 15_829, switching([9, 9, 0], 24_000)
     scorer = StreamScorer(StackedSPN())
     block = scorer.process(rows[:n])
     back = slice(15_475, n)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from interpreter import needs_compiler
+from streams import switching
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.history.stretches import Stretches
 
-D = 6
 LENGTHS = (8, 32)
 
 
@@ -65,19 +65,11 @@ def test_the_same_scores_now_change_little():
     assert 0.5 < np.mean(b <= 0.05) / np.mean(a <= 0.05) <= 1.0
 
 
-def switching(seed, n):
-    """Draw from one of three regimes for some time, then from another."""
-    rng = np.random.default_rng([9, 9, seed])
-    change = rng.random(n) < 1 / 300
-    regime = rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
-    return 3.0 * rng.normal(size=(3, D))[regime] + rng.normal(size=(n, D))
-
-
 @needs_compiler("24,000 records twice")
 @pytest.mark.parametrize(("learner", "seed"), [(OSLRAU, 2), (StackedSPN, 6)])
 def test_stretches_of_regimes_that_come_back_are_usual(learner, seed):
     """By scores of their time alone, with nearness, more than 600 have p-values up to 0.001."""
-    block = StreamScorer(learner(), stretches=LENGTHS).process(switching(seed, 24_000))
+    block = StreamScorer(learner(), stretches=LENGTHS).process(switching([9, 9, seed], 24_000)[0])
     p_value = block.stretch.p_value[4000:]
     assert np.count_nonzero(p_value <= 0.001) <= 20
     assert np.count_nonzero(p_value <= 0.01) <= 300
@@ -86,7 +78,7 @@ def test_stretches_of_regimes_that_come_back_are_usual(learner, seed):
 @needs_compiler("4,000 records")
 @pytest.mark.parametrize("cut", [2300, 3001, 3900])
 def test_a_restored_scorer_goes_on_to_the_same_bits(cut):
-    rows = switching(4, 4000)
+    rows, _ = switching([9, 9, 4], 4000)
     whole = StreamScorer(OSLRAU(), stretches=LENGTHS)
     expected = whole.process(rows).stretch.p_value[cut:]
     scorer = StreamScorer(OSLRAU(), stretches=LENGTHS)

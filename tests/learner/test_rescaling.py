@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from interpreter import INTERPRETED
-from streams import clusters
+from streams import clusters, switching
 
 from faust_oslrau.learner import StackedSPN, StreamScorer
 from faust_oslrau.learner.stacked.rescaling import move_units
@@ -50,10 +50,7 @@ def test_the_grown_network_learns_the_kept_records_again_within_the_same_budget(
 @pytest.mark.parametrize("seed", [9, 23])
 def test_units_move_while_a_challenger_takes_the_room_of_the_grown_network(seed):
     """The grown network is worth its nodes when the challenger enters, and no longer later."""
-    rng, n, d = np.random.default_rng([77, 9, seed]), 24_000, 6
-    change = rng.random(n) < 1 / 300
-    regime = rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
-    rows = 3.0 * rng.normal(size=(3, d))[regime] + rng.normal(size=(n, d))
+    rows, _ = switching([77, 9, seed], 24_000)
     block = StreamScorer(StackedSPN(), history=["10"]).process(rows)
     assert np.isfinite(block.log_likelihood[16:]).all()
 
