@@ -8,6 +8,7 @@ from interpreter import INTERPRETED
 from streams import clusters, switching
 
 from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner.stacked.members import Member, log_densities
 from faust_oslrau.learner.stacked.rescaling import move_units
 
 if INTERPRETED:
@@ -107,3 +108,11 @@ def test_squares_lost_in_rounding_when_units_move_far_can_be_restored():
     assert (second * n >= first**2 * (1.0 - 1e-12)).all()
     restored = StackedSPN.from_bytes(model.to_bytes())
     assert restored.score_samples(ROWS[:9]).tobytes() == model.score_samples(ROWS[:9]).tobytes()
+
+
+def test_a_network_in_far_smaller_units_than_the_other_keeps_its_density():
+    models = [learned(units * ROWS[:2500], tree_nodes=0) for units in (1e100, 1e-100)]
+    members = [Member(0.5, model._training.network, model._training.scaling) for model in models]
+    rows = 1e-100 * ROWS[2500:2600]
+    found, _ = log_densities(members, rows)
+    np.testing.assert_allclose(found, models[1].score_samples(rows) + np.log(0.5), rtol=1e-6)
