@@ -13,7 +13,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import Forecast, ScoredBlock, Silence, SilentEntity, StretchScores
+from .scoring.block import Forecast, ScoredBlock, Silence, SilentEntity
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
@@ -45,6 +45,5 @@ __all__ = [
     "StackedSPN",
     "StateError",
     "StreamScorer",
-    "StretchScores",
     "compile_kernels",
 ]

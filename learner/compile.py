@@ -33,9 +33,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     entities = StreamScorer(kind(), alarm_rate=0.1, max_entities=8, forecasting=True)
     entities.process(rows, [b"%d" % (row % 9) for row in range(len(rows))])
     places = np.column_stack([np.arange(100), 1000 * np.arange(100)])
-    layers = StreamScorer(
-        kind(), history=("10",), stretches=(8,), silences=True, seasons="UTC", forecasting=True
-    )
+    layers = StreamScorer(kind(), history=("10",), silences=True, seasons="UTC", forecasting=True)
     layers.process(rows[:100], places=places)
     StreamScorer.from_bytes(layers.to_bytes(), kind)  # a stacked density still has its tree
     wide = np.tile(rows[:48], 86)  # more fields than one covariance takes

@@ -17,21 +17,6 @@ from .incidents import IncidentEvent
 FloatArray = NDArray[np.float64]
 
 
-class StretchScores(NamedTuple):
-    """How unusual the stretches are that end with each of m records.
-
-    Attributes
-    ----------
-    p_value
-        Share of recent stretches that were at least as unusual (m,), NaN where unknown.
-    length
-        Records of the stretch that is most unusual (m,).
-    """
-
-    p_value: FloatArray
-    length: NDArray[np.int64]
-
-
 class Forecast(NamedTuple):
     """What is expected of each field of m records before they come, in the fields' own units.
 
@@ -109,11 +94,9 @@ class ScoredBlock:
     log_likelihood
         Log-density (m,) in nats, NaN while there is no model.
     p_value
-        Share of the recent stream that was at least as unlikely (m,), NaN where unknown.
+        Share of the recent stream that was at least as unusual (m,), NaN where unknown.
     is_anomaly
-        Whether the p-value is at most the alarm rate (m,); in a young stream, only so many close
-        together. With stretches, also whether that of the row's stretch is, as the first of a row
-        of such stretches that overlap.
+        Whether the p-value is at most the alarm rate (m,).
     n_learned
         Records that the model had learned when it scored the row (m,).
     warming_up
@@ -131,11 +114,9 @@ class ScoredBlock:
         Records learned during the call.
     held_back
         Records that were not learned during the call, as their scores were far below all usual
-        ones. They are learned later if they turn out to be a new regime.
+        ones. They are learned later if more of them come.
     score_seconds, learn_seconds
         Time that scoring and learning took.
-    stretch
-        How unusual the stretches are that end with each row; None without stretches.
     entity_events
         Entities that are new, or became unusual as a whole, in the order of the rows.
     silences
@@ -157,7 +138,6 @@ class ScoredBlock:
     held_back: int
     score_seconds: float
     learn_seconds: float
-    stretch: StretchScores | None = None
     entity_events: tuple[EntityEvent, ...] = ()
     silences: tuple[Silence, ...] = ()
     forecast: Forecast | None = None
@@ -203,7 +183,6 @@ class BlockMaker:
         self.entity_events: list[EntityEvent] = []
         self.learned = 0
         self.held_back = 0
-        self.stretch: list[StretchScores] = []
         self.silences: list[Silence] = []
         self.forecasts: list[Forecast] = []
         self.score_seconds = 0.0
@@ -225,9 +204,6 @@ class BlockMaker:
             held_back=self.held_back,
             score_seconds=self.score_seconds,
             learn_seconds=self.learn_seconds,
-            stretch=StretchScores(*map(np.concatenate, zip(*self.stretch, strict=True)))
-            if self.stretch
-            else None,
             entity_events=tuple(self.entity_events),
             silences=tuple(self.silences),
             forecast=Forecast(*map(np.concatenate, zip(*self.forecasts, strict=True)))

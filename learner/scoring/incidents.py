@@ -22,8 +22,6 @@ from faust_oslrau.learner.state import record_count
 from .blame import Blame
 from .evidence import Evidence, Found, Limits, Place, limits
 from .merged_blame import MergedBlame
-from .ranking import Ranking
-from .usual_scores import UsualScores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -112,7 +110,7 @@ class Incident:
     start
         The record with which this evidence began: since when records have deviated.
     peak
-        The most unusual record, and its ``p_value`` among recent records of no incident.
+        The most unusual record, and its ``p_value``.
     latest
         The record that completed the latest evidence.
     anomalies
@@ -205,8 +203,6 @@ class Incidents:
         May be replaced between two calls; they apply to the records after that.
     open
         The incident that is open, None if there is none.
-    usual
-        What records are held against.
     """
 
     def __init__(self, parameters: IncidentParameters) -> None:
@@ -215,7 +211,6 @@ class Incidents:
         self._evidence = Evidence()
         self._blame = MergedBlame(0)
         self._uncounted = 0  # anomalous records since the latest evidence
-        self.usual = UsualScores()
 
     def trace(
         self,
@@ -304,7 +299,6 @@ class Incidents:
             )
             if found.p_value < before.p_value:
                 after = replace(after, peak=found.peak, p_value=found.p_value)
-        self.usual.leave_out(after.start.number, after.latest.number)
         level = self.parameters.level(after.severity)
         self.open, self._uncounted = replace(after, level=level), 0
         reached = LEVELS[0 if before is None else before.level + 1 : level + 1]
@@ -326,12 +320,6 @@ class Incidents:
             "incident_means": self._blame.means,
             "incident_seen": self._blame.seen,
         }
-        if len(self.usual.stretches) > 0:
-            arrays["incident_stretches"] = self.usual.stretches
-        if self.usual.records is not None:
-            arrays["incident_scores"] = self.usual.records.scores.recent
-            if len(self.usual.records.measures) > 0:
-                arrays["incident_measures"] = self.usual.records.measures
         return values, arrays
 
     @classmethod
@@ -340,7 +328,6 @@ class Incidents:
         values: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
         d: int,
-        ranking: Ranking,
     ) -> Self:
         """Return the incidents of a state of ``d`` fields; StateError if it cannot be one."""
         incidents = cls(IncidentParameters(**values["parameters"]))
@@ -350,12 +337,6 @@ class Incidents:
         incidents._uncounted = record_count(values["uncounted"])
         incidents._evidence.restore(
             arrays["evidence"], arrays["evidence_marks"], arrays["evidence_squares"]
-        )
-        incidents.usual.restore(
-            arrays.get("incident_stretches", np.empty((0, 2))),
-            arrays.get("incident_scores"),
-            arrays.get("incident_measures"),
-            ranking,
         )
         return incidents
 

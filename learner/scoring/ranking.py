@@ -65,32 +65,21 @@ class Ranking:
             raise StateError("state: expected a positive spread of each measure")
         self.level, self.spread, self.n = level, spread, n
 
-    def stretched(self, measures: FloatArray, factor: FloatArray | None) -> FloatArray:
-        """Return measures (m, k) ``factor`` (m,) times as far from their levels; None is 1."""
-        if factor is None or self.n == 0:
-            return measures
-        far = self.level + factor[:, None] * (measures - self.level)
-        return np.where(factor[:, None] == 1.0, measures, far)
+    def score(self, measures: FloatArray) -> FloatArray:
+        """Return the lowest (m,) of the measures (m, k) in spreads from their levels.
 
-    def score(self, measures: FloatArray, without: int | None = None) -> FloatArray:
-        """Return the lowest (m,) of the measures (m, k), NaN before the first update.
-
-        In spreads from their levels. The measure in column ``without`` does not count.
+        NaN before the first update.
         """
         if self.n == 0:
             return np.full(len(measures), np.nan)
         # column by column: numpy is slow at rows of three
         lowest = np.full(len(measures), np.nan)
         for k, (level, spread) in enumerate(zip(self.level, self.spread, strict=True)):
-            if k != without:
-                lowest = np.fmin(lowest, (measures[:, k] - level) / spread)
+            lowest = np.fmin(lowest, (measures[:, k] - level) / spread)
         return lowest
 
-    def update(self, measures: FloatArray, factor: FloatArray | None = None) -> None:
-        """Add the measures (m, k) of a learning batch's usual records.
-
-        Each spreads ``factor`` (m,) times as far as it lies from its level; None is 1.
-        """
+    def update(self, measures: FloatArray) -> None:
+        """Add the measures (m, k) of a learning batch's usual records."""
         m = len(measures)
         if m == 0:
             return
@@ -101,8 +90,6 @@ class Ranking:
         columns = np.ascontiguousarray(measures.T)
         level = np.partition(columns, m // 2)[:, m // 2]
         distance = np.abs(columns - level[:, None])
-        if factor is not None:
-            distance *= factor
         farthest, fresh = MOST_SPREADS * self.spread, np.isnan(self.level)
         if fresh.any():
             usual = np.quantile(distance[fresh], 0.9, axis=1)

@@ -147,7 +147,9 @@ def _alone(state: ScorerState, rows: FloatArray) -> FloatArray:
 
 
 def _usual(state: ScorerState) -> IsUsual:
+    lowest = state.reference.lowest_usual_density(state.alarm_rate)
+
     def is_usual(log_density: FloatArray) -> NDArray[np.bool_]:
-        return state.densities.p_value(log_density) > state.alarm_rate
+        return np.asarray(log_density > lowest, np.bool_)
 
     return is_usual

@@ -72,13 +72,3 @@ def past_density(
     if established is density:
         return log_density, log_density
     return log_density, established.score_samples(past)
-
-
-def measure(state: ScorerState, rows: FloatArray) -> FloatArray:
-    """Evaluate rows as the learner is given them, and return all their measures (m, k)."""
-    own_fields = state.own_fields(rows)
-    slopes = 0.0 if state.has_own_units else log_jacobian(state, own_fields, None, None)
-    past = None
-    if state.history is not None:
-        _, past = past_density(state.learner, state.history, rows)
-    return all_measures(state, rows, state.learner.evaluate(rows), slopes, past)

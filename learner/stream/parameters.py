@@ -57,9 +57,8 @@ class ScorerParameters:
             "max_entities": None if entities is None else entities.roster.limit,
             "max_former_entities": None if entities is None else entities.former.limit,
             "history": None if state.history is None else state.history.names,
-            "stretches": None if state.stretches is None else state.stretches.lengths,
             "seasons": None if state.seasons is None else state.seasons.zone,
-            "adapt_after": state.guard.adapt_after,
+            "adapt_after": state.reference.adapt_after,
         }
 
     @property

@@ -6,17 +6,12 @@ import numpy as np
 
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.bursts import Bursts
-from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
-from faust_oslrau.learner.scoring.guard import Guard
-from faust_oslrau.learner.scoring.missing import Missing
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
-from faust_oslrau.learner.scoring.recent_records import RecentRecords
+from faust_oslrau.learner.scoring.reference import Reference
 from faust_oslrau.learner.scoring.tail_mass import TailMass
-from faust_oslrau.learner.scoring.usual_scores import UsualScores
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.seasons.recent import Rows
 
@@ -46,23 +41,13 @@ def relearn(state: ScorerState) -> None:
 
 def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
-    state.neighbours, state.tail_mass, state.missing = Neighbours(), TailMass(), Missing()
-    state.ranking, state.recent, state.densities = Ranking(), RecentRecords(), Calibration()
-    state.bursts, state.proximities, state.guard, state.drift = (
-        Bursts(),
-        RecentScores(),
-        Guard(state.guard.adapt_after),
-        Drift(),
-    )
-    state.ranges, state.next_batch = Ranges(), FIRST_BATCH
+    state.neighbours, state.tail_mass, state.ranking = Neighbours(), TailMass(), Ranking()
+    state.reference = Reference(state.reference.adapt_after)
+    state.drift, state.ranges, state.next_batch = Drift(), Ranges(), FIRST_BATCH
     if state.entities is not None:
         state.entities.begin_anew()
     if state.history is not None:
         state.history = History(state.history.names, centred=state.entities is not None)
-    if state.stretches is not None:
-        state.stretches.forget()
-    if state.incidents is not None:
-        state.incidents.usual = UsualScores()
 
 
 def _boundaries(m: int, batch_size: int) -> list[int]:
@@ -83,10 +68,6 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
     if state.has_model:
         ranked = rank(state, learned, 0.0)
         measures, evaluation = ranked.measures, ranked.evaluation
-        if state.stretches is not None:
-            state.stretches.take(ranked.lasting, *state.slots(len(learned)))
-    elif state.stretches is not None:
-        state.stretches.skip(len(learned))
-    state.collect(learned, measures)
+    state.collect(learned, measures, state.marks(rows.values))
     unseen = BlockMaker(rows.values, np.zeros((len(learned), 3), np.int64))
     learn(state, unseen, 0, evaluation)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.missing import stretch
 from faust_oslrau.learner.seasons.layer import SeasonalRows
 
 from .explaining import explain
-from .measures import all_measures, log_jacobian, measure, past_density
+from .measures import all_measures, log_jacobian, past_density
 from .state import ScorerState
 
 FloatArray = NDArray[np.float64]
@@ -37,13 +36,9 @@ class Ranked(NamedTuple):
     past
         Log-densities (m,) of the running means in them, 0 without a history.
     measures
-        All measures (m, k), as those of complete rows.
-    comparable
-        Log-densities (m,) that compare whatever fields are missing.
+        All measures (m, k), the log-density first.
     scores
         One score of each row (m,), high = usual.
-    lasting
-        The scores (m,) that stretches are made of.
     """
 
     evaluation: Evaluation
@@ -51,9 +46,7 @@ class Ranked(NamedTuple):
     log_density: FloatArray
     past: FloatArray | float
     measures: FloatArray
-    comparable: FloatArray
     scores: FloatArray
-    lasting: FloatArray
 
 
 def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
@@ -67,22 +60,10 @@ def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) ->
     if state.history is not None:
         given, past = past_density(density, state.history, learned)
     measures = all_measures(state, learned, measured, slopes, past)
-    measures = state.missing.complete(learned, measures, lambda some: measure(state, some))
-    comparable = state.ranking.stretched(measures, stretch(learned))
-    scores = state.ranking.score(comparable)
+    scores = state.ranking.score(measures)
     if state.entities is not None:
         scores = state.entities.relate(scores)
-    lasting = state.lasting(comparable, scores)
-    return Ranked(
-        evaluation,
-        density,
-        measured.log_density,
-        given,
-        measures,
-        comparable[:, 0],
-        scores,
-        lasting,
-    )
+    return Ranked(evaluation, density, measured.log_density, given, measures, scores)
 
 
 def score(
@@ -91,12 +72,13 @@ def score(
     own: OwnRows | None,
     seasonal: SeasonalRows | None,
     learned: FloatArray,
+    marks: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> Ranked | None:
     """Fill in the scores of transformed rows; return what they come from, None without a model.
 
-    ``learned`` are the rows as the learner is given them.
+    ``learned`` are the rows as the learner is given them, ``marks`` (m,) are equal where they are.
     """
     ranked = None
     block.n_learned[at] = state.learner.n_records_
@@ -104,22 +86,10 @@ def score(
     if state.has_model:
         slopes = log_jacobian(state, rows, own, seasonal)
         ranked = rank(state, learned, slopes)
-        scores = ranked.scores
         block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
-        p_value = state.recent.p_value(scores)
-        block.p_value[at] = p_value
-        unusual = p_value <= state.alarm_rate
-        if state.stretches is not None:
-            slots = state.slots(len(rows))
-            stretches = state.stretches.take(ranked.lasting, *slots)
-            block.stretch.append(stretches)
-            unusual |= state.stretches.alarms.choose(stretches, *slots, state.alarm_rate)
-        block.is_anomaly[at] = state.first_alarms.choose(unusual, state.n_records, state.alarm_rate)
-        if state.incidents is not None:
-            p_value = state.incidents.usual.p_value(scores, p_value)
+        p_value = state.reference.p_value(ranked.scores, marks)
+        block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
         explain(
-            state, ranked.density, learned, own, seasonal, ranked.comparable, p_value, block, at
+            state, ranked.density, learned, own, seasonal, ranked.measures[:, 0], p_value, block, at
         )
-    elif state.stretches is not None:
-        block.stretch.append(state.stretches.skip(len(rows)))
     return ranked

@@ -15,13 +15,12 @@ from faust_oslrau.learner.entities.roster import Key, Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.scoring.guard import REGIME, Guard
 from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
+from faust_oslrau.learner.scoring.reference import ADAPT_AFTER, Reference
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
@@ -58,8 +57,7 @@ class StreamScorer(ScorerParameters):
     batch_size
         Records of a learning batch, at least 16.
     alarm_rate
-        Largest p-value of an anomaly, in (0, 1). Among the first 4,096 records, at most 2 plus
-        1536 times this many within 512 records are anomalies.
+        Largest p-value of an anomaly, in (0, 1).
     learning
         If False, the learner scores as it is and learns nothing.
     transforms
@@ -76,18 +74,14 @@ class StreamScorer(ScorerParameters):
         learner is given each row beside the means of its fields before it: of the partition's rows,
         or of those of its entity. Log-likelihoods are then those of a row given these means. None
         is no history.
-    stretches
-        Lengths of stretches of records, such as ``(8, 32)``, that are judged together beside each
-        record: they show small deviations that last. None is no stretches.
     seasons
         Time zone such as ``Europe/Berlin``. The learner is given rows less what is usual at their
         hour of the day and of the week there, as far as that is sure; log-likelihoods stay in the
         fields' own units. When another season begins to count, the last 4,096 rows are learned
         anew. None is no seasons.
     adapt_after
-        A fault is not learned, a new regime is: so many records that are held back, since they are
-        far from all others or belong to a stretch that stays unusual, become a new regime. They are
-        counted among the last 16 times as many records, up to 16,384.
+        A fault is not learned, a new regime is: records far from all others are held back until so
+        many have come, from 1 to 8,192. Then they are learned.
     incidents
         When incidents open and close. None follows no incidents.
     entity_events
@@ -133,9 +127,8 @@ class StreamScorer(ScorerParameters):
         max_entities: int | None = None,
         max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
-        stretches: Sequence[int] | None = None,
         seasons: str | None = None,
-        adapt_after: int = REGIME,
+        adapt_after: int = ADAPT_AFTER,
         incidents: IncidentParameters | None = None,
         entity_events: Sequence[str] = (),
         silences: bool = False,
@@ -150,11 +143,10 @@ class StreamScorer(ScorerParameters):
             None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
-            None if stretches is None else Stretches(stretches),
             None if seasons is None else Seasons(seasons),
             Silences() if silences else None,
             forecasting,
-            guard=Guard(adapt_after),
+            reference=Reference(adapt_after),
         )
         self.entity_events = entity_events
 
@@ -233,8 +225,6 @@ class StreamScorer(ScorerParameters):
         block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         if self.forecasting:
             block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
-        if self._state.stretches is not None:
-            block.stretch.append(self._state.stretches.skip(0))
         start = 0
         while start < len(rows):
             stop = min(start + self._state.until_boundary, len(rows))
@@ -367,15 +357,16 @@ class StreamScorer(ScorerParameters):
         own = None if state.entities is None else state.entities.take(rows, keys)
         block.silences += state.find_silences(block, at)
         learned, times = rows if own is None else own.rows, block.places[at, 2]
+        marks = state.marks(rows)
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
-        ranked = score(state, rows, own, seasonal, learned, block, at)
+        ranked = score(state, rows, own, seasonal, learned, marks, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
             units = None if own is None else own.units, None if seasonal is None else seasonal.units
             block.forecasts.append(forecast(state, density, learned, *units))
         measures = np.full((len(rows), 1), np.nan) if ranked is None else ranked.measures
-        state.collect(learned, measures)
+        state.collect(learned, measures, marks)
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:

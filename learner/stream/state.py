@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,15 @@ from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.history.stretches import Stretches
 from faust_oslrau.learner.protocol import Learner, Predictive
+from faust_oslrau.learner.scoring.alike import marks
 from faust_oslrau.learner.scoring.block import BlockMaker, Silence
-from faust_oslrau.learner.scoring.bursts import Bursts
-from faust_oslrau.learner.scoring.calibration import Calibration, RecentScores
 from faust_oslrau.learner.scoring.drift import Drift
-from faust_oslrau.learner.scoring.first_alarms import FirstAlarms
-from faust_oslrau.learner.scoring.guard import Guard
 from faust_oslrau.learner.scoring.incidents import Incidents
-from faust_oslrau.learner.scoring.missing import Missing
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
-from faust_oslrau.learner.scoring.recent_records import RecentRecords
+from faust_oslrau.learner.scoring.reference import Reference
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
@@ -38,8 +33,13 @@ IntArray = NDArray[np.int64]
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
 
-NEARNESS: Final = -2
-"""Column of the measures that says how near others are, where there is one: the last but one."""
+
+class Pending(NamedTuple):
+    """Rows (m, d) as the learner is given them, their measures (m, k) and marks (m,)."""
+
+    rows: FloatArray
+    measures: FloatArray
+    marks: FloatArray
 
 
 @dataclass
@@ -58,8 +58,6 @@ class ScorerState:
         The open incident and the evidence for the next one, None if none are followed.
     history
         Running means of the fields, None without history.
-    stretches
-        How unusual the last records are together, None without stretches.
     seasons
         What is usual at each hour of the week, None without seasons.
     silences
@@ -72,24 +70,17 @@ class ScorerState:
         the pending rows, so they are not part of the state as bytes.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
-    missing
-        What a missing field takes from each measure.
     ranking
         How measures become one score.
-    recent
-        Recent records, by which a score becomes a p-value.
-    bursts
-        Which records are too unusual to be among these.
-    densities, proximities
-        Recent log-densities; and recent proximities, if the learner has them. The guard compares
-        with them.
-    guard, drift, first_alarms, ranges
-        What is not learned, how far scores have fallen, how many records of a young stream were
-        anomalies, and the values that each field has had.
+    reference
+        Recent records, by which a score becomes a p-value, and those held back from it.
+    drift, ranges
+        How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
         Records and columns of the stream; None before the first rows.
-    pending, pending_measures
-        Rows since the last boundary (m, d), as the learner is given them; their measures (m, k).
+    pending
+        Of the rows since the last boundary, in pieces: the rows as the learner is given them
+        (m, d), their measures (m, k), and their marks (m,) by which equal ones are known.
     until_boundary, next_batch
         Rows until the next boundary, and rows between it and the last one.
     """
@@ -102,27 +93,19 @@ class ScorerState:
     entities: Entities | None
     incidents: Incidents | None = None
     history: History | None = None
-    stretches: Stretches | None = None
     seasons: Seasons | None = None
     silences: Silences | None = None
     forecasting: bool = False
     shares: Shares = field(default_factory=Shares)
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
-    missing: Missing = field(default_factory=Missing)
     ranking: Ranking = field(default_factory=Ranking)
-    recent: RecentRecords = field(default_factory=RecentRecords)
-    bursts: Bursts = field(default_factory=Bursts)
-    densities: Calibration = field(default_factory=Calibration)
-    proximities: RecentScores = field(default_factory=RecentScores)
-    guard: Guard = field(default_factory=Guard)
+    reference: Reference = field(default_factory=Reference)
     drift: Drift = field(default_factory=Drift)
-    first_alarms: FirstAlarms = field(default_factory=FirstAlarms)
     ranges: Ranges = field(default_factory=Ranges)
     n_records: int = 0
     n_fields: int | None = None
-    pending: list[FloatArray] = field(default_factory=list)
-    pending_measures: list[FloatArray] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
     until_boundary: int = FIRST_BATCH
     next_batch: int = FIRST_BATCH
 
@@ -222,38 +205,26 @@ class ScorerState:
         """
         return self.habits is None and self.history is None
 
-    def lasting(self, measures: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the scores (m,) that stretches are made of, of rows with these measures (m, k).
+    def marks(self, rows: FloatArray) -> FloatArray:
+        """Return the marks (m,) of the next transformed rows (m, d): equal where these are alike.
 
-        Those are the ``scores`` (m,), without nearness: a regime that has become rare is near few
-        recent records. Scores of single rows hardly show that, but all stretches of it would be
-        unusual.
+        That is: equal, of the same entity. NaN, which equals nothing, where what is usual depends
+        on the hour or on earlier records, too.
         """
-        if self.stretches is None or self.entities is not None or not self.has_nearness:
-            return scores
-        return self.ranking.score(measures, without=measures.shape[1] + NEARNESS)
+        if self.seasons is not None or self.history is not None:
+            return np.full(len(rows), np.nan)
+        slots, _ = self.slots(len(rows))
+        return marks(rows, slots[len(slots) - len(rows) :])
 
-    def measure_anew(self) -> None:
-        """Let what recent records and stretches had follow the units of measures, which moved."""
-        self.recent.measure_anew(self.ranking)
-        if self.incidents is not None:
-            self.incidents.usual.measure_anew(self.ranking)
-        if self.stretches is not None:
-            scores = self.recent.scores_now
-            if scores is not None:
-                scores = self.lasting(self.recent.measures, scores)
-            self.stretches.measure_anew(scores)
-
-    def collect(self, rows: FloatArray, measures: FloatArray) -> None:
+    def collect(self, rows: FloatArray, measures: FloatArray, marks: FloatArray) -> None:
         """Save measured rows until the next boundary."""
-        self.pending.append(rows)
-        self.pending_measures.append(measures)
+        self.pending.append(Pending(rows, measures, marks))
         self.n_records += len(rows)
         self.until_boundary -= len(rows)
 
     def begin_batch(self) -> None:
         """Forget the rows that were learned, and set the next boundary."""
-        self.pending, self.pending_measures = [], []
+        self.pending = []
         self.shares.end_batch()
         self.next_batch = min(2 * self.next_batch, self.batch_size)
         self.until_boundary = self.next_batch

@@ -1,0 +1,54 @@
+"""Which share of the recent records equals a record.
+
+Where values repeat, the same record has a slightly other score each time, as the model learns. So
+its rank among recent scores says nothing of how often it comes. This share does: a record is at
+least as usual as it is frequent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.vector.compiler import Array, kernel
+
+from .ordered import ranks
+
+FloatArray = NDArray[np.float64]
+
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 over the golden ratio, odd."""
+
+SHIFT, LOWEST_BITS = np.uint64(32), np.uint64(11)
+
+MISSING = np.uint64(0x7FF8000000000000)
+"""Bits of a missing value: there is more than one NaN."""
+
+
+def marks(rows: FloatArray, slots: NDArray[np.int64]) -> FloatArray:
+    """Return numbers (m,) that are equal where rows (m, d) and slots (m,) are.
+
+    And, but for one pair in 2**53, nowhere else.
+    """
+    result = np.empty(len(rows))
+    fill_marks(np.ascontiguousarray(rows + 0.0).view(np.uint64), np.isnan(rows), slots, result)
+    return result
+
+
+def share_alike(ascending: FloatArray, mark: FloatArray) -> FloatArray:
+    """Return the share (m,) of ordered marks (n,), with the record itself, equal to each mark."""
+    below, not_above = (ranks(ascending, mark, ties) for ties in (False, True))
+    return np.asarray((not_above - below) / (len(ascending) + 1.0), np.float64)
+
+
+@kernel
+def fill_marks(bits: Array, missing: Array, slots: Array, result: Array) -> None:
+    """Fill ``result`` (m,) with a hash of each row of ``bits`` (m, d) and its slot, in [0, 1)."""
+    m, d = bits.shape
+    for i in range(m):
+        h = np.uint64(slots[i]) * FACTOR
+        for j in range(d):
+            value = MISSING if missing[i, j] else bits[i, j]
+            h = (h ^ value) * FACTOR
+            h ^= h >> SHIFT
+        result[i] = np.float64((h * FACTOR) >> LOWEST_BITS) / 9007199254740992.0

@@ -1,0 +1,216 @@
+"""The reference set: the recent records that p-values are shares of, and those held back from it.
+
+One rule says what is learned and what later records are compared with. A record is *far* if the
+tail of the recent scores says that a usual one is as low once in 100,000 records. Far records are
+held back: they are not learned and do not count. So a fault does not become the model, and does not
+hide the next one. Once ``adapt_after`` records have been held back they are not rare any more: all
+are learned, and the recent ones of them count.
+
+While an eighth of the latest learning batch is far, the stream has changed, or a fault lasts. Then
+the records held back count until that is over, so that alarms come at their rate again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
+
+from .alike import share_alike
+from .calibration import Calibration
+from .ordered import replace_ordered
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+RECENT = 8192
+"""Records that p-values are shares of: so many that eight are below a rate of 0.001, so few that
+they follow the stream."""
+
+FAR = 1e-5
+"""Share of usual records that are taken for far ones. With 1e-4, clusters and codes that are a part
+of the stream were held back."""
+
+CHANGE = 1 / 8
+"""Share of a learning batch that is far while a stream changes."""
+
+ADAPT_AFTER = 512
+"""Records held back that are learned, by default."""
+
+
+class Admitted(NamedTuple):
+    """What became of a learning batch (m, d).
+
+    Attributes
+    ----------
+    usual
+        Rows to learn (m,), which are not far.
+    released
+        Rows held back until now (k, d), to be learned after the usual ones.
+    """
+
+    usual: Mask
+    released: FloatArray
+
+
+class Held(NamedTuple):
+    """Rows (h, d), their scores, log-densities and numbers in the stream (h,), oldest first."""
+
+    rows: FloatArray
+    scores: FloatArray
+    densities: FloatArray
+    numbers: IntArray
+
+    @classmethod
+    def none(cls, d: int) -> Self:
+        """Return no rows of ``d`` fields."""
+        return cls(np.empty((0, d)), np.empty(0), np.empty(0), np.empty(0, np.int64))
+
+    @classmethod
+    def restored(
+        cls, rows: FloatArray, scores: FloatArray, densities: FloatArray, numbers: IntArray
+    ) -> Self:
+        """Return the rows of a state; StateError if they cannot be."""
+        shapes = {scores.shape, densities.shape, numbers.shape}
+        if rows.ndim != 2 or shapes != {rows.shape[:1]}:
+            raise StateError("state: expected a score and a number for each record held back")
+        if np.isinf(rows).any() or np.isnan(scores).any() or np.isnan(densities).any():
+            raise StateError("state: expected finite records held back")
+        if not (numbers[:-1] < numbers[1:]).all() or (numbers < 0).any():
+            raise StateError("state: expected the records held back in order")
+        return cls(rows, scores, densities, numbers)
+
+    def of(self, which: Mask) -> Self:
+        """Return some of the rows (h,)."""
+        return type(self)._make(column[which] for column in self)
+
+    def and_those(self, others: Held) -> Self:
+        """Return these rows and then others."""
+        if len(self.rows) == 0:
+            return type(self)(*others)
+        return type(self)._make(map(np.concatenate, zip(self, others, strict=True)))
+
+
+class Reference:
+    """Recent records by their scores, and the far ones.
+
+    Changes in ``admit`` alone, which the scorer calls at learning boundaries, so that p-values do
+    not depend on how the stream was cut into blocks.
+
+    Parameters
+    ----------
+    adapt_after
+        Records held back that are learned, from 1 to ``RECENT``.
+
+    Attributes
+    ----------
+    scores, densities
+        Scores (n,) of the last ``RECENT`` records that count, and their log-densities, oldest
+        first.
+    marks
+        Marks (k,) of the last ``RECENT`` records, far ones too, oldest first; see `alike`.
+    held
+        Records held back, oldest first.
+    is_changing
+        Whether those held back count at present.
+    """
+
+    def __init__(self, adapt_after: int = ADAPT_AFTER) -> None:
+        if not 1 <= adapt_after <= RECENT:
+            raise InvalidParameterError(f"adapt_after = {adapt_after}: expected from 1 to {RECENT}")
+        self.adapt_after = adapt_after
+        self.scores, self.densities, self.marks = np.empty(0), np.empty(0), np.empty(0)
+        self.held, self.is_changing = Held.none(0), False
+        self._calibrate(np.empty(0), np.empty(0))
+
+    def p_value(self, scores: FloatArray, marks: FloatArray | None = None) -> FloatArray:
+        """Return the p-values (m,) of scores (m,): the share of recent records not above each.
+
+        At least the share of recent records with the same mark. NaN before the first records.
+        """
+        p_value = self._present.p_value(scores)
+        if marks is None or len(self.marks) == 0:
+            return p_value
+        return np.maximum(p_value, share_alike(self._ascending_marks, marks))
+
+    def lowest_usual_density(self, alarm_rate: float) -> float:
+        """Return the log-density above which a record is usual: this share of recent ones is lower.
+
+        -inf before the first records.
+        """
+        n = len(self.densities)
+        lowest = int(alarm_rate * n)
+        return float(np.partition(self.densities, lowest)[lowest]) if n > 0 else -np.inf
+
+    def admit(
+        self, rows: FloatArray, scores: FloatArray, densities: FloatArray, marks: FloatArray,
+        end: int,
+    ) -> Admitted:  # fmt: skip
+        """Take in a learning batch: the stream's rows (m, d) up to number ``end``.
+
+        ``scores`` and ``densities`` (m,) are NaN for rows that could not be scored, ``marks`` (m,)
+        for those that equal no others.
+        """
+        far = scores < self._fence
+        batch = Held(rows, scores, densities, np.arange(end - len(rows), end))
+        self.is_changing = bool(np.count_nonzero(far) >= CHANGE * len(rows))
+        released, usual = Held.none(rows.shape[1]), batch.of(~far & ~np.isnan(scores))
+        if far.any():
+            self.held = self.held.and_those(batch.of(far))
+        if len(self.held.rows) >= self.adapt_after:
+            released, self.held, self.is_changing = self.held, released, False
+            usual = usual.and_those(released.of(released.numbers >= end - RECENT))
+        self.densities = np.concatenate([self.densities, usual.densities])[-RECENT:]
+        self.scores, ascending = moved(self.scores, self._ascending, usual.scores)
+        known = marks[~np.isnan(marks)]
+        self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known)
+        self._calibrate(ascending, ascending_marks)
+        return Admitted(~far, released.rows)
+
+    def _calibrate(self, ascending: FloatArray, ascending_marks: FloatArray) -> None:
+        self._ascending, self._ascending_marks = ascending, ascending_marks
+        settled = Calibration(ascending)
+        self._fence = settled.lower_bound(FAR)
+        self._present = settled
+        if self.is_changing:
+            self._present = Calibration(np.sort(np.concatenate([ascending, self.held.scores])))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, as arrays."""
+        return {
+            "recent_scores": self.scores,
+            "recent_densities": self.densities,
+            "recent_marks": self.marks,
+            **{f"held_{name}": column for name, column in self.held._asdict().items()},
+            "is_changing": np.array([self.is_changing], np.uint8),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore a state; StateError if it cannot be one."""
+        scores, densities, marks = (
+            arrays[f"recent_{name}"] for name in ("scores", "densities", "marks")
+        )
+        if any(array.ndim != 1 or len(array) > RECENT for array in (scores, marks)):
+            raise StateError(f"state: expected at most {RECENT} recent records")
+        if densities.shape != scores.shape or np.isnan(scores).any() or np.isnan(densities).any():
+            raise StateError("state: expected a score and a log-density of each recent record")
+        if not ((marks >= 0) & (marks < 1)).all():
+            raise StateError("state: expected marks of recent records")
+        self.scores, self.densities, self.marks = scores, densities, marks
+        self.held = Held.restored(*(arrays[f"held_{name}"] for name in Held._fields))
+        self.is_changing = bool(arrays["is_changing"].item())
+        self._calibrate(np.sort(scores), np.sort(marks))
+
+
+def moved(
+    recent: FloatArray, ascending: FloatArray, new: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the last ``RECENT`` of some numbers and new ones: oldest first, and ascending."""
+    new = new[-RECENT:]
+    recent = np.concatenate([recent, new])
+    gone, recent = np.split(recent, [max(len(recent) - RECENT, 0)])
+    return recent, replace_ordered(ascending, np.sort(gone), np.sort(new))
