@@ -260,11 +260,6 @@ class Entities:
         self._slots, self._fresh = slots, fresh
         self._is_new, self._units = np.zeros(len(slots), np.bool_), None  # their units are unknown
 
-    @property
-    def given(self) -> FloatArray:
-        """The scores that ``relate`` has returned since the last boundary."""
-        return self._scores.given
-
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
         before, self._n = self._n, n
@@ -367,8 +362,8 @@ class Entities:
     ) -> None:
         """Restore a state; StateError if it cannot be one.
 
-        Of rows of ``d`` fields, ``pending`` of which wait for the next boundary; of these,
-        ``scored`` were related to their entities.
+        Of rows of ``d`` fields, ``pending`` of which wait for the next boundary; ``scored`` of
+        these have a score.
         """
         self.roster.restore(
             arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
@@ -396,7 +391,7 @@ class Entities:
         if any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected statistics of each entity")
         self._check()
-        self._scores.restore(arrays, held, scored)
+        self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
         if self.watch is not None:

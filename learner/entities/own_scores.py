@@ -113,15 +113,9 @@ class OwnScores:
     """The usual scores of each entity, of entities of each age, and of all.
 
     An entity's statistics change with each record. What is shared changes in ``update`` alone.
-
-    Attributes
-    ----------
-    given
-        The scores that ``relate`` has returned since the last boundary.
     """
 
     def __init__(self) -> None:
-        self.given = np.empty(0)
         self._own = np.empty((0, 3))
         self._population = first_population()
         self._ages = np.zeros((len(AGES) + 1, 3))
@@ -142,12 +136,10 @@ class OwnScores:
         relate(
             score, slots, fresh, self._own, self._population, self._units, self._new, result
         )  # fmt: skip
-        self.given = np.concatenate([self.given, result])
         return result
 
     def end_batch(self, *, learning: bool) -> None:
         """End a learning batch: learn the usual scores of each age."""
-        self.given = self.given[:0]
         if learning:
             self._ages = self._ages * np.exp(-self._new[:, :1] / AGE_MEMORY) + self._new
             self._units = age_units(self._ages)
@@ -162,31 +154,24 @@ class OwnScores:
         return {
             "entity_scores": self._own[:k],
             "entity_usual_scores": self._population,
-            "entity_given": self.given,
             "entity_score_ages": self._ages,
             "entity_new_score_ages": self._new,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], k: int, scored: int) -> None:
-        """Restore a state of ``k`` entities; StateError if it cannot be one.
-
-        ``scored`` rows were related to their entities since the last boundary.
-        """
+    def restore(self, arrays: dict[str, NDArray[Any]], k: int) -> None:
+        """Restore a state of ``k`` entities; StateError if it cannot be one."""
         self._own, self._population = arrays["entity_scores"], arrays["entity_usual_scores"]
-        self.given, ages = arrays["entity_given"], (len(AGES) + 1, 3)
-        unknown = np.zeros(ages)  # states of earlier versions have no scores by age
-        self._ages = arrays.get("entity_score_ages", unknown)
-        self._new = arrays.get("entity_new_score_ages", unknown.copy())
+        self._ages, self._new = arrays["entity_score_ages"], arrays["entity_new_score_ages"]
+        ages = (len(AGES) + 1, 3)
         shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
             (self._own, (k, 3)),
             (self._population, (4,)),
             (self._ages, ages),
             (self._new, ages),
-            (self.given, (scored,)),
         ]
         if any(array.shape != shape for array, shape in shapes):
             raise StateError("state: expected the scores of each entity")
-        if not all(np.isfinite(array).all() for array, _ in shapes[:4]):
+        if not all(np.isfinite(array).all() for array, _ in shapes):
             raise StateError("state: expected finite scores of entities")
         counts = (self._own[:, ::2], self._ages[:, ::2], self._new[:, ::2])
         if (self._population[1:] <= 0).any() or any((array < 0).any() for array in counts):

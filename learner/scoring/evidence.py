@@ -1,13 +1,18 @@
-"""Evidence that a stream's records are unusual, from their p-values, in nats.
+"""Evidence that records are unusual, from their p-values, in nats: one statistic, a few horizons.
 
 Usual records have uniform p-values. Against p-values that follow a Beta(k, 1) distribution, whose
 mass is near 0, their likelihood ratio is ``k p**(k - 1)`` (an e-value: Vovk and Wang 2021,
 "E-values: calibration, combination and applications"). A CUSUM (Page 1954) sums up its logarithm
-over consecutive records, and starts again whenever the sum falls below 0. Besides, a record alone
-counts minus the logarithm of its p-value.
+over consecutive records, and starts again whenever the sum falls below 0. It reaches a height h
+less often than once in exp(h) usual records (Lorden 1971). Small k look for a few grossly unusual
+records, large k for many that are a little unusual. A record alone counts minus the logarithm of
+its p-value.
+
+Each entity has sums of its own: among the records of many, those of a broken one are too far apart
+to add up.
 
 Where p-values depend on those before, as in a stream that moves slowly, low ones come together by
-chance. Then more is needed of several records: the limit of the sum is multiplied by how much more
+chance. Then more is needed of several records: the limit of the sums is multiplied by how much more
 sums over short stretches vary than those of independent p-values, as the rate at which a CUSUM
 reaches a limit depends on limit over variance.
 """
@@ -15,12 +20,13 @@ reaches a limit depends on limit over variance.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import log_positive
 
@@ -28,15 +34,14 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-SHAPE = 0.2
-"""The shape k. With larger ones, phases of a season in which records are a little less likely than
-usual were taken for faults, and no more faults were found."""
+SHAPES = np.array([0.2, 0.5])
+"""The shapes k, one for each horizon."""
 
-LOG_SHAPE = math.log(SHAPE)
+LOG_SHAPES = np.log(SHAPES)
+N = len(SHAPES)
 
-RARITY = 0.098
-"""The CUSUM of uniform p-values reaches a high limit h so often per record, times exp(-h)
-(simulated)."""
+WAYS = N + 1
+"""Ways to reach a limit: each horizon, and a record alone."""
 
 STRETCH = 32
 """Records of a stretch. Shorter ones miss slow dependence; longer ones take a season, which moves
@@ -59,13 +64,17 @@ USUAL_SQUARE = (
 """Median of the squared sum of the nats of a stretch of independent records, around their mean: the
 variance times the median of chi-square with one degree of freedom."""
 
-SUM, LOWEST, STRETCH_SUM, DEPENDENCE = range(4)
-"""Numbers of the evidence: the CUSUM, the lowest p-value since it began, the nats of the present
-stretch, and how much more stretches vary than those of independent records, at least 1."""
+LOWEST, STRETCH_SUM, IN_STRETCH = N, N + 1, N + 2
+"""Numbers of an entity, after its sums: the lowest p-value since the last of them began, and the
+nats and the records of its present stretch."""
 
-START, PEAK, ANOMALIES, N_STRETCHES = 0, 3, 6, 7
-"""Marks of the evidence: where the places of the first and of the most unusual record begin, the
-count of anomalous ones, and that of all stretches so far."""
+N_STRETCHES, DEPENDENCE = range(2)
+"""Numbers of all entities: their stretches so far, and how much more these vary than those of
+independent records, at least 1."""
+
+PEAK, ANOMALIES = 3 * N, 3 * N + 3
+"""Marks of an entity, after the places at which each sum began: the place of the most unusual
+record since then, and the number of anomalous ones."""
 
 
 class Place(NamedTuple):
@@ -74,13 +83,6 @@ class Place(NamedTuple):
     number: int
     offset: int
     timestamp: int
-
-
-class Limits(NamedTuple):
-    """How many nats are enough: of a record alone, and of several together if independent."""
-
-    alone: float
-    together: float
 
 
 class Found(NamedTuple):
@@ -105,64 +107,101 @@ class Found(NamedTuple):
     anomalies: int
 
 
-def limits(rate: float) -> Limits:
-    """Return what uniform p-values reach at most this often per record, half of it each way."""
-    return Limits(math.log(2.0 / rate), math.log(2.0 * RARITY / rate))
+def limit(rate: float) -> float:
+    """Return the nats that independent uniform p-values reach at most this often per record."""
+    return math.log(WAYS / rate)
 
 
 class Evidence:
-    """The evidence of a stream's latest records.
+    """The evidence of the latest records of each entity, or of the partition.
 
     Attributes
     ----------
     numbers, marks
-        As the constants above say, (4,) and (8,).
+        Of each slot, as the constants above say: (slots, N + 3) and (slots, 3 N + 4).
     squares
-        Squared sums of nats of the last stretches (STRETCHES,), in turn.
+        Squared sums of nats of the last stretches (STRETCHES,), of all slots, in turn.
+    common
+        Of all slots, as the constants above say (2,).
     """
 
     def __init__(self) -> None:
-        self.numbers, self.marks = np.array([0.0, 1.0, 0.0, 1.0]), np.zeros(8, np.int64)
-        self.squares = np.zeros(STRETCHES)
-
-    def restore(self, numbers: FloatArray, marks: IntArray, squares: FloatArray) -> None:
-        """Restore a state; StateError if it cannot be one."""
-        if numbers.shape != (4,) or marks.shape != (8,) or squares.shape != (STRETCHES,):
-            raise StateError("state: expected the numbers, marks and stretches of evidence")
-        if not (np.isfinite(numbers).all() and numbers[DEPENDENCE] >= 1):
-            raise StateError("state: expected finite numbers of evidence")
-        if not ((squares >= 0) & (squares < math.inf)).all() or marks[N_STRETCHES] < 0:
-            raise StateError("state: expected squares of stretches")
-        if not (0 <= numbers[SUM] < math.inf and 0 < numbers[LOWEST] <= 1):
-            raise StateError("state: expected evidence of at least 0, and a p-value")
-        if marks[ANOMALIES] < 0:
-            raise StateError("state: expected a number of anomalous records")
-        self.numbers, self.marks, self.squares = numbers, marks.astype(np.int64), squares
+        self.numbers, self.marks = np.empty((0, N + 3)), np.empty((0, 3 * N + 4), np.int64)
+        self.squares, self.common = np.zeros(STRETCHES), np.array([0.0, 1.0])
 
     def add(
-        self, p_value: FloatArray, is_anomaly: BoolArray, places: IntArray, enough: Limits
+        self,
+        p_value: FloatArray,
+        is_anomaly: BoolArray,
+        places: IntArray,
+        slots: IntArray,
+        fresh: BoolArray,
+        enough: float,
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.
 
-        ``places`` (m, 3) are their numbers, offsets and timestamps. Returns the row of that record
-        and what was found, or m and None. Records without a p-value are no evidence.
+        ``places`` (m, 3) are their numbers, offsets and timestamps, ``slots`` (m,) those of their
+        entities; ``fresh`` (m,) says which begin anew there. Returns the row of that record and
+        what was found, or m and None. Records without a p-value are no evidence.
         """
-        row = add_up(p_value, is_anomaly, places, *enough, self.numbers, self.marks, self.squares)
+        self._reserve(int(slots.max(initial=-1)) + 1)
+        row = add_up(
+            p_value, is_anomaly, places, slots, fresh, enough, SHAPES, LOG_SHAPES,
+            self.numbers, self.marks, self.squares, self.common,
+        )  # fmt: skip
         if row == len(p_value):
             return row, None
-        p, place = float(p_value[row]), Place(*places[row].tolist())
-        found = Found(-math.log(p), place, place, p, int(is_anomaly[row]))
-        together, dependence = self.numbers[[SUM, DEPENDENCE]].tolist()
-        suffices = together >= enough.together * dependence
-        if suffices and (together >= found.nats or found.nats < enough.alone):
-            found = self._together()
-        self.numbers[SUM] = 0.0
-        return row, found
+        return row, self._found(float(p_value[row]), places[row], slots[row], enough)
 
-    def _together(self) -> Found:
-        start, peak = (Place(*self.marks[at : at + 3].tolist()) for at in (START, PEAK))
-        total, lowest = self.numbers[[SUM, LOWEST]].tolist()
-        return Found(total, start, peak, lowest, int(self.marks[ANOMALIES]))
+    def _found(self, p_value: float, place: IntArray, slot: int, enough: float) -> Found:
+        numbers, marks = self.numbers[slot], self.marks[slot]
+        alone = -math.log(p_value)
+        k = int(numbers[:N].argmax())
+        nats = float(numbers[k])
+        numbers[:N] = 0.0
+        if alone >= max(enough, nats):
+            here = Place(*place.tolist())
+            return Found(alone, here, here, p_value, int(marks[ANOMALIES] > 0))
+        start, peak = (Place(*marks[at : at + 3].tolist()) for at in (3 * k, PEAK))
+        return Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
+
+    def _reserve(self, needed: int) -> None:
+        """Make room for so many slots, in steps that double it."""
+        held = len(self.numbers)
+        if held < needed:
+            more = max(needed, 2 * held) - held
+            self.numbers = np.concatenate([self.numbers, np.zeros((more, N + 3))])
+            self.marks = np.concatenate([self.marks, np.zeros((more, 3 * N + 4), np.int64)])
+
+    def state(self, slots: int) -> dict[str, NDArray[Any]]:
+        """Return all that ``restore`` needs, of so many slots in use, as arrays."""
+        return {
+            "evidence": self.numbers[:slots],
+            "evidence_marks": self.marks[:slots],
+            "evidence_squares": self.squares,
+            "evidence_common": self.common,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore a state; StateError if it cannot be one."""
+        numbers, marks = arrays["evidence"], arrays["evidence_marks"]
+        squares, common = arrays["evidence_squares"], arrays["evidence_common"]
+        shapes = numbers.shape[1:], marks.shape[1:], squares.shape, common.shape
+        if shapes != ((N + 3,), (3 * N + 4,), (STRETCHES,), (2,)) or len(numbers) != len(marks):
+            raise StateError("state: expected the numbers, marks and stretches of evidence")
+        if not np.isfinite(numbers).all() or (numbers[:, :N] < 0).any():
+            raise StateError("state: expected finite evidence of at least 0")
+        if not ((numbers[:, LOWEST] >= 0) & (numbers[:, LOWEST] <= 1)).all():
+            raise StateError("state: expected the lowest p-values of evidence")
+        if not ((squares >= 0) & (squares < math.inf)).all():
+            raise StateError("state: expected squares of stretches")
+        record_count(common[N_STRETCHES])
+        if not 1 <= common[DEPENDENCE] < math.inf:
+            raise StateError("state: expected a dependence of at least 1")
+        if (marks[:, ANOMALIES] < 0).any():
+            raise StateError("state: expected numbers of anomalous records")
+        self.numbers, self.marks = numbers, marks.astype(np.int64)
+        self.squares, self.common = squares, common
 
 
 @kernel
@@ -170,43 +209,53 @@ def add_up(
     p_value: Array,
     is_anomaly: Array,
     places: Array,
-    alone: float,
-    together: float,
+    slots: Array,
+    fresh: Array,
+    enough: float,
+    shapes: Array,
+    log_shapes: Array,
     numbers: Array,
     marks: Array,
     squares: Array,
+    common: Array,
 ) -> int:
     """Add records one by one: the bits of a sum do not depend on how the stream is cut."""
     for i in range(len(p_value)):
-        if places[i, 0] % STRETCH == 0:
-            end_stretch(numbers, marks, squares)
-        p = p_value[i]
+        own, mark, p = numbers[slots[i]], marks[slots[i]], p_value[i]
+        if fresh[i]:
+            own[:] = 0.0
         if p != p:
             continue
         nats = max(-log_positive(p), 0.0)
-        numbers[STRETCH_SUM] += min(nats, MOST_NATS) - MEAN_NATS
-        if numbers[SUM] <= 0.0:
-            numbers[LOWEST] = 1.0
-            marks[START : START + 3] = places[i]
-            marks[ANOMALIES] = 0
-        numbers[SUM] = max(numbers[SUM] + LOG_SHAPE + (1.0 - SHAPE) * nats, 0.0)
-        if p <= numbers[LOWEST]:
-            numbers[LOWEST] = p
-            marks[PEAK : PEAK + 3] = places[i]
-        if is_anomaly[i]:
-            marks[ANOMALIES] += 1
-        if nats >= alone or numbers[SUM] >= together * numbers[DEPENDENCE]:
+        add_to_stretch(nats, own, squares, common)
+        if np.max(own[:N]) <= 0.0:
+            own[LOWEST] = 1.0
+            mark[ANOMALIES] = 0
+        if p <= own[LOWEST]:
+            own[LOWEST] = p
+            mark[PEAK : PEAK + 3] = places[i]
+        mark[ANOMALIES] += is_anomaly[i]
+        reached = nats >= enough
+        for k in range(N):
+            if own[k] <= 0.0:
+                mark[3 * k : 3 * k + 3] = places[i]
+            own[k] = max(own[k] + log_shapes[k] + (1.0 - shapes[k]) * nats, 0.0)
+            reached |= own[k] >= enough * common[DEPENDENCE]
+        if reached:
             return i
     return len(p_value)
 
 
 @kernel
-def end_stretch(numbers: Array, marks: Array, squares: Array) -> None:
-    """Take the stretch that has ended into account, and begin the next."""
-    squares[marks[N_STRETCHES] % STRETCHES] = numbers[STRETCH_SUM] ** 2
-    marks[N_STRETCHES] += 1
-    numbers[STRETCH_SUM] = 0.0
-    n = marks[N_STRETCHES]
+def add_to_stretch(nats: float, own: Array, squares: Array, common: Array) -> None:
+    """Add a record's nats to the stretch of its entity, which ends with the last of its records."""
+    own[STRETCH_SUM] += min(nats, MOST_NATS) - MEAN_NATS
+    own[IN_STRETCH] += 1.0
+    if own[IN_STRETCH] < STRETCH:
+        return
+    squares[int(common[N_STRETCHES]) % STRETCHES] = own[STRETCH_SUM] ** 2
+    common[N_STRETCHES] += 1.0
+    own[STRETCH_SUM] = own[IN_STRETCH] = 0.0
+    n = int(common[N_STRETCHES])
     if n >= FEWEST_STRETCHES:
-        median = np.median(squares[: min(n, STRETCHES)])
-        numbers[DEPENDENCE] = max(median / USUAL_SQUARE, 1.0)
+        common[DEPENDENCE] = max(np.median(squares[: min(n, STRETCHES)]) / USUAL_SQUARE, 1.0)

@@ -20,7 +20,7 @@ from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state import record_count
 
 from .blame import Blame
-from .evidence import Evidence, Found, Limits, Place, limits
+from .evidence import Evidence, Found, Place, limit
 from .merged_blame import MergedBlame
 
 FloatArray = NDArray[np.float64]
@@ -217,12 +217,15 @@ class Incidents:
         p_value: FloatArray,
         is_anomaly: NDArray[np.bool_],
         places: IntArray,
+        slots: IntArray,
+        fresh: NDArray[np.bool_],
         keys: Sequence[Key] = (),
     ) -> list[Step]:
         """Follow the next records (m,), and return the rows at which something happened.
 
-        ``places`` (m, 3) are their numbers in the stream, offsets and timestamps, ``keys`` (m,)
-        their entities if there are any.
+        ``places`` (m, 3) are their numbers in the stream, offsets and timestamps, ``slots`` (m,)
+        those of their entities, or all 0; ``fresh`` (m,) says which begin anew there. ``keys`` (m,)
+        are the entities, if there are any.
         """
         steps: list[Step] = []
         opening, going_on = self._limits()
@@ -231,7 +234,9 @@ class Incidents:
         while at < m:
             stop, closing = self._end(places, at)
             some, enough = slice(at, stop), opening if self.open is None else going_on
-            rows, found = self._evidence.add(p_value[some], is_anomaly[some], places[some], enough)
+            rows, found = self._evidence.add(
+                p_value[some], is_anomaly[some], places[some], slots[some], fresh[some], enough
+            )
             row, at = at + rows, min(at + rows + 1, stop)
             self._uncounted += int(np.count_nonzero(is_anomaly[some.start : at]))
             if found is not None:
@@ -275,11 +280,11 @@ class Incidents:
                 self._blame = MergedBlame(0)
         return found
 
-    def _limits(self) -> tuple[Limits, Limits]:
+    def _limits(self) -> tuple[float, float]:
         """Return the evidence that opens an incident, and the evidence that extends it."""
         rate = self.parameters.false_alarm_rate
         extension = EXTENSION / self.parameters.quiet_records
-        return limits(rate), limits(max(rate, extension))
+        return limit(rate), limit(max(rate, extension))
 
     def _weigh(self, row: int, found: Found, place: Place, key: Key) -> Step:
         """Open an incident, or add the evidence to the one that is open."""
@@ -305,18 +310,19 @@ class Incidents:
         state = OPENED if before is None else UPDATED if reached else None
         return Step(row, state, self.open, reached)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return all that ``restored`` needs, as values that JSON can hold, and arrays."""
-        evidence, incident = self._evidence, self.open
+    def state(self, slots: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return all that ``restored`` needs, of so many slots in use.
+
+        As values that JSON can hold, and arrays.
+        """
+        incident = self.open
         values = {
             "parameters": _given(self.parameters),
             "open": None if incident is None else _given(incident),
             "uncounted": self._uncounted,
         }
         arrays = {
-            "evidence": evidence.numbers,
-            "evidence_marks": evidence.marks,
-            "evidence_squares": evidence.squares,
+            **self._evidence.state(slots),
             "incident_means": self._blame.means,
             "incident_seen": self._blame.seen,
         }
@@ -335,9 +341,7 @@ class Incidents:
             incidents.open = _incident(values["open"])
             incidents._blame.restore(arrays["incident_means"], arrays["incident_seen"], d)
         incidents._uncounted = record_count(values["uncounted"])
-        incidents._evidence.restore(
-            arrays["evidence"], arrays["evidence_marks"], arrays["evidence_squares"]
-        )
+        incidents._evidence.restore(arrays)
         return incidents
 
 

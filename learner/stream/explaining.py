@@ -41,13 +41,12 @@ def explain(
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``rows`` are as the learner is given them, ``density`` is that of these rows. ``p_value`` (m,)
-    are the evidence for incidents.
+    ``rows`` are as the learner is given them, ``density`` is that of these rows.
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
-        keys = block.keys[at]
-        steps = state.incidents.trace(p_value, is_anomaly, block.places[at], keys)
+        slots = state.latest_slots(len(rows))
+        steps = state.incidents.trace(p_value, is_anomaly, block.places[at], *slots, block.keys[at])
     evident = has_evidence(steps, len(rows))
     either = is_anomaly | evident
     if not (either.any() or steps):

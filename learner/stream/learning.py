@@ -20,7 +20,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     ``position`` is that of the last of these rows in the block. ``latest`` is its evaluation;
     under full load, the evaluation of all.
     """
-    rows, measures, marks = map(np.concatenate, zip(*state.pending, strict=True))
+    rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
     if state.entities is not None and not state.entities.has_begun:
         rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
@@ -30,9 +30,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
         block.changes.append((position, change))
     if is_first:
         state.ranking.update(measures[known])
-    scores = state.ranking.score(measures)
-    if state.entities is not None and not is_first:
-        scores = state.entities.given
+        scores = state.ranking.score(measures)
     usual, released = state.reference.admit(rows, scores, densities, marks, state.n_records)
     if not is_first:
         state.ranking.update(measures[usual & known])
@@ -67,6 +65,7 @@ def _end_batch(state: ScorerState, rows: FloatArray) -> None:
     """Let the layers around the learner follow the batch of rows."""
     if state.habits is None or not state.habits.has_habits:
         state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
+    state.repeats.end_batch()
     if state.history is not None:
         state.history.update(rows)
     if state.entities is not None:

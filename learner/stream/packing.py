@@ -62,6 +62,7 @@ def to_parts(state: ScorerState) -> Parts:
         "lowest": state.ranges.lowest,
         "highest": state.ranges.highest,
         **state.reference.state(),
+        **state.repeats.state(_slots(state)),
         **_pending(state),
     }
     if state.entities is not None:
@@ -72,15 +73,14 @@ def to_parts(state: ScorerState) -> Parts:
         arrays |= state.entities.state()
     if state.history is not None:
         values["history"] = state.history.names
-        slots = 1 if state.entities is None else len(state.entities.roster)
-        arrays |= state.history.state(slots)
+        arrays |= state.history.state(_slots(state))
     if state.seasons is not None:
         values["seasons"] = state.seasons.zone
         arrays |= state.seasons.state()
     if state.silences is not None:
         arrays |= state.silences.state()
     if state.incidents is not None:
-        values["incidents"], more = state.incidents.state()
+        values["incidents"], more = state.incidents.state(_slots(state))
         arrays |= more
     return parts("StreamScorer", values, arrays)
 
@@ -130,8 +130,8 @@ def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     """Restore the rows that are kept, all of them as wide as the stream."""
     pending = Pending(*(arrays[f"pending_{name}"] for name in Pending._fields))
     lengths = {column.shape[:1] for column in pending}
-    if [column.ndim for column in pending] != [2, 2, 1] or len(lengths) > 1:
-        raise StateError("state: expected the measures and the mark of each pending record")
+    if [column.ndim for column in pending] != [2, 2, 1, 1] or len(lengths) > 1:
+        raise StateError("state: expected measures, score and mark of each pending record")
     if np.isinf(pending.rows).any() or np.isposinf(pending.measures).any():
         raise StateError("state: expected finite pending records")
     state.n_records = record_count(values["n_records"])
@@ -183,7 +183,8 @@ def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
 
 
 def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
-    """Restore what states of earlier versions, or of other settings, do not have."""
+    """Restore the runs of values, and what states of other settings do not have."""
+    state.repeats.restore(arrays, state.n_fields or 0)
     if state.entities is not None:
         n_pending = _n_pending(state)
         scored = n_pending if state.learner.n_records_ > 0 else 0
@@ -221,13 +222,17 @@ def _follow_pending(state: ScorerState) -> None:
             state.shares.take(state.learner, state.learner.evaluate(piece.rows))
 
 
+def _slots(state: ScorerState) -> int:
+    return 1 if state.entities is None else len(state.entities.roster)
+
+
 def _n_pending(state: ScorerState) -> int:
     return sum(len(piece.rows) for piece in state.pending)
 
 
 def _pending(state: ScorerState) -> Arrays:
     """Return the pending rows, their measures and marks, as arrays."""
-    pieces = state.pending or [Pending(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))]
+    pieces = state.pending or [Pending.unscored(np.empty((0, 0)), np.empty(0))]
     columns = map(np.concatenate, zip(*pieces, strict=True))
     names = [f"pending_{name}" for name in Pending._fields]
     return dict(zip(names, columns, strict=True))

@@ -17,7 +17,7 @@ from faust_oslrau.learner.seasons.recent import Rows
 
 from .learning import learn
 from .row_scores import rank
-from .state import FIRST_BATCH, ScorerState
+from .state import FIRST_BATCH, Pending, ScorerState
 
 
 def relearn(state: ScorerState) -> None:
@@ -64,10 +64,12 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
     if state.entities is not None:
         state.entities.revisit(rows.slots, rows.fresh)
     learned = state.widened(seasons.less_usual(rows).rows, rows.times)
-    measures, evaluation = np.full((len(learned), 1), np.nan), None
+    evaluation, marks = None, state.marks(rows.values)
+    piece = Pending.unscored(learned, marks)
     if state.has_model:
-        ranked = rank(state, learned, 0.0)
-        measures, evaluation = ranked.measures, ranked.evaluation
-    state.collect(learned, measures, state.marks(rows.values))
+        ranked = rank(state, learned, 0.0, np.zeros(len(learned)))
+        evaluation = ranked.evaluation
+        piece = Pending(learned, ranked.measures, ranked.scores, marks)
+    state.collect(piece)
     unseen = BlockMaker(rows.values, np.zeros((len(learned), 3), np.int64))
     learn(state, unseen, 0, evaluation)

@@ -49,8 +49,13 @@ class Ranked(NamedTuple):
     scores: FloatArray
 
 
-def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
-    """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units."""
+def rank(
+    state: ScorerState, learned: FloatArray, slopes: FloatArray | float, repeats: FloatArray
+) -> Ranked:
+    """Score rows as the learner is given them.
+
+    ``slopes`` (m,) lead to the fields' own units, ``repeats`` (m,) are the measure of their runs.
+    """
     evaluation = state.learner.evaluate(learned)
     density, measured = state.shares.take(state.learner, evaluation)
     if state.habits is not None:
@@ -63,6 +68,7 @@ def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) ->
     scores = state.ranking.score(measures)
     if state.entities is not None:
         scores = state.entities.relate(scores)
+    scores = np.where(repeats > 0.0, np.minimum(scores, -repeats), scores)
     return Ranked(evaluation, density, measured.log_density, given, measures, scores)
 
 
@@ -72,6 +78,7 @@ def score(
     own: OwnRows | None,
     seasonal: SeasonalRows | None,
     learned: FloatArray,
+    repeats: FloatArray,
     marks: FloatArray,
     block: BlockMaker,
     at: slice,
@@ -85,7 +92,7 @@ def score(
     block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
     if state.has_model:
         slopes = log_jacobian(state, rows, own, seasonal)
-        ranked = rank(state, learned, slopes)
+        ranked = rank(state, learned, slopes, repeats)
         block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
         p_value = state.reference.p_value(ranked.scores, marks)
         block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate

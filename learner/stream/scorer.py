@@ -33,7 +33,7 @@ from .learning import learn
 from .parameters import ScorerParameters
 from .relearning import relearn
 from .row_scores import score
-from .state import ScorerState
+from .state import Pending, ScorerState
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -357,16 +357,18 @@ class StreamScorer(ScorerParameters):
         own = None if state.entities is None else state.entities.take(rows, keys)
         block.silences += state.find_silences(block, at)
         learned, times = rows if own is None else own.rows, block.places[at, 2]
-        marks = state.marks(rows)
+        marks, repeats = state.marks(rows), state.repeats.take(rows, *state.latest_slots(len(rows)))
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
-        ranked = score(state, rows, own, seasonal, learned, marks, block, at)
+        ranked = score(state, rows, own, seasonal, learned, repeats, marks, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
             units = None if own is None else own.units, None if seasonal is None else seasonal.units
             block.forecasts.append(forecast(state, density, learned, *units))
-        measures = np.full((len(rows), 1), np.nan) if ranked is None else ranked.measures
-        state.collect(learned, measures, marks)
+        if ranked is None:
+            state.collect(Pending.unscored(learned, marks))
+        else:
+            state.collect(Pending(learned, ranked.measures, ranked.scores, marks))
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
 from faust_oslrau.learner.scoring.reference import Reference
+from faust_oslrau.learner.scoring.repeats import Repeats
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
@@ -35,11 +36,18 @@ FIRST_BATCH: Final = 16
 
 
 class Pending(NamedTuple):
-    """Rows (m, d) as the learner is given them, their measures (m, k) and marks (m,)."""
+    """Rows (m, d) as the learner is given them, their measures (m, k), scores and marks (m,)."""
 
     rows: FloatArray
     measures: FloatArray
+    scores: FloatArray
     marks: FloatArray
+
+    @classmethod
+    def unscored(cls, rows: FloatArray, marks: FloatArray) -> Self:
+        """Return rows that there is no model for."""
+        unknown = np.full((len(rows), 1), np.nan)
+        return cls(rows, unknown, unknown[:, 0], marks)
 
 
 @dataclass
@@ -68,7 +76,7 @@ class ScorerState:
     shares
         Shares of the learner's networks, where it mixes several. They follow from the learner and
         the pending rows, so they are not part of the state as bytes.
-    neighbours, tail_mass
+    neighbours, tail_mass, repeats
         Measures of how unusual a row is, beside those of the learner.
     ranking
         How measures become one score.
@@ -79,8 +87,7 @@ class ScorerState:
     n_records, n_fields
         Records and columns of the stream; None before the first rows.
     pending
-        Of the rows since the last boundary, in pieces: the rows as the learner is given them
-        (m, d), their measures (m, k), and their marks (m,) by which equal ones are known.
+        The rows since the last boundary, in pieces.
     until_boundary, next_batch
         Rows until the next boundary, and rows between it and the last one.
     """
@@ -99,6 +106,7 @@ class ScorerState:
     shares: Shares = field(default_factory=Shares)
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
+    repeats: Repeats = field(default_factory=Repeats)
     ranking: Ranking = field(default_factory=Ranking)
     reference: Reference = field(default_factory=Reference)
     drift: Drift = field(default_factory=Drift)
@@ -173,9 +181,8 @@ class ScorerState:
         """Return what the next rows of a block show, whose entities have their slots."""
         if self.silences is None:
             return []
-        m = at.stop - at.start
-        slots, fresh = self.slots(m)  # before there are units, those of all rows so far
-        found = self.silences.take(block.places[at], slots[-m:], fresh[-m:], block.keys[at])
+        slots, fresh = self.latest_slots(at.stop - at.start)
+        found = self.silences.take(block.places[at], slots, fresh, block.keys[at])
         return [silence._replace(row=at.start + silence.row) for silence in found]
 
     @property
@@ -213,14 +220,18 @@ class ScorerState:
         """
         if self.seasons is not None or self.history is not None:
             return np.full(len(rows), np.nan)
-        slots, _ = self.slots(len(rows))
-        return marks(rows, slots[len(slots) - len(rows) :])
+        return marks(rows, self.latest_slots(len(rows))[0])
 
-    def collect(self, rows: FloatArray, measures: FloatArray, marks: FloatArray) -> None:
-        """Save measured rows until the next boundary."""
-        self.pending.append(Pending(rows, measures, marks))
-        self.n_records += len(rows)
-        self.until_boundary -= len(rows)
+    def latest_slots(self, m: int) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Return the slots of the next ``m`` rows, which may have no units, and which are new."""
+        slots, fresh = self.slots(m)  # before there are units, those of all rows so far
+        return slots[len(slots) - m :], fresh[len(slots) - m :]
+
+    def collect(self, piece: Pending) -> None:
+        """Save rows until the next boundary."""
+        self.pending.append(piece)
+        self.n_records += len(piece.rows)
+        self.until_boundary -= len(piece.rows)
 
     def begin_batch(self) -> None:
         """Forget the rows that were learned, and set the next boundary."""

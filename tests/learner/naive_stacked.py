@@ -20,14 +20,11 @@ def parts(network, z):
         covariances = mixture.gaussians.covariance()
         for k, share in enumerate(weight[2] * mixture.weight):
             found.append(gaussian(mixture.gaussians.mean[k], covariances[k], np.log(share), z))
-    coupled = network.background.gaussians
+    blocks = network.background.gaussians
+    mean = np.concatenate([each.mean[0] for each in blocks])
+    covariance = block_diag(*(each.covariance()[0] for each in blocks))
     first = 2 if network.mixture is None else 3
-    for share, k, width in zip(
-        weight[first : first + 6], [0, 1, 2, 2, 2, 2], [1, 1, 1, *WIDTHS], strict=True
-    ):
-        mean = np.concatenate([each.mean[k] for each in coupled.gaussians])
-        covariance = block_diag(*(each.covariance()[k] for each in coupled.gaussians))
-        covariance += coupled.loadings[k] @ coupled.loadings[k].T
+    for share, width in zip(weight[first:], WIDTHS, strict=True):
         own = gaussian(mean, covariance * width**2, np.log(share), z)
         found.append((*own[:2], own[2] / width**2))
     if network.tree is not None:

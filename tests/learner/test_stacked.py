@@ -267,20 +267,6 @@ STATE = learned(INCOMPLETE[:300]).to_bytes()
 CHALLENGED = learned(INCOMPLETE[:800]).partial_fit(-INCOMPLETE[800:1100, ::-1]).to_bytes()
 
 
-def test_components_that_are_born_while_fields_are_missing_go_on_through_bytes():
-    rng, rows = np.random.default_rng(7), clusters(17, 5900, 6, missing=0.2)
-    odd = np.flatnonzero(rng.random(len(rows)) < np.where(np.arange(len(rows)) > 5000, 0.1, 0.0))
-    rows[odd] = 0.1 * rows[odd] + 40.0 * rng.normal(size=6)
-    model, proposed = learned(rows[:4864], adapt_after=None), 0
-    for start in range(4864, len(rows) - 256, 256):
-        copy = StackedSPN.from_bytes(model.to_bytes())
-        proposed += model._training.replacement.centre.shape[1] > 0
-        for each in (model, copy):
-            each.partial_fit(rows[start : start + 256])
-        assert copy.to_bytes() == model.to_bytes()
-    assert proposed > 0
-
-
 def test_of_a_covariance_lost_in_rounding_the_variances_count():
     """Differences of squares of values millions of deviations from 0."""
     n, mean = 50.0, 3e7 * np.array([1.0, -1.0, 2.0, -3.0])
