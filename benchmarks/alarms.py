@@ -194,7 +194,7 @@ def caught(x: Array, is_spike: NDArray[np.bool_], alarm_rate: float) -> Counts:
     score = np.nan_to_num(prequential(RunningGaussian(diagonal=False), x), nan=-np.inf)
     highest = np.argsort(-score, kind="stable")[: np.count_nonzero(is_alarm)]
     closed = [event.incident for event in block.incidents if event.state == "closed"]
-    incidents = closed if scorer.open_incident is None else [*closed, scorer.open_incident]
+    incidents = [*closed, *scorer.open_incidents]
     return Counts(
         faults=int(np.count_nonzero(is_spike)),
         caught=int(np.count_nonzero(is_alarm & is_spike)),

@@ -16,7 +16,7 @@ from .scoring.blame import Blame
 from .scoring.block import Forecast, ScoredBlock, Silence, SilentEntity
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
-from .scoring.incidents import Incident, IncidentEvent, IncidentParameters
+from .scoring.incident import Incident, IncidentEvent, IncidentParameters
 from .stacked import StackedSPN
 from .stream import StreamScorer
 

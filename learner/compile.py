@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .oslrau import OSLRAU
-from .scoring.incidents import IncidentParameters
+from .scoring.incident import IncidentParameters
 from .shares.fixed_share import follow
 from .shares.layer import RATES
 from .stacked import StackedSPN

@@ -187,13 +187,13 @@ _GAUGES = (
     ),
     _Numbers(
         "incidents_open",
-        "Open incidents, by severity: 0 or 1.",
+        "Open incidents, by severity: one at most of each entity.",
         lambda of: of.open_incidents(),
         "severity",
     ),
     _Numbers(
         "incident_open_seconds",
-        "Time since the timestamp of the record that opened the open incident.",
+        "Time since the timestamp of the record that opened the oldest open incident.",
         lambda of: of.incident_seconds(),
     ),
     _Numbers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.pipeline import STAGES, ExpectedField, ProcessedBlock, Skipped
 from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.entity_events import NEW, UNUSUAL, USUAL
-from faust_oslrau.learner.scoring.incidents import LEVELS
+from faust_oslrau.learner.scoring.incident import LEVELS
 from faust_oslrau.topics import Reason
 
 from .distribution import Distribution
@@ -87,7 +87,7 @@ class PartitionMetrics:
         self.last_timestamp: float | None = None
         self.expected_fields: dict[str, ExpectedField] = {}
         self.incidents = Counter(dict.fromkeys(LEVELS, 0))
-        self.open_incident: Incident | None = None
+        self.open: Sequence[Incident] = ()
         self.structure_changes = Counter[str]()
         self.snapshot_failures = Counter(dict.fromkeys(("save", "damaged"), 0))
         self.network: NetworkSize | None = None
@@ -144,17 +144,15 @@ class PartitionMetrics:
         self.snapshot_failures[kind] += 1
 
     def open_incidents(self) -> dict[str, int]:
-        """Return the number of open incidents, 0 or 1, by severity."""
-        return {
-            name: int(self.open_incident is not None and self.open_incident.severity_name == name)
-            for name in LEVELS
-        }
+        """Return the number of open incidents by severity."""
+        counts = Counter(incident.severity_name for incident in self.open)
+        return {name: counts[name] for name in LEVELS}
 
     def incident_seconds(self) -> float | None:
-        """Return the time since the record that opened the open incident; None without one."""
-        if self.open_incident is None or self.open_incident.opened.timestamp < 0:
-            return None
-        return time.time() - self.open_incident.opened.timestamp / 1000
+        """Return the time since the record that opened the oldest open incident; None without."""
+        opened = [incident.opened.timestamp for incident in self.open]
+        known = [timestamp for timestamp in opened if timestamp >= 0]
+        return time.time() - min(known) / 1000 if known else None
 
     def set_snapshot(self, offset: int, size: int) -> None:
         """Record the offset and the size in bytes of the last snapshot."""
@@ -193,7 +191,7 @@ class PartitionMetrics:
         if len(known) > 0:
             self.last_timestamp = float(known[-1]) / 1000
         self.expected_fields |= block.expected_fields
-        self.open_incident = block.open_incident
+        self.open = block.open_incidents
         for stage, seconds in block.seconds.items():
             self.observe_stage(stage, seconds)
 

@@ -102,7 +102,7 @@ class HeldPartition:
         self.rejections = RejectionLog(tp)
         self.metrics = metrics
         self.schedule = schedule
-        self.metrics.open_incident = pipeline.open_incident
+        self.metrics.open = pipeline.open_incidents
         self._measured_at = 0
         self._processing: Future[ProcessedBlock] | None = None
         self.lock = asyncio.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
@@ -88,8 +89,8 @@ class ProcessedBlock:
         The events of incidents for the anomalies topic.
     reached
         The number of incidents by each severity that they reached.
-    open_incident
-        The incident that is open after the last record.
+    open_incidents
+        The incidents that are open after the last record.
     sends_records
         Whether the anomalies topic gets the anomalous records.
     rows
@@ -129,7 +130,7 @@ class ProcessedBlock:
     entities: EntityCounts | None = None
     incidents: list[OutMessage] = field(default_factory=list)
     reached: Counter[str] = field(default_factory=Counter)
-    open_incident: Incident | None = None
+    open_incidents: Sequence[Incident] = ()
     sends_records: bool = True
     rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     entity_events: list[OutMessage] = field(default_factory=list)

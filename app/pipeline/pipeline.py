@@ -132,9 +132,9 @@ class PartitionPipeline:
         return cast(NetworkLearner, self.scorer.learner)
 
     @property
-    def open_incident(self) -> Incident | None:
-        """The incident that is open after the last record."""
-        return self.scorer.open_incident if self.scorer else None
+    def open_incidents(self) -> list[Incident]:
+        """The incidents that are open after the last record."""
+        return self.scorer.open_incidents if self.scorer else []
 
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score and learn the next records of the partition.
@@ -182,7 +182,7 @@ class PartitionPipeline:
             None if entities is None else self._counts(entities, before),
             incidents,
             Counter(name for event in scored.incidents for name in event.reached),
-            self.open_incident,
+            self.open_incidents,
             self._settings.sends_anomalous_records,
             decoded.rows,
             changes,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .blame import Blame
 from .drift import Change
 from .entity_events import EntityEvent
-from .incidents import IncidentEvent
+from .incident import IncidentEvent
 
 FloatArray = NDArray[np.float64]
 

@@ -136,13 +136,14 @@ class Evidence:
         places: IntArray,
         slots: IntArray,
         fresh: BoolArray,
-        enough: float,
+        enough: FloatArray,
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.
 
         ``places`` (m, 3) are their numbers, offsets and timestamps, ``slots`` (m,) those of their
-        entities; ``fresh`` (m,) says which begin anew there. Returns the row of that record and
-        what was found, or m and None. Records without a p-value are no evidence.
+        entities; ``fresh`` (m,) says which begin anew there, ``enough`` (m,) how much suffices.
+        Returns the row of that record and what was found, or m and None. Records without a p-value
+        are no evidence.
         """
         self._reserve(int(slots.max(initial=-1)) + 1)
         row = add_up(
@@ -151,7 +152,7 @@ class Evidence:
         )  # fmt: skip
         if row == len(p_value):
             return row, None
-        return row, self._found(float(p_value[row]), places[row], slots[row], enough)
+        return row, self._found(float(p_value[row]), places[row], slots[row], enough[row])
 
     def _found(self, p_value: float, place: IntArray, slot: int, enough: float) -> Found:
         numbers, marks = self.numbers[slot], self.marks[slot]
@@ -164,6 +165,11 @@ class Evidence:
             return Found(alone, here, here, p_value, int(marks[ANOMALIES] > 0))
         start, peak = (Place(*marks[at : at + 3].tolist()) for at in (3 * k, PEAK))
         return Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
+
+    @property
+    def n_slots(self) -> int:
+        """The number of slots that there is room for."""
+        return len(self.numbers)
 
     def _reserve(self, needed: int) -> None:
         """Make room for so many slots, in steps that double it."""
@@ -211,7 +217,7 @@ def add_up(
     places: Array,
     slots: Array,
     fresh: Array,
-    enough: float,
+    enough: Array,
     shapes: Array,
     log_shapes: Array,
     numbers: Array,
@@ -235,12 +241,12 @@ def add_up(
             own[LOWEST] = p
             mark[PEAK : PEAK + 3] = places[i]
         mark[ANOMALIES] += is_anomaly[i]
-        reached = nats >= enough
+        reached = nats >= enough[i]
         for k in range(N):
             if own[k] <= 0.0:
                 mark[3 * k : 3 * k + 3] = places[i]
             own[k] = max(own[k] + log_shapes[k] + (1.0 - shapes[k]) * nats, 0.0)
-            reached |= own[k] >= enough * common[DEPENDENCE]
+            reached |= own[k] >= enough[i] * common[DEPENDENCE]
         if reached:
             return i
     return len(p_value)

@@ -30,11 +30,11 @@ class MergedBlame:
         Average of each of ``NUMBERS``, and of the nats beyond the usual as they count for the order
         (7, d).
     seen
-        Number of records that blame each field (d,).
+        Number of records that blame each field (d,), empty before the first.
     """
 
-    def __init__(self, d: int) -> None:
-        self.means, self.seen = np.zeros((len(NUMBERS) + 1, d)), np.zeros(d)
+    def __init__(self) -> None:
+        self.means, self.seen = np.empty((len(NUMBERS) + 1, 0)), np.empty(0)
 
     def restore(self, means: FloatArray, seen: FloatArray, d: int) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
@@ -46,6 +46,9 @@ class MergedBlame:
 
     def add(self, blame: Blame, row: int) -> None:
         """Add a row of ``blame``."""
+        if len(self.seen) == 0:
+            d = blame.order.shape[1]
+            self.means, self.seen = np.zeros((len(NUMBERS) + 1, d)), np.zeros(d)
         blamed = ~np.isnan(blame.nats[row])
         numbers = np.array([getattr(blame, name)[row] for name in NUMBERS])
         counted = np.minimum(blame.excess[row], MOST_NATS)

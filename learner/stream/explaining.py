@@ -18,7 +18,7 @@ from faust_oslrau.learner.scoring.entity_events import (
     EntityProfile,
 )
 from faust_oslrau.learner.scoring.expectation import expectation
-from faust_oslrau.learner.scoring.incidents import has_evidence
+from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual
 from faust_oslrau.learner.seasons.layer import SeasonalRows
 
@@ -46,7 +46,8 @@ def explain(
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
         slots = state.latest_slots(len(rows))
-        steps = state.incidents.trace(p_value, is_anomaly, block.places[at], *slots, block.keys[at])
+        traced = Rows(p_value, is_anomaly, block.places[at], *slots)
+        steps = state.incidents.trace(traced, block.keys[at])
     evident = has_evidence(steps, len(rows))
     either = is_anomaly | evident
     if not (either.any() or steps):

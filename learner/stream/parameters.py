@@ -8,7 +8,8 @@ from typing import Any
 from faust_oslrau.learner.entities.watch import EVENTS, Watch
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.protocol import Learner
-from faust_oslrau.learner.scoring.incidents import IncidentParameters, Incidents
+from faust_oslrau.learner.scoring.incident import IncidentParameters
+from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.silence.layer import Silences
 
 from .state import ScorerState

@@ -19,7 +19,8 @@ from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.scoring.incidents import Incident, IncidentParameters, Incidents
+from faust_oslrau.learner.scoring.incident import Incident, IncidentParameters
+from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import ADAPT_AFTER, Reference
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
@@ -191,9 +192,10 @@ class StreamScorer(ScorerParameters):
         return limit if limit < math.inf else None
 
     @property
-    def open_incident(self) -> Incident | None:
-        """The incident that is open after the last row."""
-        return None if self._state.incidents is None else self._state.incidents.open
+    def open_incidents(self) -> list[Incident]:
+        """The incidents that are open after the last row, the oldest first."""
+        held = {} if self._state.incidents is None else self._state.incidents.open
+        return [each.incident for each in held.values()]
 
     def process(
         self,

@@ -1,0 +1,181 @@
+"""An incident: what the unusual records of a fault have in common, and how severe that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.state import record_count
+
+from .blame import Blame
+from .evidence import Place
+
+SEVERITY_PER_DECADE = 25.0
+"""Severity for each power of ten of evidence, so that 10,000 nats have severity 100."""
+
+OPENED, UPDATED, CLOSED = "opened", "updated", "closed"
+"""States of an incident in its events."""
+
+LEVELS = ("minor", "major", "critical")
+"""Names of severities, the least severe first."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentParameters:
+    """When incidents open and close, and how severe they are.
+
+    Attributes
+    ----------
+    false_alarm_rate
+        Most incidents that usual, independent records open by chance, per record, in (0, 0.01].
+    quiet_records
+        Records without new evidence after which an incident closes, at least 1.
+    quiet_seconds
+        If it is given, an incident closes with the first record whose timestamp is so much later
+        than that of the latest evidence instead; above 0. Records without a timestamp are counted.
+    major, critical
+        Least severity of a major and of a critical incident, 0 <= major <= critical.
+    """
+
+    false_alarm_rate: float = 1e-5
+    quiet_records: int = 256
+    quiet_seconds: float | None = None
+    major: float = 50.0
+    critical: float = 75.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters.
+
+        Raises
+        ------
+        InvalidParameterError
+            One is out of its range.
+        """
+        if not 0 < self.false_alarm_rate <= 0.01:
+            raise InvalidParameterError(
+                f"false_alarm_rate = {self.false_alarm_rate}: expected in (0, 0.01]"
+            )
+        if self.quiet_records < 1:
+            raise InvalidParameterError(
+                f"quiet_records = {self.quiet_records}: expected at least 1"
+            )
+        if self.quiet_seconds is not None and not 0 < self.quiet_seconds < math.inf:
+            raise InvalidParameterError(
+                f"quiet_seconds = {self.quiet_seconds}: expected above 0, or None"
+            )
+        if not 0 <= self.major <= self.critical:
+            raise InvalidParameterError(
+                f"major = {self.major}, critical = {self.critical}: expected 0 <= major <= critical"
+            )
+
+    def level(self, severity: float) -> int:
+        """Return the place of a severity's name in ``LEVELS``."""
+        return int(severity >= self.major) + int(severity >= self.critical)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident as it stands after a record.
+
+    Attributes
+    ----------
+    opened
+        The record that completed the evidence.
+    start
+        The record with which this evidence began: since when records have deviated.
+    peak
+        The most unusual record, and its ``p_value``.
+    latest
+        The record that completed the latest evidence.
+    anomalies
+        The number of anomalous records from the start to the latest.
+    evidence
+        The sum of all evidence in nats.
+    level
+        The place of the severity's name in ``LEVELS``.
+    entity
+        The entity of the record that opened it; None without entities.
+    """
+
+    opened: Place
+    start: Place
+    peak: Place
+    latest: Place
+    p_value: float
+    anomalies: int
+    evidence: float
+    level: int
+    entity: str | None = None
+
+    @property
+    def length(self) -> int:
+        """Number of records from the start to the latest."""
+        return self.latest.number - self.start.number + 1
+
+    @property
+    def severity(self) -> float:
+        """How severe it is, from 0 to 100."""
+        return severity(self.evidence)
+
+    @property
+    def severity_name(self) -> str:
+        """One of ``LEVELS``."""
+        return LEVELS[self.level]
+
+
+class IncidentEvent(NamedTuple):
+    """A change of an incident at a row of a block.
+
+    Attributes
+    ----------
+    row
+        The row at which it changed.
+    state
+        ``opened``, ``updated`` (its severity has another name), or ``closed``.
+    incident
+        The incident after the change.
+    blame
+        Its fields (1, d), the most to blame first, averaged over the records with evidence.
+    reached
+        The names of severity that the incident did not have before.
+    """
+
+    row: int
+    state: str
+    incident: Incident
+    blame: Blame
+    reached: tuple[str, ...]
+
+
+def severity(nats: float) -> float:
+    """Return the severity of so much evidence, from 0 to 100: 25 for each power of ten nats."""
+    return min(SEVERITY_PER_DECADE * math.log10(1.0 + nats), 100.0)
+
+
+def as_plain(values: IncidentParameters | Incident) -> dict[str, Any]:
+    """Return the fields that are not None."""
+    return {name: value for name, value in asdict(values).items() if value is not None}
+
+
+def incident_of(values: dict[str, Any]) -> Incident:
+    """Return the incident of a state; StateError if it cannot be one."""
+    places = {name: _place(values[name]) for name in ("opened", "start", "peak", "latest")}
+    incident = Incident(**{**values, **places})
+    if not 0 <= incident.start.number <= incident.opened.number <= incident.latest.number:
+        raise StateError("state: expected the records of an incident in order")
+    if not (0 < incident.p_value <= 1 and 0 <= incident.evidence < math.inf):
+        raise StateError("state: expected the evidence of an incident")
+    if incident.level not in range(len(LEVELS)):
+        raise StateError(f"state: expected a level of severity, got {incident.level!r}")
+    if not isinstance(incident.entity, str | None):
+        raise StateError("state: expected the name of an entity")
+    record_count(incident.anomalies)
+    return incident
+
+
+def _place(numbers: Sequence[int]) -> Place:
+    number, offset, timestamp = map(int, numbers)
+    return Place(number, offset, timestamp)
