@@ -20,9 +20,6 @@ from .stream import StreamScorer
 Arrays = dict[str, NDArray[Any]]
 FloatArray = NDArray[np.float64]
 
-_LAYERS = ("stretches", "seasons")
-"""What these know of one partition cannot be mixed with what they know of another."""
-
 
 def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:
     """Return the mixture of models of one kind, each weighted by its records.
@@ -61,8 +58,8 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     InvalidInputError
         There is no scorer, or one has learned nothing; models are of different kinds; a scorer has
         other transforms, another history or another ``max_entities`` than the first one; or a
-        scorer has stretches or seasons: what these layers know of one partition cannot be mixed
-        with what they know of another.
+        scorer has seasons: what is known of those of one partition cannot be mixed with what is
+        known of another's.
     """
     for scorer in scorers:
         _check(scorer, scorers[0])
@@ -92,9 +89,8 @@ def _check_learned(models: Sequence[Learner]) -> None:
 
 
 def _check(scorer: StreamScorer, first: StreamScorer) -> None:
-    for layer in _LAYERS:
-        if scorer.parameters[layer] is not None:
-            raise InvalidInputError(f"models: expected those without {layer}")
+    if scorer.parameters["seasons"] is not None:
+        raise InvalidInputError("models: expected those without seasons")
     for parameter in ("transforms", "max_entities", "history"):
         if scorer.parameters[parameter] != first.parameters[parameter]:
             raise InvalidInputError(f"models: expected those with the same {parameter}")

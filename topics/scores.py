@@ -61,18 +61,6 @@ class Blame(Protocol):
         """Whether the mean is outside the range of the field's values so far."""
 
 
-class Stretch(Protocol):
-    """The stretches that end with each of m records; `learner.StretchScores` implements it."""
-
-    @property
-    def p_value(self) -> NDArray[np.float64]:
-        """(m,) share of recent stretches at least as unusual; NaN if unknown."""
-
-    @property
-    def length(self) -> NDArray[np.int64]:
-        """(m,) records of the most unusual stretch."""
-
-
 class Forecast(Protocol):
     """What was expected of each field of m records; `learner.Forecast` implements it."""
 
@@ -117,10 +105,6 @@ class Scores(Protocol):
         """The fields of the k anomalous records."""
 
     @property
-    def stretch(self) -> Stretch | None:
-        """The stretches that end with the records, if they are judged."""
-
-    @property
     def forecast(self) -> Forecast | None:
         """What was expected of the records, if that is asked for."""
 
@@ -149,18 +133,10 @@ def encode_scores(
         strict=True,
     )
     messages = [template % row for row in columns]
-    if scores.stretch is not None:
-        messages = _with_stretches(messages, scores.stretch)
     if scores.forecast is not None:
         messages = _with_forecasts(messages, scores.forecast, fields)
     _add_contributions(messages, scores, fields)
     return messages
-
-
-def _with_stretches(messages: Sequence[bytes], stretch: Stretch) -> list[bytes]:
-    columns = zip(messages, _texts(stretch.p_value), stretch.length.tolist(), strict=True)
-    return [b'%b,"stretch_p_value":%b,"stretch_records":%d}' % (message[:-1], p_value, length)
-            for message, p_value, length in columns]  # fmt: skip
 
 
 def _with_forecasts(

@@ -271,7 +271,6 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         max_entities=None if settings.entity is None else settings.max_entities,
         max_former_entities=settings.max_former_entities,
         history=settings.history,
-        stretches=settings.stretches,
         seasons=settings.seasons,
         adapt_after=settings.adapt_after,
         incidents=incident_parameters(settings),

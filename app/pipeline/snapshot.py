@@ -24,7 +24,6 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "history": None,
     "initial_model": None,
     "seasons": None,
-    "stretches": None,
     "adapt_after": 512,
 }
 _TYPES = {
@@ -169,8 +168,6 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["initial_model"] = digest(settings.initial_model)
     if settings.seasons is not None:
         values["seasons"] = settings.seasons
-    if settings.stretches is not None:
-        values["stretches"] = list(settings.stretches)
     if settings.adapt_after != _FIRST_VALUES["adapt_after"]:
         values["adapt_after"] = settings.adapt_after
     if settings.learner.kind != _FIRST_KIND:

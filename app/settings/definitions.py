@@ -22,7 +22,6 @@ from .value_types import (
     SERVERS,
     SPANS,
     START,
-    STRETCHES,
     TEXT,
     TOPIC,
     TOPICS,
@@ -97,7 +96,6 @@ class Settings(Section):
     max_former_entities: int = setting(100_000, integer(0))
     entity_events: tuple[str, ...] | None = setting(("unusual",), optional(EVENTS))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
-    stretches: tuple[int, ...] | None = setting(None, optional(STRETCHES))
     seasons: str | None = setting(None, optional(ZONE))
     adapt_after: int = setting(512, integer(1, 8192))
     silences: bool = setting(False, BOOLEAN)

@@ -12,6 +12,7 @@ from typing import Any
 from faust_oslrau.app.errors import SettingsError
 
 from .definitions import SecuritySettings, Settings
+from .former import FORMER
 from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .section import Section, short
@@ -85,6 +86,10 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for name, value in environ.items():
         if not name.startswith(PREFIX) or name in _OTHER_NAMES:
             continue
+        if name in _former_variables():
+            raise SettingsError(
+                f"environment variable {name} is no longer a setting: {_former_variables()[name]}"
+            )
         if name not in names and name not in secrets:
             raise SettingsError(_unknown("environment variable", name, [*names, *secrets]))
         section, entry = names[secrets.get(name, name)]
@@ -124,6 +129,10 @@ def _environment_name(section: str, name: str) -> str:
     return PREFIX + (name if plain else f"{section}_{name}").upper()
 
 
+def _former_variables() -> dict[str, str]:
+    return {PREFIX + name.replace(".", "_").upper(): told for name, told in FORMER.items()}
+
+
 def _merge_section(name: str, layers: list[dict[str, Any]]) -> Section:
     merged: dict[str, Any] = {}
     for layer in layers:
@@ -140,6 +149,9 @@ def _merge_section(name: str, layers: list[dict[str, Any]]) -> Section:
 def _check_names(found: Mapping[str, Any], section: type[Section]) -> None:
     known = [entry.name for entry in fields(section)]  # type: ignore[arg-type]
     for name in found:
+        if section.prefix + name in FORMER:
+            former = section.prefix + name
+            raise SettingsError(f"{former} is no longer a setting: {FORMER[former]}")
         if name not in known:
             full = [section.prefix + candidate for candidate in known]
             raise SettingsError(_unknown("setting", section.prefix + name, full))

@@ -138,15 +138,7 @@ def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _read_spans(value: Any) -> tuple[str, ...]:
-    return _at_most_four(_read_span(str(span)) for span in _listed(value))
-
-
-def _read_lengths(value: Any) -> tuple[int, ...]:
-    return _at_most_four(_within(int(str(length)), 2, 4096) for length in _listed(value))
-
-
-def _at_most_four(values: Iterable[_T]) -> tuple[_T, ...]:
-    found = _distinct(values)
+    found = _distinct(_read_span(str(span)) for span in _listed(value))
     _require(len(found) <= 4)
     return found
 
@@ -220,9 +212,6 @@ TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
-STRETCHES = ValueType(
-    "up to 4 different numbers of records from 2 to 4096, such as 8,32", _read_lengths
-)
 ZONE = ValueType("a time zone such as Europe/Berlin or UTC", _read_zone)
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start

@@ -19,7 +19,6 @@ class Scores(NamedTuple):
     n_learned: np.ndarray
     warming_up: np.ndarray
     blame: Blame
-    stretch: Stretch | None = None
     forecast: Forecast | None = None
 
 
@@ -27,11 +26,6 @@ class Forecast(NamedTuple):
     expected: np.ndarray
     low: np.ndarray
     high: np.ndarray
-
-
-class Stretch(NamedTuple):
-    p_value: np.ndarray
-    length: np.ndarray
 
 
 class Blame(NamedTuple):
@@ -71,16 +65,6 @@ def test_a_message_has_the_members_of_the_design_in_their_order():
         b'{"topic":"features","partition":3,"offset":7,"timestamp":1700000000000,'
         b'"log_likelihood":-1.5,"p_value":0.25,"is_anomaly":false,"n_learned":0,"warming_up":true}'
     )
-
-
-def test_a_message_tells_the_stretch_that_ends_with_its_record():
-    block = scores([-1.5, -9], [0.25, 0], [False, True], [[8, np.nan]])
-    stretch = Stretch(np.array([0.5, np.nan]), np.array([8, 32]))
-    messages = encode_scores("t", 0, [7, 8], [0, 0], block._replace(stretch=stretch), ["x", "y"])
-    first, second = map(json.loads, messages)
-    assert (first["stretch_p_value"], first["stretch_records"]) == (0.5, 8)
-    assert (second["stretch_p_value"], second["stretch_records"]) == (None, 32)
-    assert second["contributions"][0]["field"] == "x"
 
 
 def test_a_message_tells_what_was_expected_of_each_field():

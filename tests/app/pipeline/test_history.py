@@ -14,7 +14,7 @@ RNG = np.random.default_rng(5)
 N = 600
 ROWS = RNG.normal(size=(N, 2)).cumsum(axis=0)
 TIMES = 500 * RNG.integers(1, 40, size=N).cumsum()
-SETTINGS = Settings(features=["a", "b"], history=["10", "30s"], stretches=[8, 32])
+SETTINGS = Settings(features=["a", "b"], history=["10", "30s"])
 
 
 def records(times=TIMES):
@@ -24,7 +24,7 @@ def records(times=TIMES):
 
 def test_scores_are_those_of_the_scorer_alone_and_depend_on_the_time_stamps():
     block = PartitionPipeline("features", 0, SETTINGS).process(list(records()))
-    scorer = StreamScorer(StackedSPN(), history=("10", "30s"), stretches=(8, 32))
+    scorer = StreamScorer(StackedSPN(), history=("10", "30s"))
     alone = scorer.process(ROWS, None, np.column_stack([np.arange(N), TIMES]))
     assert block.log_likelihood.tobytes() == alone.log_likelihood.tobytes()
     slower = PartitionPipeline("features", 0, SETTINGS).process(list(records(10 * TIMES)))
@@ -58,7 +58,3 @@ def test_spans_are_read_from_the_environment():
     for wrong in ("10,10", "0", "5 days", "1e9", "1,2,3,4,5", ""):
         with pytest.raises(SettingsError, match="setting history: expected up to 4 different"):
             load_settings(None, {"OSLRAU_HISTORY": wrong})
-    assert load_settings(None, {"OSLRAU_STRETCHES": "8, 32"}).stretches == (8, 32)
-    for wrong in ("8,8", "1", "8.5", "5000", "2,3,4,5,6", ""):
-        with pytest.raises(SettingsError, match="setting stretches: expected up to 4 different"):
-            load_settings(None, {"OSLRAU_STRETCHES": wrong})

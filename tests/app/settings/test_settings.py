@@ -9,6 +9,7 @@ import pytest
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import LEARNERS
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
+from faust_oslrau.app.settings.former import FORMER
 from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
 from faust_oslrau.learner import InvalidParameterError, StackedSPN
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
@@ -223,6 +224,19 @@ def test_a_missing_file_and_one_that_is_not_text_fail(tmp_path):
     path.write_bytes(b'broker = "\xff"')
     with pytest.raises(SettingsError, match="expected TOML"):
         load_settings(path, {})
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_former_setting_is_answered_with_what_to_write_instead(tmp_path, name):
+    table, _, plain = name.rpartition(".")
+    path = toml(tmp_path, f"[{table}]\n{plain} = 3" if table else f"{plain} = 3")
+    variable = "OSLRAU_" + name.replace(".", "_").upper()
+    for file, environ, shown in ((path, {}, name), (None, {variable: "3"}, variable)):
+        with pytest.raises(SettingsError) as failure:
+            load_settings(file, environ)
+        told = str(failure.value)
+        assert told.endswith(f"{shown} is no longer a setting: {FORMER[name]}")
+        assert "\n" not in told
 
 
 def test_an_unknown_environment_variable_with_our_prefix_fails():
