@@ -296,9 +296,6 @@ class OSLRAU(Parameters, NetworkDensity):
         batches = -(-(self.structure_until - self.n_records_) // size)
         return min(batches * size, remaining)
 
-    def proximity(self, X: ArrayLike) -> None:
-        """Return None: no wide leaf bounds the log-density, which tells how far a row is."""
-
     @property
     def established(self) -> Self:
         """The model itself: it has no challenger."""

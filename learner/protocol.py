@@ -109,13 +109,6 @@ class Learner(Density, Protocol):
     def weighed(self, log_shares: NDArray[np.float64]) -> Density:
         """Return the density of m rows, each with shares of its own, given as logarithms (m, M)."""
 
-    def proximity(self, X: ArrayLike) -> NDArray[np.float64] | None:
-        """Say how near each row (m,) is to what was learned, high = near, for the guard.
-
-        Unlike a density that wide components keep from falling, it has no lower bound. Rows that
-        lack fields compare with complete ones. None says that the log-density serves as well.
-        """
-
     def untrained(self) -> Self:
         """Return a learner with the same hyper-parameters that has learned nothing."""
 
