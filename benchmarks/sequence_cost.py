@@ -1,4 +1,4 @@
-"""What a history and stretches cost, with each learner."""
+"""What a history costs, with each learner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faust_oslrau.learner import StreamScorer
 
 from .datasets import Array
 from .report import prose, write_report
-from .sequence_rates import HISTORY, LEARNERS, STRETCHES
+from .sequence_rates import HISTORY, LEARNERS
 
 FIELDS = 16
 BLOCK = 4096
@@ -22,21 +22,19 @@ UNTIMED = 2
 
 LAYERS: Mapping[str, dict[str, Any]] = {
     "single records": {},
-    "stretches": {"stretches": STRETCHES},
     "history": {"history": HISTORY},
     "history of two spans": {"history": ("10", "100")},
-    "history and stretches": {"history": HISTORY, "stretches": STRETCHES},
 }
 
 TEXT = f"""\
 CPU microseconds of one scorer per record of {FIELDS} fields in blocks of {BLOCK:,}, after
-{UNTIMED * BLOCK:,} records, and as a multiple of those without history and stretches (the median
-over blocks, each compared with the same block). The goals are multiples of 2 with a history of one
-span and 2.5 with two. *Learner* is that of `kind`; the default is `stacked`."""
+{UNTIMED * BLOCK:,} records, and as a multiple of those without history (the median over blocks,
+each compared with the same block). The goals are multiples of 2 with a history of one span and 2.5
+with two. *Learner* is that of `kind`; the default is `stacked`."""
 
 
 def run(out: Path, quick: bool) -> None:
-    """What a history and stretches cost, with each learner."""
+    """What a history costs, with each learner."""
     rows = [row for name in LEARNERS for row in cost(name, 2 if quick else 12)]
     shown = [
         {key: f"{value:.2f}" if isinstance(value, float) else value for key, value in row.items()}

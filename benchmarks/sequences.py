@@ -16,15 +16,7 @@ from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 
 from .datasets import Array
 from .report import environment, markdown, prose, write_page
-from .sequence_rates import (
-    HISTORY,
-    STRETCHES,
-    found_faults,
-    goals,
-    of_stretches,
-    usual,
-    without_memory,
-)
+from .sequence_rates import HISTORY, found_faults, goals, usual, without_memory
 from .timed import DEVELOPMENT, FIRST_FAULT, HELD_OUT, Base, with_faults
 
 FORGET = 0.999
@@ -42,26 +34,25 @@ TEXT = """\
 Sequences of 6 fields with faults from record 4,000 on: values that are stuck, shifts of level,
 added variance and fields that no longer belong to the others, of 60 records each (*lasting*), and
 single records that are far from the ones before. Area under the ROC curve and average precision
-against the records without a fault, means of two seeds. *Record* is the p-value, *stretch* that of
-the last 8 or 32 records, *either* the lower one, *given the past* minus the log-likelihood. The
-records after a fault count as usual, although their history still holds it. *Stacked* has the
-learner of `kind = "stacked"`. *VAR* is a recursive vector autoregression of one lag with a full
-covariance; *trees* are River's HalfSpaceTrees on shingles of 8 records."""
+against the records without a fault, means of two seeds. *Record* is the p-value, *given the past*
+minus the log-likelihood. The records after a fault count as usual, although their history still
+holds it. *Stacked* has the learner of `kind = "stacked"`. *VAR* is a recursive vector
+autoregression of one lag with a full covariance; *trees* are River's HalfSpaceTrees on shingles of
+8 records."""
 
 RATES_TEXT = """\
 ## Alarms and likelihood
 
 Sequences without faults, from record 4,000 on, means of twelve seeds: share of the records with a
-p-value at most 0.01 and 0.001, of those with such stretches, and of alarms at these rates if
-stretches count, of which a row that overlaps is one alarm; and the mean log-likelihood. The goal is
-1.5 times the nominal rate. *Learner* is that of `kind`. *Known regimes* are those with at least 500
-records so far: the first records of a regime are unusual."""
+p-value at most 0.01 and 0.001, and the mean log-likelihood. The goal is 1.5 times the nominal rate.
+*Learner* is that of `kind`. *Known regimes* are those with at least 500 records so far: the first
+records of a regime are unusual."""
 
 FOUND_TEXT = """\
 ## Alarms of faults that last
 
-With a history, without and with stretches: faults of 60 records with an alarm at the rate; how many
-records of the fault came before it (median), and how many alarms such a fault has on average."""
+Without and with a history: faults of 60 records with an alarm at the rate; how many records of the
+fault came before it (median), and how many alarms such a fault has on average."""
 
 MEMORYLESS_TEXT = """\
 ## Records that do not depend on each other
@@ -103,31 +94,22 @@ def run(out: Path, quick: bool, files: tuple[Path, ...] = ()) -> None:
     write_page(out, "sequences", blocks, {"figures": figures}, "benchmarks", environment())
 
 
-def scorer(history: bool) -> StreamScorer:
-    return StreamScorer(OSLRAU(), history=HISTORY if history else None, stretches=STRETCHES)
-
-
 def single(x: Array) -> Scores:
     block = StreamScorer(OSLRAU()).process(x)
     return {"single records": surprise(block.p_value)}
 
 
 def with_past(x: Array) -> Scores:
-    found = {}
-    for history, name in ((False, "stretches"), (True, "history")):
-        block = scorer(history).process(x)
-        record, stretch = surprise(block.p_value), surprise(of_stretches(block))
-        found |= {f"{name}: stretch": stretch, f"{name}: either": np.maximum(record, stretch)}
-        if history:
-            found[f"{name}: record"] = record
-            found[f"{name}: given the past"] = -np.nan_to_num(block.log_likelihood)
-    return found
+    block = StreamScorer(OSLRAU(), history=HISTORY).process(x)
+    return {
+        "history: record": surprise(block.p_value),
+        "history: given the past": -np.nan_to_num(block.log_likelihood),
+    }
 
 
 def stacked(x: Array) -> Scores:
-    block = StreamScorer(StackedSPN(), history=HISTORY, stretches=STRETCHES).process(x)
-    record, stretch = surprise(block.p_value), surprise(of_stretches(block))
-    return {"stacked: record": record, "stacked: either": np.maximum(record, stretch)}
+    block = StreamScorer(StackedSPN(), history=HISTORY).process(x)
+    return {"stacked: record": surprise(block.p_value)}
 
 
 def peers(x: Array) -> Scores:

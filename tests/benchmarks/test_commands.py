@@ -241,12 +241,12 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     shown = run("sequences", "--quick", "--data", tmp_path / "run.npz", "--out", tmp_path).stdout
     figures = json.loads(shown.splitlines()[-1])["figures"]
     of_shifts = [f for f in figures if f.get("family") == "memoryless" and "lasting: area" in f]
-    assert len(of_shifts) == 11
-    rates = [f for f in figures if f.get("family") == "memoryless" and "alarms 0.01" in f]
+    assert {f["score"] for f in of_shifts} >= {"single records", "history: record", "trees"}
+    rates = [f for f in figures if f.get("family") == "memoryless" and "records 0.01" in f]
     found = [(f["learner"], f["history"]) for f in rates]
     assert found == [(kind, given) for kind in ("oslrau", "stacked") for given in ("no", "yes")]
     alarmed = [f for f in figures if "found" in f]
-    assert {(f["learner"], f["stretches"], f["rate"]) for f in alarmed} == set(
+    assert {(f["learner"], f["history"], f["rate"]) for f in alarmed} == set(
         product(("oslrau", "stacked"), ("no", "yes"), ("0.01", "0.001"))
     )
     assert all(0 <= f["found"] <= f["faults"] == 2 for f in alarmed)
@@ -256,7 +256,7 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
 
 def test_sequence_cost_times_both_learners_with_and_without_a_history(tmp_path):
     figures = quick("sequence-cost", tmp_path)
-    assert [row["learner"] for row in figures] == ["oslrau"] * 5 + ["stacked"] * 5
+    assert [row["learner"] for row in figures] == ["oslrau"] * 3 + ["stacked"] * 3
     plain = [row["multiple"] for row in figures if row["scorer"] == "single records"]
     assert plain == [1.0, 1.0]
     assert all(0.5 < row["multiple"] < 10 for row in figures)
