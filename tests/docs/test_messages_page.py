@@ -45,9 +45,7 @@ def processed():
         Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
         for offset, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
-    settings = Settings(
-        max_message_bytes=1024, stretches=(8, 32), entity="key", silences=True, forecasts=True
-    )
+    settings = Settings(max_message_bytes=1024, entity="key", silences=True, forecasts=True)
     return PartitionPipeline("features", 1, settings).process(records)
 
 
@@ -164,7 +162,7 @@ def test_the_example_messages_have_the_documented_members(page):
         optional = {name for name in documented(kind) if name.startswith("contributions")}
         if message.get("is_anomaly") or kind == "incident":
             optional = set()
-        optional |= {name for name in documented(kind) if name.startswith(("stretch_", "forecast"))}
+        optional |= {name for name in documented(kind) if name.startswith("forecast")}
         assert names == documented(kind).keys() - optional
 
 
