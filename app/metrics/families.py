@@ -69,8 +69,8 @@ _COUNTERS = (
     _Numbers("learned_records", "Records that the model has learned.", lambda of: of.learned),
     _Numbers(
         "learning_skipped",
-        "Records scored but not learned: far below all usual scores (learned later if they turn "
-        "out to be a new regime), or frozen because the setting learning is false.",
+        "Records scored but not learned: far below all usual scores (learned once adapt_after "
+        "of them have come), or frozen because the setting learning is false.",
         lambda of: of.skipped,
         "reason",
     ),

@@ -1,1 +1,1 @@
-"""What makes scores of densities: measures, p-values, the guard, drift and blame."""
+"""What makes scores of densities: measures, p-values, what is held back, drift and blame."""
