@@ -40,7 +40,7 @@ for transforms in ({}, {1: "asinh"}):
         scorer.process(block, places=np.array([np.arange(len(block)), np.zeros(len(block))]).T)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
     scorer.process(rows[:300])
-scorer = StreamScorer(kind(), history=("10", "5m"), stretches=(8, 32), seasons="UTC")
+scorer = StreamScorer(kind(), history=("10", "5m"), seasons="UTC")
 for some in np.split(np.arange(4000), [1, 3, 100, 2000]):
     scorer.process(rows[some], None, np.array([some, 600_000 * some]).T)
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)

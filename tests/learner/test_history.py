@@ -180,7 +180,7 @@ def test_a_regime_that_comes_back_is_known():
     back = slice(11_500, 12_000)
     for visit in [*visits, back]:
         rows[visit] += 5.0
-    block = StreamScorer(OSLRAU(), history=("10",), stretches=(8, 32)).process(rows)
+    block = StreamScorer(OSLRAU(), history=("10",)).process(rows)
     assert (block.p_value[back][50:] <= 0.01).mean() < 0.05
     assert np.count_nonzero(block.is_anomaly[back][50:]) <= 1
 
@@ -234,7 +234,7 @@ def test_wrong_spans_are_refused(spans):
         ("history_last", lambda array: array[:0]),
         ("history_spread", lambda array: 0 * array),
         ("history_records", lambda array: array - 10**6),
-        ("pending", lambda array: array[:, 1:]),
+        ("pending_rows", lambda array: array[:, 1:]),
     ],
 )
 def test_a_damaged_history_is_refused(name, change):

@@ -71,7 +71,7 @@ KEYS = [b"machine-%d" % key for key in np.random.default_rng(2).integers(12, siz
 @given(cuts=st.lists(st.integers(0, 300), max_size=20), restart=st.booleans())
 @example(cuts=[1, 15, 1, 47, 400], restart=True)
 def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(layers, cuts, restart):
-    parameters = {"max_entities": 10, "history": ("10", "30m"), "stretches": (8,)} if layers else {}
+    parameters = {"max_entities": 10, "history": ("10", "30m")} if layers else {}
 
     def process(cuts, restart):
         scorer = StreamScorer(OSLRAU(), 64, 0.02, seasons="Europe/Berlin", **parameters)

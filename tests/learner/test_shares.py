@@ -31,7 +31,7 @@ LAYERS = {
     "history": {"history": ("10",)},
     "entities": {"max_entities": 3},
     "seasons": {"seasons": "UTC"},
-    "all": {"history": ("10",), "max_entities": 3, "seasons": "UTC", "stretches": (8,)},
+    "all": {"history": ("10",), "max_entities": 3, "seasons": "UTC"},
 }
 BOUNDARY = 240 + 256 * 12
 """A learning boundary; within the next batch, the stream returns and changes again."""

@@ -149,22 +149,33 @@ def test_another_format_version_is_named():
 def test_a_scorer_of_another_format_is_refused_by_name():
     values, arrays = unpack(StreamScorer(OSLRAU()).to_bytes(), "StreamScorer")
     del values["format"]  # as the first format was written
-    with pytest.raises(StateError, match="expected format 7 of a scorer, got 1"):
+    with pytest.raises(StateError, match="expected format 8 of a scorer, got 1"):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"held": np.zeros((4, 3)), "held_positions": np.zeros(4, np.int64)},
-        {"complete": np.zeros((4, 3))},
+        {
+            "held_rows": np.zeros((4, 3)),
+            "held_scores": np.zeros(4),
+            "held_densities": np.zeros(4),
+            "held_numbers": np.arange(4),
+        },
+        {"held_rows": np.zeros((4, 4))},
+        {"recent_scores": np.zeros(3)},
+        {"recent_marks": np.ones(4)},
         {"recent_densities": np.zeros(3)},
         {"drift_numbers": np.full(6, np.inf)},
         {"drift_numbers": np.array([-1.0, 0.5, 0.0, 0.0, 0.0, 0.0])},
         {"drift_reference": np.linspace(1.0, 0.0, 1024)},
-        {"pending": np.full((4, 4), np.inf), "pending_measures": np.zeros((4, 4))},
-        {"complete": np.empty((0, 4))},
-        {"worth": np.empty((0, 0))},
+        {
+            "pending_rows": np.full((4, 4), np.inf),
+            "pending_measures": np.zeros((4, 4)),
+            "pending_marks": np.zeros(4),
+        },
+        {"pending_marks": np.zeros(1)},
+        {"is_changing": np.zeros(2, np.uint8)},
         {"neighbours": np.zeros((4, 3)), "variance": np.ones(3)},
         {"variance": np.ones(2)},
         {"level": np.zeros(2), "spread": np.ones(2)},

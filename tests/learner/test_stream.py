@@ -8,7 +8,7 @@ from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StreamScorer
-from faust_oslrau.learner.stream.measures import measure
+from faust_oslrau.learner.stream.row_scores import rank
 
 X = clusters(11, 1500, 4, missing=0.03)
 
@@ -77,15 +77,13 @@ def test_a_record_never_influences_its_own_score():
 def test_p_values_count_the_recent_scores_that_were_no_higher():
     rows = clusters(11, 1500, 4)
     scorer, _ = run([], rows=rows[:1264])
-    recent = scorer._state.recent.scores.recent
+    recent = scorer._state.reference.scores
     assert len(recent) == 1264 - 16
-    scores = scorer._state.ranking.score(measure(scorer._state, rows[1264:]))
-    rank = np.array([(recent <= score).sum() for score in scores])
-    usual = rank >= 5
+    scores = rank(scorer._state, rows[1264:], 0.0).scores
+    not_above = np.array([(recent <= score).sum() for score in scores])
     p_value = scorer.process(rows[1264:]).p_value
-    assert (p_value[usual] >= rank[usual] / 1249).all()
-    assert (p_value[usual] <= (rank[usual] + 1) / 1249).all()
-    assert (p_value[~usual] <= 5 / 1249).all()
+    assert (p_value >= not_above / 1249).all()
+    assert (p_value <= (not_above + 1) / 1249).all()
 
 
 def test_an_anomaly_among_the_first_records_does_not_hide_later_ones():

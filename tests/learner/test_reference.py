@@ -1,0 +1,272 @@
+"""The reference set: what p-values are shares of, what is held back from it, and for how long."""
+
+import bisect
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+
+from faust_oslrau.learner import InvalidParameterError, StateError
+from faust_oslrau.learner.scoring.calibration import Calibration
+from faust_oslrau.learner.scoring.reference import CHANGE, FAR, RECENT, Reference
+
+FAULT = -1e6
+NONE = np.full(1, np.nan)
+
+
+class Naive:
+    """The same rules, record by record, with sorted lists and counting."""
+
+    def __init__(self, adapt_after):
+        self.adapt_after = adapt_after
+        self.counted, self.marks, self.held, self.is_changing = [], [], [], False
+
+    def admit(self, scores, marks, end):
+        """Return the numbers of the records that are learned."""
+        fence = Calibration(np.sort(self.counted)).lower_bound(FAR)
+        usual, learned, n_far = [], [], 0
+        for number, score in enumerate(scores, end - len(scores)):
+            if score < fence:
+                self.held.append((number, score))
+                n_far += 1
+                continue
+            learned.append(number)
+            if score == score:
+                usual.append(score)
+        self.is_changing = n_far >= CHANGE * len(scores)
+        if len(self.held) >= self.adapt_after:
+            learned += [number for number, _ in self.held]
+            usual += [score for number, score in self.held if number >= end - RECENT]
+            self.held, self.is_changing = [], False
+        self.counted = (self.counted + usual)[-RECENT:]
+        self.marks = (self.marks + [mark for mark in marks if mark == mark])[-RECENT:]
+        return learned
+
+    def bounds(self, score, mark):
+        """Return between what the p-value lies; below all scores, only that is counted."""
+        standard = self.counted + [score for _, score in self.held if self.is_changing]
+        if not standard:
+            return None
+        ascending = sorted(standard)
+        n, not_above = len(ascending), bisect.bisect_right(ascending, score)
+        alike = self.marks.count(mark) / (len(self.marks) + 1)
+        if not_above == 0:
+            return alike, max(alike, 1 / (n + 1))
+        rank = not_above + float(score > ascending[-1])
+        if not_above < n:
+            lower, upper = ascending[not_above - 1], ascending[not_above]
+            rank += (score - lower) / (upper - lower)
+        return (max(alike, rank / (n + 1)),) * 2
+
+
+def admit(reference, scores, end, marks=None):
+    """Admit a batch whose rows are the records' numbers and whose densities are the scores."""
+    m = len(scores)
+    rows = np.arange(end - m, end, dtype=np.float64)[:, None]
+    marks = np.full(m, np.nan) if marks is None else marks
+    return rows, reference.admit(rows, scores, scores, marks, end)
+
+
+def normal(seed, n):
+    return np.random.default_rng(seed).normal(size=n)
+
+
+def filled(n=2048, adapt_after=512):
+    """Return a reference set of usual scores, and the number of records."""
+    reference = Reference(adapt_after)
+    admit(reference, normal(0, n), n)
+    return reference, n
+
+
+BATCHES = st.lists(
+    st.tuples(
+        st.integers(1, 300),  # records
+        st.sampled_from([0.0, 0.02, 0.12, 0.13, 1.0]),  # share of faults
+        st.sampled_from([0, 1]),  # decimals: with ties, and hardly any
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 10**6), BATCHES, st.sampled_from([0, 1500, RECENT]), st.integers(1, 400))
+def test_it_is_what_lists_and_counting_say(seed, batches, before, adapt_after):
+    rng = np.random.default_rng(seed)
+    reference, naive, end = Reference(adapt_after), Naive(adapt_after), 0
+    for m, share, decimals in [(before, 0.0, 3)] * (before > 0) + batches:
+        scores = rng.normal(size=m).round(decimals)
+        scores[rng.random(m) < share] += FAULT
+        scores[rng.random(m) < 0.02] = np.nan
+        marks = np.where(rng.random(m) < 0.5, np.nan, rng.integers(0, 4, m) / 8)
+        asked, some = np.array([*scores[:5], 9.0, -9.0, 0.0]), np.append(marks[:5], [0, 0.25, 0.5])
+        known = ~np.isnan(asked)
+        found = reference.p_value(asked, some[: len(asked)])
+        each = found[known], asked[known], some[: len(asked)][known]
+        for p, score, mark in zip(*each, strict=True):
+            bounds = naive.bounds(score, mark)
+            if bounds is None:
+                assert np.isnan(p)
+            else:
+                assert bounds[0] - 1e-12 <= p <= bounds[1] + 1e-12
+        end += m
+        rows, admitted = admit(reference, scores, end, marks)
+        learned = np.concatenate([rows[admitted.usual], admitted.released])[:, 0]
+        assert learned.tolist() == naive.admit(scores.tolist(), marks.tolist(), end)
+        assert reference.scores.tolist() == naive.counted
+        assert reference.marks.tolist() == naive.marks
+        assert reference.held.numbers.tolist() == [number for number, _ in naive.held]
+
+
+def test_there_is_no_p_value_before_the_first_records():
+    assert np.isnan(Reference().p_value(np.zeros(2))).all()
+    assert Reference().lowest_usual_density(0.01) == -np.inf
+
+
+@given(st.integers(0, 10**6), st.sampled_from([16, 800, 3000]))
+def test_a_lower_score_never_has_a_higher_p_value(seed, n):
+    reference = Reference()
+    admit(reference, normal(seed, n), n)
+    p = reference.p_value(np.linspace(-40.0, 8.0, 500))
+    assert (np.diff(p) >= 0).all() and (p > 0).all() and p[-1] == 1.0
+
+
+def test_a_record_is_at_least_as_usual_as_it_is_frequent():
+    reference, rng = Reference(), np.random.default_rng(1)
+    code = rng.random(4000) < 0.03
+    admit(reference, np.where(code, -20.0, 0.0) + 0.01 * normal(2, 4000), 4000, 0.5 * code)
+    alone, known = (reference.p_value(np.array([-21.0]), mark) for mark in (NONE, np.array([0.5])))
+    assert known[0] == np.count_nonzero(code) / 4001 > alone[0]
+
+
+@needs_compiler("400,000 scores")
+@pytest.mark.parametrize("rate", [0.01, 0.001])
+@pytest.mark.parametrize("tail", ["light", "heavy"])
+def test_p_values_of_exchangeable_scores_are_uniform(rate, tail):
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=400_000) if tail == "light" else -rng.pareto(2.5, 400_000)
+    reference, found = Reference(), []
+    for end in range(256, len(scores) + 1, 256):
+        batch = scores[end - 256 : end]
+        found.append(reference.p_value(batch))
+        admit(reference, batch, end)
+    assert (np.concatenate(found[32:]) <= rate).mean() == pytest.approx(rate, rel=0.15)
+
+
+def test_a_fault_is_not_learned_and_does_not_hide_the_next():
+    reference, end = filled()
+    for _ in range(20):
+        end += 256
+        batch = normal(end, 256)
+        batch[:10] = FAULT
+        assert (reference.p_value(batch)[:10] < 1e-5).all()
+        _, admitted = admit(reference, batch, end)
+        assert not admitted.usual[:10].any() and admitted.usual[10:].all()
+        assert len(admitted.released) == 0
+    assert len(reference.held.rows) == 200 and reference.scores.min() > FAULT
+
+
+@pytest.mark.parametrize("adapt_after", [1, 300, 512, 1000])
+def test_what_is_held_back_is_learned_once_there_is_enough_of_it(adapt_after):
+    reference, end = filled(adapt_after=adapt_after)
+    held = []
+    while not held or len(held) < adapt_after:
+        end += 100
+        rows, admitted = admit(reference, np.full(100, FAULT), end)
+        assert not admitted.usual.any()
+        held += rows.tolist()
+        assert admitted.released.tolist() == (held if len(held) >= adapt_after else [])
+    assert len(reference.held.rows) == 0 and not reference.is_changing
+    _, admitted = admit(reference, np.full(100, FAULT), end + 100)
+    assert admitted.usual.all()  # nothing stays unusual for ever
+    assert reference.p_value(np.array([FAULT]))[0] > 0.03
+
+
+def test_of_what_is_held_back_only_the_recent_records_count_in_the_end():
+    reference, end = filled(adapt_after=100)
+    admit(reference, np.full(60, FAULT), end + 60)
+    end += 2 * RECENT
+    _, admitted = admit(reference, np.full(60, FAULT), end)
+    assert len(admitted.released) == 120
+    assert np.count_nonzero(reference.scores == FAULT) == 60
+
+
+def test_while_many_records_are_far_they_count_and_afterwards_they_do_not():
+    reference, end = filled(2000, adapt_after=RECENT)
+    few, many = normal(1, 256), normal(2, 256)
+    few[:31], many[:32] = FAULT, FAULT
+    found = []
+    for batch in (few, many, normal(3, 256)):
+        end += 256
+        admit(reference, batch, end)
+        found.append((reference.is_changing, reference.p_value(np.array([FAULT]))[0]))
+    assert [changing for changing, _ in found] == [False, True, False]
+    assert found[0][1] < 1e-5 and found[2][1] < 1e-5
+    counted = 2000 + 2 * 256
+    assert found[1][1] == 63 / (counted + 1)
+
+
+def test_only_recent_records_count():
+    reference, end = filled(RECENT)
+    for _ in range(RECENT // 256):
+        end += 256
+        admit(reference, normal(end, 256) + 100.0, end)
+    assert len(reference.scores) == RECENT and reference.scores.min() > 50.0
+    assert reference.p_value(np.array([0.0]))[0] < 1e-3
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.01])
+def test_the_lowest_usual_density_leaves_the_alarm_rate_below_it(rate):
+    reference, _ = filled(4000)
+    lowest = reference.lowest_usual_density(rate)
+    assert np.count_nonzero(reference.densities < lowest) == int(rate * 4000)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 11))
+def test_a_restored_one_goes_on_to_the_same_bits(seed, cut):
+    rng = np.random.default_rng(seed)
+    reference, end = Reference(300), 0
+    for number, share in enumerate([0, 0, 0, 0, 0.05, 0.3, 0.3, 0, 0.05, 0.6, 0.6, 0]):
+        if number == cut:
+            restored = Reference(300)
+            restored.restore({name: a.copy() for name, a in reference.state().items()})
+        scores, marks = rng.normal(size=400), rng.integers(0, 9, 400) / 16
+        scores[rng.random(400) < share] = FAULT
+        end += 400
+        for one in (reference, restored) if number >= cut else (reference,):
+            admit(one, scores, end, marks)
+    asked = np.append(rng.normal(size=50), [FAULT, -8.0])
+    assert restored.p_value(asked).tobytes() == reference.p_value(asked).tobytes()
+    for name, array in reference.state().items():
+        assert restored.state()[name].tobytes() == array.tobytes(), name
+
+
+DAMAGED = {
+    "recent_scores": [lambda a: a[1:], lambda a: a * np.nan, lambda a: np.resize(a, RECENT + 1)],
+    "recent_densities": [lambda a: a[1:], lambda a: a * np.nan],
+    "recent_marks": [lambda a: a + 1.0, lambda a: a - 1.0, lambda a: a * np.nan, lambda a: a[None]],
+    "held_rows": [lambda a: a[1:], lambda a: a * np.inf, lambda a: a[:, 0]],
+    "held_scores": [lambda a: a[1:], lambda a: a * np.nan],
+    "held_densities": [lambda a: a[1:], lambda a: a * np.nan],
+    "held_numbers": [lambda a: a[1:], lambda a: a[::-1], lambda a: a - a[-1], lambda a: 0 * a],
+}
+
+
+@pytest.mark.parametrize(("name", "damage"), [(n, f) for n, some in DAMAGED.items() for f in some])
+def test_a_damaged_state_is_refused(name, damage):
+    reference, end = filled()
+    scores = normal(5, 256)
+    scores[:20] = FAULT
+    admit(reference, scores, end + 256, np.full(256, 0.25))
+    arrays = reference.state()
+    arrays[name] = np.ascontiguousarray(damage(arrays[name]))
+    with pytest.raises(StateError):
+        Reference().restore(arrays)
+
+
+@pytest.mark.parametrize("adapt_after", [0, -1, RECENT + 1])
+def test_a_number_of_records_that_cannot_be_is_refused(adapt_after):
+    with pytest.raises(InvalidParameterError, match="adapt_after"):
+        Reference(adapt_after)
