@@ -38,7 +38,7 @@ class Transforms:
 
     def __init__(self, names: Mapping[int, str]) -> None:
         for column, name in names.items():
-            if name not in NAMES or column < 0:
+            if name not in NAMES or not isinstance(column, int | np.integer) or column < 0:
                 raise InvalidParameterError(
                     f"transform {name!r} of column {column}: expected one of {', '.join(NAMES)}"
                 )

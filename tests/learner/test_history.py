@@ -17,7 +17,6 @@ from faust_oslrau.learner import (
     StateError,
     StreamScorer,
 )
-from faust_oslrau.learner.errors import StateVersionError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.state import pack, unpack
 
@@ -185,11 +184,11 @@ def test_a_regime_that_comes_back_is_known():
     assert np.count_nonzero(block.is_anomaly[back][50:]) <= 1
 
 
-def test_a_state_that_ranks_by_nearness_with_a_history_is_of_another_version():
+def test_a_state_with_another_number_of_measures_is_refused():
     values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
     for name in ("level", "spread"):
         arrays[name] = np.append(arrays[name], 1.0)
-    with pytest.raises(StateVersionError):
+    with pytest.raises(StateError, match="measures of each record"):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 

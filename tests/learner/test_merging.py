@@ -283,8 +283,8 @@ def test_scorers_of_other_transforms_or_without_a_model_are_refused():
 
 def test_a_merged_scorer_follows_incidents_and_silences_anew():
     """An open incident, and the gaps between records, are those of one partition's log."""
-    rows = rows_of(1, 800)
-    rows[700:] += 100.0  # an incident that does not end
+    rows = rows_of(1, 1400)
+    rows[1300:] += 100.0  # an incident that does not end
     scorer = StreamScorer(OSLRAU(), incidents=IncidentParameters(), silences=True)
     times = 1000 * np.arange(len(rows))
     scorer.process(rows, places=np.column_stack([np.arange(len(rows)), times]))

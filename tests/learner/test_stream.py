@@ -89,7 +89,7 @@ def test_p_values_count_the_recent_scores_that_were_no_higher():
 def test_an_anomaly_among_the_first_records_does_not_hide_later_ones():
     rows = clusters(13, 2000, 4)
     rows[[100, 1500]] += 1e6
-    _, (block,) = run([], rows=rows)
+    _, (block,) = run([], rows=rows, alarm_rate=0.01)
     assert block.is_anomaly[1500]
 
 

