@@ -14,7 +14,7 @@ RNG = np.random.default_rng(8)
 N = 400
 ROWS = RNG.normal(size=(N, 2)).cumsum(axis=0)
 ROWS[350] = 1e6
-PLAIN = Settings(features=["a", "b"], history=["10"])
+PLAIN = Settings(features=["a", "b"], history=["10"], alarm_rate=0.01)
 SETTINGS = dataclasses.replace(PLAIN, forecasts=True)
 RECORDS = [
     Record("features", 0, offset, 1000 * offset, None, orjson.dumps({"a": a, "b": b}))
