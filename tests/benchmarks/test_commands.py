@@ -226,7 +226,8 @@ def test_incidents_are_fewer_than_alarms_and_find_faults(tmp_path):
 def test_alarms_are_few_at_the_start_and_repeated_faults_stay_alarms(tmp_path):
     figures = quick("alarms", tmp_path)
     assert [row["streams"] for row in figures["start"][-2:]] == ["all", "demo"]
-    assert all(float(row["ratio"]) <= 3 for row in figures["start"][-2:])
+    known = [row for row in figures["start"] if row["streams"] not in ("regimes", "all")]
+    assert all(float(row["ratio"]) <= 3 for row in known)  # a new regime is unusual at first
     repeated = [row for row in figures["spikes"] if row["spikes"] == "repeated"]
     assert {row["part"] for row in repeated} == {"development", "held out"}
     assert all(row["caught"] == row["faults"] == 28 >= row["Gaussian"] for row in repeated)
