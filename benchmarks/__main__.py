@@ -26,6 +26,7 @@ from . import (
     parts,
     quality,
     ranking,
+    readout,
     seasons,
     sequence_cost,
     sequences,
@@ -42,6 +43,7 @@ from . import (
 )
 from .datasets import N_FOLDS, PAPER_SETS
 from .plan import FOLDER, RESULTS, Plan
+from .readout_variants import LEARNERS
 
 Benchmark = Callable[[Plan], None]
 Option = Callable[[Callable[..., None]], Callable[..., None]]
@@ -82,6 +84,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "seasons": seasons.run,
     "silence": silence.run,
     "upkeep": upkeep.run,
+    "readout": readout.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
@@ -111,6 +114,16 @@ OPTIONS = [
     ),
     OUT,
 ]  # fmt: skip
+READOUT = [
+    click.option("--final", is_flag=True, help="Look at the families kept for the end."),
+    click.option(
+        "--learner", default="oslrau", show_default=True, type=click.Choice([*LEARNERS]),
+        help="The learner below the readout.",
+    ),
+]  # fmt: skip
+MORE_OPTIONS = {
+    "calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS], "readout": READOUT,
+}  # fmt: skip
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -139,7 +152,8 @@ def everything(plan: Plan) -> None:
     for benchmark in BENCHMARKS.values():
         benchmark(plan)
     for stream_benchmark in STREAM_BENCHMARKS.values():
-        stream_benchmark(out=plan.out, quick=False)
+        if stream_benchmark is not readout.run:  # whose last families are not for every run
+            stream_benchmark(out=plan.out, quick=False)
 
 
 for name, benchmark in [*BENCHMARKS.items(), ("all", everything)]:
@@ -148,7 +162,7 @@ for name, stream_benchmark in STREAM_BENCHMARKS.items():
     options = [
         OUT,
         QUICK,
-        *{"calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS]}.get(name, []),
+        *MORE_OPTIONS.get(name, []),
     ]
     main.add_command(with_options(name, stream_benchmark, stream_benchmark.__doc__, options))
 

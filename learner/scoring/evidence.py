@@ -132,6 +132,7 @@ class Evidence:
     def add(
         self,
         p_value: FloatArray,
+        stuck: FloatArray,
         is_anomaly: BoolArray,
         places: IntArray,
         slots: IntArray,
@@ -140,23 +141,27 @@ class Evidence:
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.
 
-        ``places`` (m, 3) are their numbers, offsets and timestamps, ``slots`` (m,) those of their
+        ``stuck`` (m,) is other evidence of a record alone, in nats. ``places`` (m, 3) are the
+        records' numbers, offsets and timestamps, ``slots`` (m,) those of their
         entities; ``fresh`` (m,) says which begin anew there, ``enough`` (m,) how much suffices.
         Returns the row of that record and what was found, or m and None. Records without a p-value
         are no evidence.
         """
         self._reserve(int(slots.max(initial=-1)) + 1)
         row = add_up(
-            p_value, is_anomaly, places, slots, fresh, enough, SHAPES, LOG_SHAPES,
+            p_value, stuck, is_anomaly, places, slots, fresh, enough, SHAPES, LOG_SHAPES,
             self.numbers, self.marks, self.squares, self.common,
         )  # fmt: skip
         if row == len(p_value):
             return row, None
-        return row, self._found(float(p_value[row]), places[row], slots[row], enough[row])
+        alone = max(-math.log(p_value[row]), stuck[row])
+        found = self._found(alone, float(p_value[row]), places[row], slots[row], enough[row])
+        return row, found
 
-    def _found(self, p_value: float, place: IntArray, slot: int, enough: float) -> Found:
+    def _found(
+        self, alone: float, p_value: float, place: IntArray, slot: int, enough: float
+    ) -> Found:
         numbers, marks = self.numbers[slot], self.marks[slot]
-        alone = -math.log(p_value)
         k = int(numbers[:N].argmax())
         nats = float(numbers[k])
         numbers[:N] = 0.0
@@ -213,6 +218,7 @@ class Evidence:
 @kernel
 def add_up(
     p_value: Array,
+    stuck: Array,
     is_anomaly: Array,
     places: Array,
     slots: Array,
@@ -241,7 +247,7 @@ def add_up(
             own[LOWEST] = p
             mark[PEAK : PEAK + 3] = places[i]
         mark[ANOMALIES] += is_anomaly[i]
-        reached = nats >= enough[i]
+        reached = max(nats, stuck[i]) >= enough[i]
         for k in range(N):
             if own[k] <= 0.0:
                 mark[3 * k : 3 * k + 3] = places[i]

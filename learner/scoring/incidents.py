@@ -72,11 +72,13 @@ def has_evidence(steps: Sequence[Step], m: int) -> Mask:
 class Rows(NamedTuple):
     """Records (m,), some of a stream's next ones.
 
-    ``places`` (m, 3) are their numbers in the stream, offsets and timestamps, ``slots`` those of
-    their entities, or all 0; ``fresh`` says which begin anew there.
+    ``stuck`` is the evidence, in nats, that one of their fields is stuck. ``places`` (m, 3) are
+    their numbers in the stream, offsets and timestamps, ``slots`` those of their entities, or all
+    0; ``fresh`` says which begin anew there.
     """
 
     p_value: FloatArray
+    stuck: FloatArray
     is_anomaly: Mask
     places: IntArray
     slots: IntArray

@@ -1,13 +1,15 @@
-"""How long fields have kept their values: a measure that shows what is stuck.
+"""How long fields have kept their values: evidence that a sensor is stuck.
 
 A value that is stuck in the middle of its range is in no tail. What is unusual is that it stays. A
-field's run is the number of records for which it has had the same value, in its entity's records
-if there are entities. It counts in units of the field's usual run, so that a set point may stay for
-hours while a temperature may not.
+field's run is the number of records for which it has had the same value, in its entity's records if
+there are entities. Where values are drawn anew with a constant probability, a run is longer than r
+mean runs with probability exp(-r): so it is evidence of r nats. The mean is that of the runs in
+which records lie, so that a field that rests now and then, for long, is no fault.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,17 +23,11 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 MEMORY = 8192.0
-"""Records that usual runs are averaged over."""
-
-SHORTEST = 12.0
-"""Usual runs up to which a run counts nothing: by chance, one in 160,000 is longer."""
-
-LONGEST = 32.0
-"""Usual runs that a longer run counts as: a field that stays for good is usual at last."""
+"""Records that mean runs are averaged over."""
 
 
 class Repeats:
-    """The runs of each slot's fields, and the usual run of each field.
+    """The runs of each slot's fields, and the mean run of each field.
 
     A slot's runs change with each record, what is usual in ``end_batch`` alone.
 
@@ -40,20 +36,19 @@ class Repeats:
     last, runs
         Latest value and its repetitions (slots, d).
     counts
-        Records and changes of value (2, d), of all slots.
+        Records, and the sum of their squared runs (2, d), of all slots.
     """
 
     def __init__(self) -> None:
         self.last, self.runs = np.empty((0, 0)), np.empty((0, 0))
-        self.counts = np.empty((2, 0))
-        self._new = np.empty((2, 0))
+        self.counts, self._new = np.empty((2, 0)), np.empty((2, 0))
 
     def take(self, rows: FloatArray, slots: IntArray, fresh: Mask) -> FloatArray:
-        """Return by how many usual runs the longest run of the next rows (m, d) is too long (m,).
+        """Return the evidence (m, d), in nats, that fields of the next rows (m, d) are stuck.
 
         ``slots`` (m,) are those of the rows, ``fresh`` (m,) says which begin anew there.
         """
-        m, d = rows.shape
+        d = rows.shape[1]
         if self.counts.shape[1] == 0:
             self.counts, self._new = np.zeros((2, d)), np.zeros((2, d))
         held, needed = len(self.last), int(slots.max(initial=-1)) + 1
@@ -61,10 +56,13 @@ class Repeats:
             room = max(needed, 2 * held)
             self.last = _enlarged(self.last.reshape(-1, d), room, np.nan)
             self.runs = _enlarged(self.runs.reshape(-1, d), room, 0.0)
-        records, changes = self.counts
-        usual, result = (records + 1.0) / (changes + 1.0), np.empty(m)
-        follow_runs(rows, slots, fresh, usual, self.last, self.runs, self._new, result)
-        return result
+        records, squares = self.counts
+        mean, result = (
+            np.maximum(0.5 * squares / np.maximum(records, 1.0), 1.0),
+            np.empty(rows.shape),
+        )
+        follow_runs(rows, slots, fresh, mean, self.last, self.runs, self._new, result)
+        return np.maximum(result - math.log(d), 0.0)
 
     def end_batch(self) -> None:
         """End a learning batch: learn which runs are usual."""
@@ -101,33 +99,31 @@ def follow_runs(
     rows: Array,
     slots: Array,
     fresh: Array,
-    usual: Array,
+    mean: Array,
     last: Array,
     runs: Array,
     counts: Array,
     result: Array,
 ) -> None:
-    """Fill ``result`` (m,) with the excess of each row's longest run (m, d) in ``usual`` ones (d,).
+    """Fill ``result`` (m, d) with the runs of rows (m, d) in ``mean`` ones (d,).
 
     Changes ``last`` and ``runs`` (slots, d) record by record, and adds to ``counts`` (2, d).
     """
     m, d = rows.shape
     for r in range(m):
-        slot, longest = slots[r], 0.0
+        slot = slots[r]
         if fresh[r]:
             last[slot] = np.nan
         for j in range(d):
             x = rows[r, j]
-            if x != x:
-                continue
-            counts[0, j] += 1.0
             if x == last[slot, j]:
                 runs[slot, j] += 1.0
-            else:
+            elif x == x:
                 last[slot, j], runs[slot, j] = x, 0.0
-                counts[1, j] += 1.0
-            longest = max(longest, runs[slot, j] / usual[j])
-        result[r] = max(min(longest, LONGEST) - SHORTEST, 0.0)
+            if x == x:
+                counts[0, j] += 1.0
+                counts[1, j] += 2.0 * runs[slot, j] + 1.0
+            result[r, j] = runs[slot, j] / mean[j]
 
 
 def _enlarged(array: FloatArray, n: int, value: float) -> FloatArray:

@@ -36,17 +36,19 @@ def explain(
     seasonal: SeasonalRows | None,
     log_density: FloatArray,
     p_value: FloatArray,
+    stuck: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``rows`` are as the learner is given them, ``density`` is that of these rows.
+    ``rows`` are as the learner is given them, ``density`` is that of these rows. ``stuck`` (m, d)
+    is the evidence that fields are stuck.
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
         slots = state.latest_slots(len(rows))
-        traced = Rows(p_value, is_anomaly, block.places[at], *slots)
+        traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *slots)
         steps = state.incidents.trace(traced, block.keys[at])
     evident = has_evidence(steps, len(rows))
     either = is_anomaly | evident

@@ -49,13 +49,8 @@ class Ranked(NamedTuple):
     scores: FloatArray
 
 
-def rank(
-    state: ScorerState, learned: FloatArray, slopes: FloatArray | float, repeats: FloatArray
-) -> Ranked:
-    """Score rows as the learner is given them.
-
-    ``slopes`` (m,) lead to the fields' own units, ``repeats`` (m,) are the measure of their runs.
-    """
+def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
+    """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units."""
     evaluation = state.learner.evaluate(learned)
     density, measured = state.shares.take(state.learner, evaluation)
     if state.habits is not None:
@@ -68,7 +63,6 @@ def rank(
     scores = state.ranking.score(measures)
     if state.entities is not None:
         scores = state.entities.relate(scores)
-    scores = np.where(repeats > 0.0, np.minimum(scores, -repeats), scores)
     return Ranked(evaluation, density, measured.log_density, given, measures, scores)
 
 
@@ -78,25 +72,27 @@ def score(
     own: OwnRows | None,
     seasonal: SeasonalRows | None,
     learned: FloatArray,
-    repeats: FloatArray,
+    stuck: FloatArray,
     marks: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> Ranked | None:
     """Fill in the scores of transformed rows; return what they come from, None without a model.
 
-    ``learned`` are the rows as the learner is given them, ``marks`` (m,) are equal where they are.
+    ``learned`` are the rows as the learner is given them, ``stuck`` (m, d) is the evidence that
+    fields are stuck, ``marks`` (m,) are equal where rows are.
     """
     ranked = None
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
     if state.has_model:
         slopes = log_jacobian(state, rows, own, seasonal)
-        ranked = rank(state, learned, slopes, repeats)
+        ranked = rank(state, learned, slopes)
         block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
         p_value = state.reference.p_value(ranked.scores, marks)
         block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
         explain(
-            state, ranked.density, learned, own, seasonal, ranked.measures[:, 0], p_value, block, at
-        )
+            state, ranked.density, learned, own, seasonal, ranked.measures[:, 0], p_value, stuck,
+            block, at,
+        )  # fmt: skip
     return ranked

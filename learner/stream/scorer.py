@@ -359,10 +359,10 @@ class StreamScorer(ScorerParameters):
         own = None if state.entities is None else state.entities.take(rows, keys)
         block.silences += state.find_silences(block, at)
         learned, times = rows if own is None else own.rows, block.places[at, 2]
-        marks, repeats = state.marks(rows), state.repeats.take(rows, *state.latest_slots(len(rows)))
+        marks, stuck = state.marks(rows), state.repeats.take(rows, *state.latest_slots(len(rows)))
         seasonal = state.less_season(learned, times)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
-        ranked = score(state, rows, own, seasonal, learned, repeats, marks, block, at)
+        ranked = score(state, rows, own, seasonal, learned, stuck, marks, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
             units = None if own is None else own.units, None if seasonal is None else seasonal.units

@@ -76,8 +76,10 @@ class ScorerState:
     shares
         Shares of the learner's networks, where it mixes several. They follow from the learner and
         the pending rows, so they are not part of the state as bytes.
-    neighbours, tail_mass, repeats
+    neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
+    repeats
+        How long fields have kept their values.
     ranking
         How measures become one score.
     reference
