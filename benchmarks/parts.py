@@ -1,133 +1,229 @@
-"""What each part of the stacked density brings: without it, and alone."""
+"""What each mechanism of the stacked density brings: the same streams with and without it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from faust_oslrau.learner import StackedSPN, compile_kernels
-from faust_oslrau.learner.stacked.background import N_BACKGROUND
+from faust_oslrau.learner import StackedSPN, StreamScorer, compile_kernels
+from faust_oslrau.learner.stacked import renewal
+from faust_oslrau.learner.stacked.alarm import Alarm
+from faust_oslrau.learner.stacked.contest import Contest
 from faust_oslrau.learner.stacked.gaussians import log_sums
-from faust_oslrau.learner.stacked.network import Evaluated, StackedNetwork
+from faust_oslrau.learner.stacked.network import StackedNetwork
+from faust_oslrau.learner.stacked.replacement import Replacement
 from faust_oslrau.learner.stacked.sizes import sizes
 from faust_oslrau.learner.stacked.training import Rule, Training
 from faust_oslrau.learner.stacked.weights import MEMORY, fit_weights
 
+from .change import changed, ordered
 from .datasets import Array
 from .detectors import boundaries
+from .drift import STREAMS
+from .families import DEVELOPMENT, HELD_OUT
 from .plan import Plan
-from .prequential import FIRST, KNOWN, short, sources
+from .prequential import FIRST, KNOWN, MOST_FIELDS, MOST_RECORDS, area
 from .report import prose, write_report
 
-SETS = ("PageBlocks", "fault", "landsat", "letter", "vowels")
-"""Labelled sets, besides the sets of the plan."""
+CHOICES: dict = {}
 
-ALL = "all parts"
+RECORDS = 8_000
+CHANGING_RECORDS = 12_000
+FIELDS = 8
+SEEDS = (71, 72)
+"""None of them served a choice."""
 
-TREE_NODES = StackedSPN().tree_nodes
-TREE_VARIANTS = {"no nodes for the tree": 0, "twice the nodes for the tree": 2 * TREE_NODES}
+CHANGED_SETS = ("abalone", "ca", "labelled/Wilt", "sensorless")
+CHANGED_RECORDS = 8_000
+FAULT = slice(3_000, 3_600)
+"""Records of a fault, after which the stream is as it was."""
+
+AS_IS = "as it is"
+PATIENCE = 4_096
 
 TEXT = """\
-Some streams of [density](density.md). *All parts* is the mean log-likelihood of all records, each
-scored before it is learned, and that of the first 240, in nats. The other columns are what is
-gained or lost against it where a part is left out of the root, or is alone in it: the other weights
-are fitted to the same records, and all else stays. The parts are the *products* over shared leaves,
-the product of the *independent* leaves, the mixture of *Gaussians*, the *background*, which is one
-Gaussian over the whole stream at several strengths and widths, and the *tree* that oSLRAU grows.
-Here the tree stays to the end, even if no record needs it. *Dropped if not needed* is the model as
-it is: its nodes go to more products at the end of the warm-up then. *No nodes for the tree* gives
-its 300 nodes to the others, *twice the nodes for the tree* takes 300 more from them."""
-
-DROPPED = "dropped if not needed"
+Mean log-likelihood of streams, each record scored by `StreamScorer` before it is learned, less that
+of the model as it is, in nats: the mean over the streams of a group, ± its paired standard error;
+*worse* and *better* count streams that lose or gain more than a hundredth of a nat. *First* is the
+same for the first 240 records, *area* that under the ROC curve of the p-value after them, in
+thousandths. Streams are the *labelled* sets (at most 5,000 records), *generated* ones of 8 fields
+(8,000 records, 15 families, seeds that served no choice), *systems*, and *changing* ones: sudden
+and gradual changes, regimes, cycles, sets whose columns are reversed and negated from the middle
+on, and those where this is so for 600 records only. A part of the root is left out with the other
+weights fitted to the same records."""
 
 
-class Lasting(Training):
-    """A training that keeps the tree to the end."""
+class Source(NamedTuple):
+    """A stream: its group, its name, rows (n, d) and labels, if it has them."""
 
-    def _needs_tree(self) -> bool:
-        return True
+    group: str
+    name: str
+    x: Array
+    y: Array | None = None
 
 
 @dataclass(frozen=True)
-class Part:
-    """A variant on one stream; mean log-likelihoods of all records and of the first 240."""
+class Figure:
+    """A variant on one stream: mean log-likelihood of all records, of the first 240, and area."""
 
+    group: str
     stream: str
     variant: str
     mean: float
     first: float
+    area: float | None
+
+
+Patches = Callable[[], AbstractContextManager[object]]
+
+
+def _restart(self: Contest, challenger: Training, terms: object) -> None:
+    self.incumbent, self.alarm = challenger, Alarm(len(challenger.window))
+
+
+def restarting() -> AbstractContextManager[object]:
+    stack = ExitStack()
+    both = {
+        "_admit": _restart,
+        "_learn_before": lambda self, X, terms: None,
+        "_sizes": lambda self, terms, share: (terms.rule.sizes, terms.rule.sizes),
+    }
+    for name, method in both.items():
+        stack.enter_context(patch.object(Contest, name, method))
+    return stack
+
+
+def no_renewal() -> AbstractContextManager[object]:
+    return patch.object(renewal, "is_due", lambda n, m: False)
+
+
+def no_replacement() -> AbstractContextManager[object]:
+    return patch.object(Replacement, "collect", lambda self, Z, log_density, clip: None)
+
+
+def all_three() -> AbstractContextManager[object]:
+    stack = ExitStack()
+    stack.enter_context(no_renewal())
+    stack.enter_context(no_replacement())
+    return stack
+
+
+MODELS: dict[str, tuple[dict[str, object], Patches]] = {
+    AS_IS: ({}, ExitStack),
+    "no tree": ({"tree_nodes": 0}, ExitStack),
+    "no challengers": ({"adapt_after": None}, ExitStack),
+    "no challengers, memory": ({"adapt_after": None, "memory": PATIENCE}, ExitStack),
+    "restart": ({}, restarting),
+    "no renewal": ({}, no_renewal),
+    "no replacement": ({}, no_replacement),
+    "none of tree, renewal, replacement": ({"tree_nodes": 0}, all_three),
+}
+"""Parameters of the model, and what is changed while it runs."""
 
 
 def run(plan: Plan) -> None:
-    """What each part of the stacked density brings: without it, alone, and its share of nodes."""
+    """What each mechanism of the stacked density brings, with paired standard errors."""
     compile_kernels(StackedSPN)
-    names = {*SETS, *plan.names, *(path.stem for path in plan.files)}
-    some = {source.group: source.x for source in sources(plan) if source.group in names}
-    parts = [
-        part
-        for name, x in track([*some.items()], "parts", console=Console(stderr=True))
-        for part in measure(name, x)
+    found = list(streams(plan))
+    figures = [
+        figure
+        for source in track(found, "streams", console=Console(stderr=True))
+        for figure in measure(source)
     ]
-    rows = [row(name, [part for part in parts if part.stream == name]) for name in some]
-    figures = [asdict(part) for part in parts]
-    write_report(plan.out, "parts", ["Parts of the density", prose(TEXT)], rows, figures)
+    write_report(
+        plan.out, "parts", ["Mechanisms of the density", prose(TEXT)], rows(figures),
+        [asdict(figure) for figure in figures],
+    )  # fmt: skip
 
 
-def measure(name: str, x: Array) -> Iterator[Part]:
+def streams(plan: Plan) -> Iterator[Source]:
+    for path in sorted((plan.folder / "labelled").glob("*.npz")):
+        with np.load(path) as arrays:
+            x, y = np.asarray(arrays["x"], np.float64), np.asarray(arrays["y"])
+        if x.shape[1] <= MOST_FIELDS:
+            yield Source("labelled", path.stem, x[:MOST_RECORDS], y[:MOST_RECORDS])
+    families = {k: family for group in (*DEVELOPMENT, HELD_OUT) for k, family in group.items()}
+    for seed, (name, family) in enumerate(families.items()):
+        rng = np.random.default_rng([seed, *SEEDS])
+        yield Source("generated", name, family(rng, RECORDS, FIELDS))
+    for seed in SEEDS:
+        yield from of_systems(seed)
+        yield from changing(plan.folder, seed, families)
+
+
+def of_systems(seed: int) -> Iterator[Source]:
+    for name, family in CHOICES.items():
+        yield Source("systems", name, family(np.random.default_rng(seed), RECORDS))
+
+
+def changing(folder: Path, seed: int, families: dict) -> Iterator[Source]:
+    for name in ("regimes", "cycles"):
+        rng = np.random.default_rng(seed)
+        yield Source("changing", name, families[name](rng, CHANGING_RECORDS, FIELDS))
+    for name, stream in STREAMS.items():
+        if name != "none":
+            yield Source("changing", name, stream(np.random.default_rng(seed), CHANGING_RECORDS))
+    for name in CHANGED_SETS:
+        path = folder / f"{name}.npz"
+        if path.is_file():
+            with np.load(path) as arrays:
+                x = ordered(np.asarray(arrays["x"], np.float64), seed)[:CHANGED_RECORDS]
+            half = len(x) // 2
+            yield Source("changed", path.stem, np.concatenate([x[:half], changed(x[half:])]))
+            fault = x.copy()
+            fault[FAULT] = changed(x[FAULT])
+            yield Source("fault", path.stem, fault)
+
+
+def measure(source: Source) -> Iterator[Figure]:
     """Score a stream by every variant."""
-    for variant, score in scores(x, TREE_NODES).items():
-        yield part(name, variant, score)
-    yield part(name, DROPPED, score_as_is(x))
-    for variant, nodes in TREE_VARIANTS.items():
-        yield part(name, variant, scores(x, nodes)[ALL])
+    for variant, (parameters, patches) in MODELS.items():
+        with patches():
+            block = StreamScorer(StackedSPN(**parameters)).process(source.x)
+        own = area(source.y, block.p_value[FIRST:])
+        yield figure(source, variant, block.log_likelihood[KNOWN], own)
+    for variant, score in without_parts(source.x).items():
+        yield figure(source, variant, score, None)
 
 
-def score_as_is(x: Array) -> Array:
-    """Log-densities (n - 16,) of a stream by the model itself."""
-    model, result = StackedSPN(adapt_after=None), np.empty(len(x))
-    for start, stop in boundaries(len(x)):
-        if start > 0:
-            result[start:stop] = model.score_samples(x[start:stop])
-        model.partial_fit(x[start:stop])
-    return result[KNOWN]
+def figure(source: Source, variant: str, score: Array, own_area: float | None) -> Figure:
+    first = score[: FIRST - KNOWN.start]
+    mean, start = float(score.mean()), float(first.mean())
+    return Figure(source.group, source.name, variant, mean, start, own_area)
 
 
-def part(stream: str, variant: str, score: Array) -> Part:
-    return Part(stream, variant, float(score.mean()), float(score[: FIRST - KNOWN.start].mean()))
+ROOT = "root: "
 
 
-def scores(x: Array, tree_nodes: int) -> dict[str, Array]:
-    """Log-densities (n - 16,) of a stream with all parts, without one, and with one alone."""
-    n, d = x.shape
-    training = Lasting(d)
-    rule = Rule(sizes(d, StackedSPN().max_nodes, tree_nodes, None), math.inf, 0)
+def without_parts(x: Array) -> dict[str, Array]:
+    """Log-densities (n - 16,) of a stream with parts of the root left out."""
+    training = Training(x.shape[1])
+    rule = Rule(sizes(x.shape[1], StackedSPN().max_nodes, 0, None), math.inf, 0)
     result: dict[str, Array] = {}
     weights: dict[str, Array] = {}
-    for start, stop in boundaries(n):
+    for start, stop in boundaries(len(x)):
         Z, jacobian = training.scaling.apply(x[start:stop])
         evaluated = None
         if training.network is not None:
             evaluated = training.network.evaluate(Z)
+            history = np.concatenate([training.history, evaluated.experts])[-MEMORY:]
             for variant, chosen in variants(training.network).items():
                 weight = weights.setdefault(variant, np.full(len(chosen), 1.0 / len(chosen)))
                 log_density = log_sums(evaluated.experts[:, chosen] + np.log(weight)) - jacobian
-                result.setdefault(variant, np.empty(n))[start:stop] = log_density
-                weights[variant] = fit_weights(
-                    weight, evaluated_history(training, evaluated)[:, chosen]
-                )
+                result.setdefault(variant, np.empty(len(x)))[start:stop] = log_density
+                weights[variant] = fit_weights(weight, history[:, chosen])
         training.learn(x[start:stop], rule, evaluated)
     return {variant: score[KNOWN] for variant, score in result.items()}
-
-
-def evaluated_history(training: Training, evaluated: Evaluated) -> Array:
-    """Log-densities of the latest records under each child of the root, the batch included."""
-    return np.concatenate([training.history, evaluated.experts])[-MEMORY:]
 
 
 def variants(network: StackedNetwork) -> dict[str, NDArray[np.int64]]:
@@ -135,26 +231,58 @@ def variants(network: StackedNetwork) -> dict[str, NDArray[np.int64]]:
     part = np.array([
         "independent", "products",
         *["Gaussians"] * (network.mixture is not None),
-        *["background"] * N_BACKGROUND,
-        *["tree"] * (network.tree is not None),
+        "strength .3", "strength 3", "strength d + 2", "width 3", "width 15", "width 150",
     ])  # fmt: skip
-    names = list(dict.fromkeys(part.tolist()))
-    return (
-        {ALL: np.arange(len(part))}
-        | {f"without {name}": np.flatnonzero(part != name) for name in names}
-        | {f"{name} alone": np.flatnonzero(part == name) for name in names}
-    )
-
-
-def row(stream: str, parts: list[Part]) -> dict[str, object]:
-    """Lay out a stream's variants side by side, the others against all parts."""
-    whole = next(part for part in parts if part.variant == ALL)
-    others = {
-        part.variant: " / ".join(
-            short(own - all_parts, "+.2f")
-            for own, all_parts in [(part.mean, whole.mean), (part.first, whole.first)]
-        )
-        for part in parts
-        if part is not whole
+    left_out = {
+        "": [],
+        "no independent": ["independent"],
+        "no products": ["products"],
+        "no Gaussians": ["Gaussians"],
+        "no background": list(part[-6:]),
+        "one strength d + 2": ["strength .3", "strength 3"],
+        "one strength 3": ["strength .3", "strength d + 2"],
+        "strengths 3, d + 2": ["strength .3"],
+        "strengths .3, d + 2": ["strength 3"],
+        "one width 3": ["width 15", "width 150"],
+        "one width 15": ["width 3", "width 150"],
+        "one width 150": ["width 3", "width 15"],
+        "no widths": ["width 3", "width 15", "width 150"],
+        "one strength, one width 15": ["strength .3", "strength 3", "width 3", "width 150"],
+        "one strength, widths 3, 150": ["strength .3", "strength 3", "width 15"],
     }
-    return {"stream": stream, ALL: f"{whole.mean:.2f} / {whole.first:.2f}", **others}
+    return {ROOT + name: np.flatnonzero(~np.isin(part, parts)) for name, parts in left_out.items()}
+
+
+def rows(figures: list[Figure]) -> list[dict[str, object]]:
+    """Lay out a row for each variant and group."""
+    names = [v for v in dict.fromkeys(f.variant for f in figures) if v not in (AS_IS, ROOT)]
+    groups = list(dict.fromkeys(figure.group for figure in figures))
+    return [row(name, group, figures) for name in names for group in (*groups, "all")]
+
+
+def row(variant: str, group: str, figures: list[Figure]) -> dict[str, object]:
+    some = [f for f in figures if group in (f.group, "all")]
+    base = ROOT if variant.startswith(ROOT) else AS_IS
+    pairs = list(zip(
+        [f for f in some if f.variant == variant], [f for f in some if f.variant == base],
+        strict=True,
+    ))  # fmt: skip
+    gains = np.array([own.mean - whole.mean for own, whole in pairs])
+    first = np.array([own.first - whole.first for own, whole in pairs])
+    areas = np.array([
+        1e3 * (own.area - whole.area)
+        for own, whole in pairs if own.area is not None and whole.area is not None
+    ])  # fmt: skip
+    return {
+        "variant": variant, "group": group, "streams": len(pairs), "mean": estimate(gains),
+        "worse": int((gains < -0.01).sum()), "better": int((gains > 0.01).sum()),
+        "worst": f"{gains.min():+.2f}", "best": f"{gains.max():+.2f}",
+        "first": estimate(first), "area": estimate(areas, 1),
+    }  # fmt: skip
+
+
+def estimate(values: Array, digits: int = 3) -> str:
+    if len(values) == 0:
+        return ""
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{values.mean():+.{digits}f} ± {error:.{digits}f}"
