@@ -56,7 +56,7 @@ def run(out: Path, quick: bool) -> None:
 def compare(name: str, x: Array, *, held_out: bool) -> Gain:
     """Follow a stream with many leaves and with few."""
     default = StackedSPN()
-    few = sizes(x.shape[1], default.max_nodes, default.tree_nodes, None)
+    few = sizes(x.shape[1], default.max_nodes, None)
     many = follow(x, few._replace(quantiles=MOST_LEAVES))
     gain = np.clip(follow(x, few) - many, -LARGEST, LARGEST)
     return Gain(name, held_out, early_and_late(many), early_and_late(gain))

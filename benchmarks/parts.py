@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -16,12 +16,11 @@ from rich.console import Console
 from rich.progress import track
 
 from faust_oslrau.learner import StackedSPN, StreamScorer, compile_kernels
-from faust_oslrau.learner.stacked import renewal
+from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.stacked.alarm import Alarm
 from faust_oslrau.learner.stacked.contest import Contest
-from faust_oslrau.learner.stacked.gaussians import log_sums
+from faust_oslrau.learner.stacked.gaussians import GaussianMixture, log_sums
 from faust_oslrau.learner.stacked.network import StackedNetwork
-from faust_oslrau.learner.stacked.replacement import Replacement
 from faust_oslrau.learner.stacked.sizes import sizes
 from faust_oslrau.learner.stacked.training import Rule, Training
 from faust_oslrau.learner.stacked.weights import MEMORY, fit_weights
@@ -34,8 +33,7 @@ from .families import DEVELOPMENT, HELD_OUT
 from .plan import Plan
 from .prequential import FIRST, KNOWN, MOST_FIELDS, MOST_RECORDS, area
 from .report import prose, write_report
-
-CHOICES: dict = {}
+from .systems import CHOICES, changes
 
 RECORDS = 8_000
 CHANGING_RECORDS = 12_000
@@ -84,49 +82,45 @@ class Figure:
     area: float | None
 
 
-Patches = Callable[[], AbstractContextManager[object]]
+Change = Callable[[], AbstractContextManager[object]]
 
 
-def _restart(self: Contest, challenger: Training, terms: object) -> None:
-    self.incumbent, self.alarm = challenger, Alarm(len(challenger.window))
+def as_they_are() -> AbstractContextManager[object]:
+    return ExitStack()
 
 
-def restarting() -> AbstractContextManager[object]:
-    stack = ExitStack()
-    both = {
-        "_admit": _restart,
-        "_learn_before": lambda self, X, terms: None,
-        "_sizes": lambda self, terms, share: (terms.rule.sizes, terms.rule.sizes),
-    }
-    for name, method in both.items():
-        stack.enter_context(patch.object(Contest, name, method))
-    return stack
+def shares_of_root() -> AbstractContextManager[object]:
+    """Weigh two networks by their shares in the root, until the next boundary."""
+    return patch.object(Shares, "take", lambda self, learner, evaluation: (learner, evaluation))
 
 
-def no_renewal() -> AbstractContextManager[object]:
-    return patch.object(renewal, "is_due", lambda n, m: False)
+def restart() -> AbstractContextManager[object]:
+    """Let a challenger replace the network at once."""
+
+    def replace(self: Contest, challenger: Training, adapt_after: int) -> None:
+        self.incumbent, self.alarm = challenger, Alarm(challenger.n_variables)
+
+    return patch.object(Contest, "_admit", replace)
 
 
-def no_replacement() -> AbstractContextManager[object]:
-    return patch.object(Replacement, "collect", lambda self, Z, log_density, clip: None)
+def one_shrinkage() -> AbstractContextManager[object]:
+    """Draw the mixture's covariances to their common shape by the same strength all the time."""
+    return patch.object(GaussianMixture, "choose", lambda self, Z: False)
 
 
-def all_three() -> AbstractContextManager[object]:
-    stack = ExitStack()
-    stack.enter_context(no_renewal())
-    stack.enter_context(no_replacement())
-    return stack
+def all_learn() -> AbstractContextManager[object]:
+    """Let parts without weight learn every record."""
+    return patch.object(Training, "share_learned", lambda self, before, weight: 1.0)
 
 
-MODELS: dict[str, tuple[dict[str, object], Patches]] = {
-    AS_IS: ({}, ExitStack),
-    "no tree": ({"tree_nodes": 0}, ExitStack),
-    "no challengers": ({"adapt_after": None}, ExitStack),
-    "no challengers, memory": ({"adapt_after": None, "memory": PATIENCE}, ExitStack),
-    "restart": ({}, restarting),
-    "no renewal": ({}, no_renewal),
-    "no replacement": ({}, no_replacement),
-    "none of tree, renewal, replacement": ({"tree_nodes": 0}, all_three),
+MODELS: dict[str, tuple[dict[str, Any], Change]] = {
+    AS_IS: ({}, as_they_are),
+    "no challengers": ({"adapt_after": None}, as_they_are),
+    "no challengers, memory": ({"adapt_after": None, "memory": PATIENCE}, as_they_are),
+    "restart": ({}, restart),
+    "shares of the root": ({}, shares_of_root),
+    "one shrinkage": ({}, one_shrinkage),
+    "all parts learn all": ({}, all_learn),
 }
 """Parameters of the model, and what is changed while it runs."""
 
@@ -163,7 +157,9 @@ def streams(plan: Plan) -> Iterator[Source]:
 
 def of_systems(seed: int) -> Iterator[Source]:
     for name, family in CHOICES.items():
-        yield Source("systems", name, family(np.random.default_rng(seed), RECORDS))
+        rng = np.random.default_rng(seed)
+        yield Source("systems", name, family(rng, RECORDS))
+        yield Source("systems, changed", name, changes(family, rng, RECORDS).x)
 
 
 def changing(folder: Path, seed: int, families: dict) -> Iterator[Source]:
@@ -208,7 +204,7 @@ ROOT = "root: "
 def without_parts(x: Array) -> dict[str, Array]:
     """Log-densities (n - 16,) of a stream with parts of the root left out."""
     training = Training(x.shape[1])
-    rule = Rule(sizes(x.shape[1], StackedSPN().max_nodes, 0, None), math.inf, 0)
+    rule = Rule(sizes(x.shape[1], StackedSPN().max_nodes, None), math.inf, 0)
     result: dict[str, Array] = {}
     weights: dict[str, Array] = {}
     for start, stop in boundaries(len(x)):
@@ -238,17 +234,9 @@ def variants(network: StackedNetwork) -> dict[str, NDArray[np.int64]]:
         "no independent": ["independent"],
         "no products": ["products"],
         "no Gaussians": ["Gaussians"],
-        "no background": list(part[-6:]),
-        "one strength d + 2": ["strength .3", "strength 3"],
-        "one strength 3": ["strength .3", "strength d + 2"],
-        "strengths 3, d + 2": ["strength .3"],
-        "strengths .3, d + 2": ["strength 3"],
-        "one width 3": ["width 15", "width 150"],
-        "one width 15": ["width 3", "width 150"],
-        "one width 150": ["width 3", "width 15"],
-        "no widths": ["width 3", "width 15", "width 150"],
-        "one strength, one width 15": ["strength .3", "strength 3", "width 3", "width 150"],
-        "one strength, widths 3, 150": ["strength .3", "strength 3", "width 15"],
+        "no background": ["width 1", "width 3", "width 15", "width 150"],
+        "no wide background": ["width 3", "width 15", "width 150"],
+        "one wide background": ["width 15", "width 150"],
     }
     return {ROOT + name: np.flatnonzero(~np.isin(part, parts)) for name, parts in left_out.items()}
 

@@ -99,7 +99,7 @@ def follow(x: Array) -> tuple[Array, Array]:
 def learn_all(x: Array) -> Array:
     """Log-densities (n,) of a stream by a network that learns every record."""
     model = StackedSPN()
-    share = sizes(x.shape[1], model.max_nodes, model.tree_nodes, None)
+    share = sizes(x.shape[1], model.max_nodes, None)
     return follow_training(Thorough(x.shape[1]), x, Rule(share, math.inf, model.random_state))
 
 

@@ -9,7 +9,6 @@ from .scoring.incident import IncidentParameters
 from .shares.fixed_share import follow
 from .shares.layer import RATES
 from .stacked import StackedSPN
-from .stacked.product_statistics import add_cross_products
 from .stream import StreamScorer
 
 
@@ -35,7 +34,6 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     places = np.column_stack([np.arange(100), 1000 * np.arange(100)])
     layers = StreamScorer(kind(), history=("10",), silences=True, seasons="UTC", forecasting=True)
     layers.process(rows[:100], places=places)
-    StreamScorer.from_bytes(layers.to_bytes(), kind)  # a stacked density still has its tree
     wide = np.tile(rows[:48], 86)  # more fields than one covariance takes
     wide[:20, 0] = np.nan
     kind().partial_fit(wide, batch_size=16)
@@ -45,4 +43,3 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     model.conditional_quantiles(rows[:20] * np.nan, [0.01, 0.99])
     halves, weight = np.full((1, 2), 0.5), np.ones((len(RATES), 2))
     follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
-    add_cross_products(halves, halves, np.zeros((2, 2)))  # as when leaves are renewed

@@ -25,7 +25,7 @@ _OF_KIND = {
         "structure_until",
         "standardize",
     ),
-    "stacked": ("tree_nodes", "adapt_after"),
+    "stacked": ("adapt_after",),
 }
 _FEWEST_STACKED_NODES = 100
 
@@ -52,7 +52,6 @@ class LearnerSettings(Section):
     structure_until: int | None = setting(None, optional(integer(0)))
     standardize: bool = setting(True, BOOLEAN)
     random_state: int = setting(0, integer(0, 2**32 - 1))
-    tree_nodes: int = setting(300, integer(0))
     adapt_after: int | None = setting(8192, optional(integer(1)))
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
 
 from .alarm import MOST, Alarm
-from .contest import FEWEST, Contest
+from .contest import Contest
 from .packing import Arrays, pack_training, unpack_training
 from .training import Training
 
@@ -20,7 +20,6 @@ CHALLENGER = "challenger_"
 TYPES = {
     "alarm_rows": ("<f8", 2),
     "alarm_log_density": ("<f8", 1),
-    "held": ("<f8", 2),
     "contest": ("<f8", 1),
 }
 """The arrays beside those of the networks, and their dimensions."""
@@ -33,13 +32,11 @@ def pack_contest(contest: Contest) -> Arrays:
         return {}
     numbers = [
         first.n_records, 0 if second is None else second.n_records, contest.share,
-        *contest.unneeded, contest.grow_at, contest.room, alarm.unchecked, alarm.checks,
-        alarm.mean, alarm.variance,
+        *contest.unneeded, alarm.unchecked, alarm.checks, alarm.mean, alarm.variance,
     ]  # fmt: skip
     arrays = pack_training(first, first.network) | {
         "alarm_rows": alarm.rows,
         "alarm_log_density": alarm.log_density,
-        "held": contest.held,
         "contest": np.array(numbers, np.float64),
     }
     if second is not None and second.network is not None:
@@ -64,7 +61,7 @@ def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
         valid = array is not None and array.dtype == dtype and array.ndim == dimensions
         _require(valid, f"{name} as {dtype}")
     numbers = arrays["contest"].tolist()
-    _require(len(numbers) == 11 and np.isfinite(numbers[:9]).all(), "eleven numbers of a contest")
+    _require(len(numbers) == 9 and np.isfinite(numbers[:7]).all(), "nine numbers of a contest")
     contest = Contest(len(first["location"]) if "location" in first else 1)
     contest.n_records = n_records
     contest.incumbent = unpack_training(first, _count(numbers[0], n_records))
@@ -72,13 +69,7 @@ def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
         contest.challenger = unpack_training(challenger, _count(numbers[1], n_records))
     contest.share = numbers[2]
     contest.unneeded = [_count(numbers[3], n_records), _count(numbers[4], n_records)]
-    contest.grow_at = record_count(numbers[5])
-    contest.room = numbers[6]
-    _require(0.0 < contest.room < 1.0, "a share of the nodes")
-    contest.alarm = _alarm(arrays, numbers[7:], contest.incumbent)
-    contest.held = arrays["held"]
-    held = contest.held.shape[1] == len(contest.incumbent.window) and len(contest.held) < FEWEST
-    _require(held and not np.isinf(contest.held).any(), "finite records that wait")
+    contest.alarm = _alarm(arrays, numbers[5:], contest.incumbent)
     _require_shares(contest)
     return contest
 
@@ -94,7 +85,7 @@ def _without_prefix(arrays: Arrays) -> Arrays:
 
 def _alarm(arrays: Arrays, numbers: list[float], training: Training) -> Alarm:
     unchecked, checks, mean, variance = numbers
-    d = len(training.window)
+    d = training.n_variables
     alarm = Alarm(d)
     alarm.rows, alarm.log_density = arrays["alarm_rows"], arrays["alarm_log_density"]
     n = len(alarm.rows)
@@ -114,7 +105,7 @@ def _require_shares(contest: Contest) -> None:
         _require(contest.share == 1.0, "no share for a challenger")
         return
     _require(0.0 < contest.share < 1.0, "a share for a challenger")
-    widths = {len(each.window) for each in (contest.incumbent, contest.challenger)}
+    widths = {each.n_variables for each in (contest.incumbent, contest.challenger)}
     _require(len(widths) == 1, "networks of the same fields")
 
 

@@ -192,20 +192,16 @@ def distances(
 def at_widths(
     distance: Array, norm: Array, observed: Array, widths: Array, log_widths: Array, result: Array
 ) -> None:
-    """Fill ``result`` (K + S, m): log-densities, then those of the last Gaussian at S more widths.
+    """Fill ``result`` (S, m) with log-densities of a Gaussian at S widths.
 
-    ``distance`` and ``norm`` (K, m) are those that `distances` fills, ``observed`` (m,) the numbers
+    ``distance`` and ``norm`` (m,) are its own that `distances` fills, ``observed`` (m,) the numbers
     of observed variables.
     """
-    K, m = distance.shape
-    for k in range(K):
-        for r in range(m):
-            result[k, r] = norm[k, r] - 0.5 * distance[k, r]
     for s in range(len(widths)):
         square = widths[s] * widths[s]
-        for r in range(m):
-            wide = norm[K - 1, r] - observed[r] * log_widths[s]
-            result[K + s, r] = wide - 0.5 * distance[K - 1, r] / square
+        for r in range(len(distance)):
+            wide = norm[r] - observed[r] * log_widths[s]
+            result[s, r] = wide - 0.5 * distance[r] / square
 
 
 @kernel
@@ -244,25 +240,21 @@ def shrink(
     count: float,
     sums: Array,
     squares: Array,
-    explained: Array,
-    strengths: Array,
+    strength: float,
     least: float,
     covariance: Array,
 ) -> None:
-    """Fill lower triangles of ``covariance`` (K, d, d), drawn to the diagonal by ``strengths``.
+    """Fill the lower triangle of ``covariance`` (d, d), drawn to the diagonal by ``strength``.
 
-    What is ``explained`` of the sums of products (d, d) is left out, though variances that the
-    covariance is drawn to are whole. ``least`` is what a variance is at the least.
+    ``least`` is what a variance is at the least.
     """
-    d = len(sums)
-    for k in range(len(strengths)):
-        scale = 1.0 / (count + strengths[k])
-        for a in range(d):
-            mean = sums[a] / count
-            for b in range(a + 1):
-                covariance[k, a, b] = (squares[a, b] - mean * sums[b] - explained[a, b]) * scale
-            variance = (squares[a, a] - mean * sums[a]) / count + least
-            covariance[k, a, a] += strengths[k] * variance * scale + least
+    scale = 1.0 / (count + strength)
+    for a in range(len(sums)):
+        mean = sums[a] / count
+        for b in range(a + 1):
+            covariance[a, b] = (squares[a, b] - mean * sums[b]) * scale
+        variance = (squares[a, a] - mean * sums[a]) / count + least
+        covariance[a, a] += strength * variance * scale + least
 
 
 @kernel

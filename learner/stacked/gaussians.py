@@ -68,12 +68,6 @@ class Gaussians:
         part.log_norm = self.log_norm[which]
         return part
 
-    def moved(self, mean: FloatArray) -> Gaussians:
-        """Return the Gaussians with other means (K, d)."""
-        moved = self.part(slice(None))
-        moved.mean = mean
-        return moved
-
     def with_floor(self, floor: FloatArray | float) -> Gaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
         d = self.mean.shape[1]
@@ -236,13 +230,6 @@ class GaussianMixture:
         missing_kernels.add_moments(
             Z, shares, LEAST_SHARE, gaussians.mean, gaussians.whitening, self.sums, self.squares
         )
-        self.update()
-
-    def set_component(self, k: int, Z: FloatArray) -> None:
-        """Replace what component ``k`` has counted by the columns of ``Z`` (d, m)."""
-        X = np.ascontiguousarray(np.where(np.isnan(Z), means(Z)[:, None], Z))
-        self.count[k], self.sums[k], self.squares[k] = X.shape[1], 0.0, 0.0
-        kernels.add_squares(X, self.sums[k], self.squares[k])
         self.update()
 
     def update(self) -> None:

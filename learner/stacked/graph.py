@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.network.layout import KIND_NAMES
-from faust_oslrau.learner.queries.drawing import SYMBOLS, edge_shares, quoted
-from faust_oslrau.learner.queries.inference import leaf_moments
+from faust_oslrau.learner.queries.drawing import SYMBOLS, quoted
 
-from .background import N_STRENGTHS, WIDEST, WIDTHS
+from .background import WIDTHS
 from .network import StackedNetwork
 
 if TYPE_CHECKING:
@@ -26,6 +24,9 @@ NO_PARENT = -1
 LEAST_SHARE = 0.005
 """Least weight of a shared leaf that the outline names below a sum. The others together would make
 the outline ten times as long."""
+
+WIDEST_MATRIX = 256
+"""Most variables of a matrix of correlations in the outline."""
 
 
 class Node(NamedTuple):
@@ -70,7 +71,6 @@ def list_nodes(network: StackedNetwork, location: FloatArray, scale: FloatArray)
         parents.append(_add(nodes, node))
     _add_sums_and_leaves(nodes, network, parents, location, scale)
     _add_gaussians(nodes, network, location, scale)
-    _add_tree(nodes, network, location, scale)
     return nodes
 
 
@@ -140,30 +140,10 @@ def _add_gaussians(
         for k, count in enumerate(mixture.count.tolist()):
             covariance = gaussians.part(slice(k, k + 1)).covariance()[0]
             add(gaussians.mean[k], covariance, count, parent, float(mixture.weight[k]))
-    background, last = network.background.gaussians, N_STRENGTHS - 1
-    kinds = [(k, 1.0) for k in range(last + 1)] + [(last, width) for width in WIDTHS.tolist()]
-    for (k, width), share in zip(kinds, network.background_weights.tolist(), strict=True):
-        n = network.background.known.count
-        add(background.mean(k), background.covariance(k) * width**2, n, 0, share)
-
-
-def _add_tree(
-    nodes: list[Node], network: StackedNetwork, location: FloatArray, scale: FloatArray
-) -> None:
-    if network.tree is None:
-        return
-    grown = network.tree.learner.network_
-    places: dict[int, tuple[int, float | None]] = {grown.root: (0, float(network.weight[-1]))}
-    for i in reversed(grown.live.tolist()):
-        kind, scope = KIND_NAMES[int(grown.nodes[i]["kind"])], grown.scope(i).tolist()
-        node = Node(kind, scope, float(grown.nodes[i]["count"]), *places[i])
-        if kind in ("leaf", "multivariate_leaf"):
-            mean, covariance = leaf_moments(grown, i, np.full(len(scope), np.nan))
-            units = scale[scope]
-            mean, covariance = mean * units + location[scope], covariance * np.outer(units, units)
-            node = node._replace(mean=mean, covariance=covariance)
-        position = _add(nodes, node)
-        places |= {child: (position, share) for child, share in edge_shares(grown, i)}
+    mean, covariance = network.background.mean, network.background.covariance
+    n = network.background.known.count
+    for width, share in zip(WIDTHS.tolist(), network.background_weights.tolist(), strict=True):
+        add(mean, covariance * width**2, n, 0, share)
 
 
 def edges(nodes: Sequence[Node]) -> list[tuple[int, int, float | None]]:
@@ -261,7 +241,7 @@ def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:
     """
     if node.kind != "multivariate_leaf" or node.covariance is None or deviation is None:
         return None
-    if len(deviation) > WIDEST:
+    if len(deviation) > WIDEST_MATRIX:
         return None
     product = np.outer(deviation, deviation)
     known = (product > 0.0) & np.isfinite(product)

@@ -16,19 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidInputError
-from faust_oslrau.learner.oslrau_merging import merge_oslrau
 
-from .background import N_STRENGTHS
-from .background_merging import merge_backgrounds
+from .background import Background
 from .contest import Contest
 from .gaussians import GaussianMixture, shrinkages
 from .leaves import LEAST_VARIANCE, WIDE, Leaves
 from .network import StackedNetwork
 from .products import SharedProducts
-from .renewal import sample_size
 from .rescaling import move_to
-from .training import Rule, Training
-from .tree import Tree
+from .training import SCALE_RECORDS, Training
 from .weights import MEMORY, PRIOR
 
 FloatArray = NDArray[np.float64]
@@ -43,16 +39,11 @@ class Part(NamedTuple):
 
     @property
     def of_background(self) -> FloatArray:
-        """Weights of the Gaussian over the whole stream in the root: its strengths, its widths."""
+        """Weights of the Gaussian over the whole stream in the root, by its widths."""
         return self.network.background_weights
 
-    @property
-    def of_tree(self) -> float:
-        """Weight of the grown network in the root."""
-        return 0.0 if self.network.tree is None else float(self.network.weight[-1])
 
-
-def merge_contests(contests: Sequence[Contest], rule: Rule) -> Contest:
+def merge_contests(contests: Sequence[Contest]) -> Contest:
     """Return the mixture of models in training, each weighted by its records, to learn on.
 
     It is in units of the network with the most records. The models' networks are taken apart.
@@ -71,8 +62,6 @@ def merge_contests(contests: Sequence[Contest], rule: Rule) -> Contest:
         raise InvalidInputError("models: expected each field to have been observed in each")
     merged = Contest(*widths)
     merged.n_records, merged.incumbent = total, _merge(parts, total)
-    if total < rule.sizes.warm_up:
-        merged.grow_at = rule.sizes.warm_up
     return merged
 
 
@@ -96,15 +85,18 @@ def _merge(parts: list[Part], total: int) -> Training:
     merged.scaling, merged.n_records, merged.built = first.training.scaling, total, total
     merged.network = _merge_networks(parts, first)
     merged.history = np.empty((0, len(merged.network.weight)))
-    merged.sample = _sample(parts, sample_size(d))
+    window = np.concatenate([part.training.window for part in parts], axis=1)
+    if window.shape[1] == total:  # all records of all models: the warm-up goes on
+        merged.window = window
+        raw = np.concatenate([part.training.raw for part in parts])
+        merged.raw = raw if total < SCALE_RECORDS else raw[:0]
     return merged
 
 
 def _merge_networks(parts: list[Part], first: Part) -> StackedNetwork:
-    tree, weight = _merge_trees(parts), _weights(parts)
     mixture = None if first.network.mixture is None else _merge_mixtures(parts)
-    background = merge_backgrounds([p.network.background for p in parts], parts.index(first))
-    return StackedNetwork(_merge_products(parts, first), mixture, background, tree, weight)
+    background = _merge_backgrounds(parts)
+    return StackedNetwork(_merge_products(parts, first), mixture, background, _weights(parts))
 
 
 def _weights(parts: list[Part]) -> FloatArray:
@@ -113,17 +105,13 @@ def _weights(parts: list[Part]) -> FloatArray:
     What independent fields and the Gaussian over a stream weighed goes to the product and to the
     Gaussian that they have become.
     """
-    has_mixture, has_tree = parts[0].network.mixture is not None, any(p.of_tree for p in parts)
-    weight = np.zeros(2 + has_mixture + len(parts[0].of_background) + has_tree)
+    has_mixture = parts[0].network.mixture is not None
+    weight = np.zeros(2 + has_mixture + len(parts[0].of_background))
     for share, _, network in parts:
-        own = network.weight if network.tree is None else network.weight[:-1]
-        weight[: len(own)] += share * own
+        weight += share * network.weight
     weight[1], weight[0] = weight[:2].sum(), 0.0
     if has_mixture:
-        strengths = slice(3, 3 + N_STRENGTHS)
-        weight[2], weight[strengths] = weight[2] + weight[strengths].sum(), 0.0
-    if has_tree:
-        weight[-1] = sum(part.share * part.of_tree for part in parts)
+        weight[2], weight[3] = weight[2] + weight[3], 0.0
     weight += PRIOR / MEMORY  # as for experts that no record needs
     result: FloatArray = weight / weight.sum()
     return result
@@ -182,11 +170,20 @@ def _join_leaves(parts: list[Part], first: Part) -> Leaves:
     return Leaves(bounds, mean.copy(), variance.copy(), mean, variance, weight)
 
 
+def _merge_backgrounds(parts: list[Part]) -> Background:
+    """Return the Gaussian of all records."""
+    merged = Background(parts[0].network.n_variables)
+    for part in parts:
+        merged.known.merge(part.network.background.all_moments())
+    merged.update()
+    return merged
+
+
 def _merge_mixtures(parts: list[Part]) -> GaussianMixture:
     """Return all Gaussians, and one more for each network: that over its whole stream."""
     clusters = [part for part in map(_clusters, parts) if part is not None]
     whole = [_whole_stream(part) for part in parts]
-    weights = [(p.network.weight[2], p.of_background[:N_STRENGTHS].sum()) for p in parts]
+    weights = [(p.network.weight[2], p.of_background[0]) for p in parts]
     total = sum(each.records.sum() for each in clusters)
     total /= sum(part.share * sum(own) for part, own in zip(parts, weights, strict=True))
     each = [one for pair in zip(clusters, whole, strict=True) for one in pair]
@@ -221,9 +218,8 @@ def _clusters(part: Part) -> Clusters | None:
 
 
 def _whole_stream(part: Part) -> Clusters:
-    """Return the Gaussian over the whole stream, with the strength that weighs most."""
-    strength = int(part.of_background[:N_STRENGTHS].argmax())
-    gaussians = part.network.background.gaussians.gaussians[0].part(slice(strength, strength + 1))
+    """Return the Gaussian over the whole stream."""
+    (gaussians,) = part.network.background.gaussians
     return Clusters(np.ones(1), gaussians.mean, gaussians.covariance())
 
 
@@ -237,19 +233,3 @@ def _squares(mixture: GaussianMixture, covariance: FloatArray) -> FloatArray:
     about_mean = (covariance - LEAST_VARIANCE * np.eye(d)) / widened[:, None, None]
     about_zero = mixture.sums[:, :, None] * mixture.gaussians.mean[:, None, :]
     return np.tril(about_mean + about_zero)
-
-
-def _merge_trees(parts: list[Part]) -> Tree | None:
-    trees = [part.network.tree for part in parts]
-    learners = [tree.learner for tree in trees if tree is not None]
-    return Tree(merge_oslrau(learners)) if learners else None
-
-
-def _sample(parts: list[Part], size: int) -> NDArray[np.float32]:
-    """Return a sample of all records (d, n) with the networks' shares."""
-    chosen = []
-    for part in parts:
-        kept = np.concatenate([part.training.sample, part.training.window], axis=1)
-        n = min(max(round(part.share * size), 1), kept.shape[1])
-        chosen.append(kept[:, np.linspace(0, kept.shape[1] - 1, n).astype(np.int64)])
-    return np.concatenate(chosen, axis=1)

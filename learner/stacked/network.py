@@ -1,9 +1,9 @@
 """The network: a root sum over densities of all variables, its children or experts.
 
 They are, in this order: the product of the variables' marginals; a sum of products over the same
-leaves; a mixture of full-covariance Gaussians; one Gaussian over the whole stream at three
-strengths of shrinkage and three widths; the network that oSLRAU grows. Those of more than 128
-variables have neither the mixture nor the grown network, whose costs grow with their square.
+leaves; a mixture of full-covariance Gaussians; one Gaussian over the whole stream at
+four widths. Those of more than 128 variables have no mixture, whose
+costs grow with their square.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from .background import N_BACKGROUND, Background
 from .gaussians import GaussianMixture, log_sums
 from .products import SharedProducts
-from .tree import Tree
 
 FloatArray = NDArray[np.float64]
 
@@ -54,18 +53,16 @@ class StackedNetwork:
         products: SharedProducts,
         mixture: GaussianMixture | None,
         background: Background,
-        tree: Tree | None,
         weight: FloatArray,
     ) -> None:
         self.products = products
         self.mixture = mixture
         self.background = background
-        self.tree = tree
         self.weight = weight
 
     @property
     def background_weights(self) -> FloatArray:
-        """Weights (6,) of the Gaussians of the background."""
+        """Weights (widths,) of the Gaussians of the background."""
         return self.weight[self.own_background]
 
     @property
@@ -79,11 +76,6 @@ class StackedNetwork:
         """Number d of variables."""
         return len(self.products.leaves.first) - 1
 
-    def drop_tree(self) -> None:
-        """Take the grown network from the root; the other experts keep their proportions."""
-        self.tree = None
-        self.weight = self.weight[:-1] / self.weight[:-1].sum()
-
     def evaluate(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> Evaluated:
         """Evaluate the columns of ``Z`` (d, m), missing values (NaN) marginalised.
 
@@ -95,8 +87,6 @@ class StackedNetwork:
             mixed, gaussians = self.mixture.log_density(Z, floor)
             parts.append(mixed[None])
         parts.append(self.background.log_densities(Z, floor))
-        if self.tree is not None:
-            parts.append(self.tree.log_density(Z, floor)[None])
         experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
         return Evaluated(log_sums(experts + np.log(self.weight)), experts, products, gaussians)
 
@@ -119,9 +109,6 @@ class StackedNetwork:
         if self.mixture is not None:
             counts["sum"] += 1
             counts["multivariate_leaf"] += len(self.mixture.weight)
-        if self.tree is not None:
-            grown = self.tree.learner.node_counts_
-            counts = {kind: n + grown[kind] for kind, n in counts.items()}
         return counts
 
     @property
@@ -129,8 +116,7 @@ class StackedNetwork:
         """Number of edges; a leaf has one from each sum of its variable."""
         d, K = self.n_variables, len(self.products.weight)
         edges = len(self.weight) + K + (K + 1) * d + (K + 1) * len(self.products.leaves.mean)
-        edges += 0 if self.mixture is None else len(self.mixture.weight)
-        return edges + (0 if self.tree is None else self.tree.learner.n_edges_)
+        return edges + (0 if self.mixture is None else len(self.mixture.weight))
 
     @property
     def n_parameters(self) -> int:
@@ -143,8 +129,6 @@ class StackedNetwork:
         total = len(self.weight) - 1 + K - 1 + (K + 1) * (n_leaves - d) + 2 * n_leaves
         sizes = [len(squares) for squares in self.background.known.squares]
         total += d + sum(size * (size + 1) // 2 for size in sizes)
-        q = self.background.known.n_factors
-        total += q * d - q * (q - 1) // 2
         if self.mixture is not None:
             total += len(self.mixture.weight) * (d + d * (d + 1) // 2 + 1) - 1
-        return total + (0 if self.tree is None else self.tree.learner.n_parameters_)
+        return total

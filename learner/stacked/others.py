@@ -116,30 +116,26 @@ def prepare(z: Array, v: int, mean: Array, whitening: Array, scratch: Array) -> 
 @kernel
 def add_gaussians(
     block: Array,
-    start: int,
-    stop: int,
     first: int,
     mean: Array,
     whitening: Array,
     log_norm: Array,
     widths: Array,
     log_weight: Array,
-    rest_distance: Array,
-    rest_norm: Array,
-    rest_observed: Array,
+    rest: Array,
     mixtures: Array,
 ) -> None:
-    """Merge Gaussians, each at several widths, into the mixtures of some columns of a block.
+    """Merge Gaussians, each at several widths, into the mixtures of the first columns of a block.
 
-    They are Gaussians of the variables from ``first`` on, given the rest; of the latter there are
-    squared distances and log-densities at distance 0 (K, n), and the observed variables (n,).
-    ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network. Moments are
-    those of the Gaussian at its own width.
+    They are Gaussians of the variables from ``first`` on, which do not depend on the others;
+    ``rest`` (3, n) has the squared distances of these, log-densities at distance 0 and observed
+    variables. ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network.
+    Moments are those of the Gaussian at its own width.
     """
     d = mean.shape[1]
     scratch, z = new_gaussian_scratch(d), np.empty(d)
-    for i in range(start, stop):
-        observed = rest_observed[i]
+    for i in range(rest.shape[1]):
+        observed = rest[2, i]
         for v in range(d):
             z[v] = block[first + v, i]
             observed += z[v] == z[v]
@@ -152,20 +148,12 @@ def add_gaussians(
                 found = without_one(z, v, count, mean[k], whitening[k], scratch)
                 if not known:
                     prepare(z, NONE, mean[k], whitening[k], scratch)
-                norm += log_norm[k] + found[1] + rest_norm[k, i]
+                norm += log_norm[k] + found[1] + rest[1, i]
                 for s in range(len(widths)):
                     log_density = norm - (observed - known) * log_positive(widths[s])
-                    distance = found[0] + rest_distance[k, i]
+                    distance = found[0] + rest[0, i]
                     log_density += log_weight[k, s] - 0.5 * distance / (widths[s] * widths[s])
                     merge(first + v, i, log_density, found[2], found[3], len(block), mixtures)
-
-
-@kernel
-def add_tree(log_weight: Array, mean: Array, variance: Array, d: int, mixtures: Array) -> None:
-    """Merge what the tree says of each variable (d, n) into the mixtures of ``n`` columns."""
-    for v in range(d):
-        for i in range(log_weight.shape[1]):
-            merge(v, i, log_weight[v, i], mean[v, i], variance[v, i], d, mixtures)
 
 
 @kernel

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.queries.components import Components, new_components
-from faust_oslrau.learner.queries.predictive import add_network, most_leaves
 
 from . import predictive_kernels as kernels
-from .background import N_BACKGROUND, N_STRENGTHS, WIDTHS
-from .coupled import CoupledGaussians
+from .background import N_BACKGROUND, WIDTHS
 from .gaussians import Gaussians
 from .members import Member, Members, evaluate, mixed
 from .network import Evaluated, StackedNetwork
@@ -41,8 +39,6 @@ def _most_components(network: StackedNetwork) -> int:
     most = int(np.diff(network.products.leaves.first).max()) + N_BACKGROUND
     if network.mixture is not None:
         most += len(network.mixture.weight)
-    if network.tree is not None:
-        most += most_leaves(network.tree.learner.network_)
     return most
 
 
@@ -58,7 +54,7 @@ def _add_member(
     Z, own = scaling.apply(X)[0], np.empty((len(network.weight), len(X)))
     kernels.share_out(found.experts, found.log_density, network.weight, share, own)
     products, leaves = network.products, network.products.leaves
-    background, of_background = network.background.gaussians, own[network.own_background]
+    background, of_background = network.background, own[network.own_background]
     for missing, rows in alike(Z.T):
         kernels.add_products(
             missing, leaves.first, leaves.mean, np.sqrt(leaves.variance), products.W,
@@ -67,13 +63,11 @@ def _add_member(
         if network.mixture is not None:
             shares = own[2] * found.gaussians.T
             add_gaussians(network.mixture.gaussians, Z, missing, shares, rows, units, components)
-        if background.n_factors == 0:
-            strengths = background.gaussians[0]
-            add_gaussians(strengths, Z, missing, of_background, rows, units, components)
-    if background.n_factors > 0:
-        _add_driven(background, Z, of_background, units, components)
-    if network.tree is not None:
-        add_network(network.tree.learner.network_, Z, own[-1], scaling, components)
+        for block, gaussians in zip(background.blocks, background.gaussians, strict=True):
+            if missing[block].any():
+                add_gaussians(
+                    gaussians, Z, missing, of_background, rows, units, components, block.start
+                )
 
 
 def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
@@ -92,37 +86,18 @@ def add_gaussians(
     rows: NDArray[np.int64],
     units: tuple[FloatArray, FloatArray],
     components: Components,
+    first: int = 0,
 ) -> None:
     """Add K Gaussians given what is observed in some columns ``rows`` (k,) of ``Z`` (d, m).
 
-    All of these lack ``missing`` (d,). ``shares`` (K, m) are the Gaussians' probabilities; the last
-    Gaussian may have some more of them, at its larger widths.
+    They are those of the variables from ``first`` on. All columns lack ``missing`` (d,).
+    ``shares`` (K, m) are the Gaussians' probabilities; a single one may have them at each width.
     """
-    given = gaussians.given(missing)
-    of = np.minimum(np.arange(len(shares)), len(gaussians.mean) - 1)
-    widths = np.concatenate([np.ones(len(gaussians.mean)), WIDTHS])[: len(shares)]
+    block = slice(first, first + gaussians.mean.shape[1])
+    given, K = gaussians.given(missing[block]), len(gaussians.mean)
+    of = np.arange(len(shares)) % K
+    widths = np.ones(K) if len(shares) == K else WIDTHS
     kernels.add_gaussians(
-        Z.take(rows, axis=1), missing, gaussians.mean[of], given.gain[of], given.deviation[of],
-        widths, shares.take(rows, axis=1), rows, *units, components,
+        Z[block].take(rows, axis=1), missing[block], gaussians.mean[of], given.gain[of],
+        given.deviation[of], widths, shares.take(rows, axis=1), rows, first, *units, components,
     )  # fmt: skip
-
-
-def _add_driven(
-    coupled: CoupledGaussians,
-    Z: FloatArray,
-    share: FloatArray,
-    units: tuple[FloatArray, FloatArray],
-    components: Components,
-) -> None:
-    """Add the Gaussian over the whole stream, each strength and width with its ``share`` (6, m)."""
-    mean, covariance = coupled.factors(Z)
-    everything = np.arange(len(Z))
-    for i, one in enumerate(share):
-        k, width = min(i, N_STRENGTHS - 1), 1.0
-        if i >= N_STRENGTHS:
-            width = float(WIDTHS[i - N_STRENGTHS])
-        for block, gaussians in zip(coupled.blocks, coupled.gaussians, strict=True):
-            kernels.add_driven_gaussian(
-                Z, everything[block], gaussians.mean[k], gaussians.whitening[k],
-                coupled.loadings[k, block], mean[k], covariance[k], width, one, *units, components,
-            )  # fmt: skip

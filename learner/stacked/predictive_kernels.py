@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from faust_oslrau.learner.queries.components import NEGLIGIBLE, Components, append
-from faust_oslrau.learner.queries.predictive import condition, lacks_the_same
+from faust_oslrau.learner.queries.predictive import condition
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, fma, load, spread, store
 from faust_oslrau.learner.vector.math import exp_bounded
@@ -46,15 +46,17 @@ def add_gaussians(
     widths: Array,
     share: Array,
     rows: Array,
+    first: int,
     location: Array,
     scale: Array,
     components: Components,
 ) -> None:
     """Add Gaussians given what is observed of columns ``Z`` (d, m), all lacking ``missing`` (d,).
 
-    ``mean`` (K, d), ``gain`` and ``deviation`` are theirs, as `Given` has them; deviations are
-    ``widths`` (K,) times as large. ``share`` (K, m) is the probability of each in each column,
-    ``rows`` (m,) are the columns' places among the ``components``.
+    These are the variables from ``first`` on. ``mean`` (K, d), ``gain`` and ``deviation`` are the
+    Gaussians', as `Given` has them; deviations are ``widths`` (K,) times as large. ``share`` (K, m)
+    is the probability of each in each column, ``rows`` (m,) are the columns' places among the
+    ``components``.
     """
     aligned_stack()
     (d, m), n, K = Z.shape, deviation.shape[1], len(mean)
@@ -69,14 +71,14 @@ def add_gaussians(
             for b in range(d - n):
                 store(off, b, 0, load(block, known[b], 0) - mean[k, known[b]])
             for a in range(n):
-                total, v = spread(mean[k, lacking[a]]), lacking[a]
+                total, v = spread(mean[k, lacking[a]]), first + lacking[a]
                 for b in range(d - n):
                     total = fma(gain[k, a, b], load(off, b, 0), total)
                 store(centre, a * K + k, 0, fma(total, scale[v], location[v]))
         for i in range(lanes):
             r, some = rows[start + i], np.flatnonzero(share[:, start + i] > NEGLIGIBLE)
             for a in range(n):
-                v = lacking[a]
+                v = first + lacking[a]
                 for one in some:
                     wide = widths[one] * scale[v] * deviation[one, a]
                     append(v, r, share[one, start + i], centre[a * K + one, i], wide, components)
@@ -124,69 +126,6 @@ def add_products(
                 for n in range(first[v], first[v + 1]):
                     centre, wide = location[v] + scale[v] * mean[n], scale[v] * deviation[n]
                     append(v, rows[start + i], weight[n, i], centre, wide, components)
-
-
-@kernel
-def add_driven_gaussian(
-    Z: Array,
-    scope: Array,
-    mean: Array,
-    whitening: Array,
-    loadings: Array,
-    factor_mean: Array,
-    factor_covariance: Array,
-    width: float,
-    share: Array,
-    location: Array,
-    scale: Array,
-    components: Components,
-) -> None:
-    """Add a Gaussian of the variables ``scope`` (k,) as `add_gaussian` does, driven by factors.
-
-    ``mean`` and ``whitening`` are those with factors of 0, ``loadings`` are (k, q). What is
-    observed gives the factors a mean (m, q) and a covariance (m, q, q).
-    """
-    k = len(scope)
-    missing, rest, driven = np.zeros(k, np.bool_), np.empty((k, k)), np.empty(loadings.shape)
-    n = 0
-    for r in range(len(share)):
-        if share[r] <= NEGLIGIBLE:
-            continue
-        if not lacks_the_same(Z, scope, r, missing) or n == 0:
-            n = condition(whitening, missing, rest)
-            condition_loadings(loadings, missing, rest, driven)
-        row = 0
-        for a in range(k):
-            if missing[a]:
-                centre, variance = mean[a], rest[row, a]
-                for b in range(k):
-                    if not missing[b]:
-                        centre -= rest[row, b] * (Z[scope[b], r] - mean[b])
-                for j in range(len(factor_mean[r])):
-                    centre += driven[row, j] * factor_mean[r, j]
-                    for i in range(len(factor_mean[r])):
-                        variance += driven[row, j] * driven[row, i] * factor_covariance[r, j, i]
-                v = scope[a]
-                deviation = width * scale[v] * math.sqrt(variance)
-                append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
-                row += 1
-
-
-@kernel
-def condition_loadings(loadings: Array, missing: Array, rest: Array, driven: Array) -> None:
-    """Fill rows of ``driven`` with what factors add to missing variables given the observed ones.
-
-    ``rest`` is what `condition` fills.
-    """
-    row = 0
-    for a in range(len(missing)):
-        if missing[a]:
-            for j in range(loadings.shape[1]):
-                driven[row, j] = loadings[a, j]
-                for b in range(len(missing)):
-                    if not missing[b]:
-                        driven[row, j] += rest[row, b] * loadings[b, j]
-            row += 1
 
 
 @kernel

@@ -18,9 +18,6 @@ LEAST_LEAF = 3e-4
 """Nor are leaves whose density times weight is less than this share of a variable's, where all
 variables are independent."""
 
-NEGLIGIBLE = 1e-9
-"""Shares below this are not counted when a variable gets fresh leaves."""
-
 FEW_LEAVES = 16
 """Leaves of a variable, so few that all of them are looked at for each value."""
 
@@ -260,17 +257,3 @@ def set_leaves(
             shift = centre - prior_mean[j]
             squares += prior_variance[j] + shift * shift
             mean[j], variance[j] = centre, max(squares / (n + 1.0), least)
-
-
-@kernel
-def add_cross_products(A: Array, B: Array, result: Array) -> None:
-    """Add A^T B to ``result`` (n, k), for ``A`` (m, n) and ``B`` (m, k).
-
-    Entries of A below `NEGLIGIBLE` do not count. The order of sums is this one whatever the number
-    of processors, which that of a library's product need not be.
-    """
-    for r in range(len(A)):
-        for i in range(A.shape[1]):
-            if A[r, i] >= NEGLIGIBLE:
-                for j in range(B.shape[1]):
-                    result[i, j] += A[r, i] * B[r, j]

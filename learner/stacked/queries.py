@@ -12,8 +12,7 @@ from faust_oslrau.learner.queries.mixtures import clear
 from faust_oslrau.learner.vector.lanes import WIDTH
 
 from . import others as kernels
-from .background import N_STRENGTHS, WIDTHS
-from .coupled import BlockGiven, CoupledGaussians
+from .background import WIDTHS, Background
 from .gaussians import Gaussians
 from .missing_kernels import fill_missing, new_scratch
 from .network import StackedNetwork
@@ -34,7 +33,6 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     d, m = Z.shape
     result, block = np.empty((3, d, m)), np.zeros((d, WIDTH))
     mixtures = np.empty((4 * d, WIDTH))
-    of_tree = None if network.tree is None else network.tree.given_others(Z)
     products, log_weight = network.products, log_product_weights(network)
     coefficients, moments = products.leaves.coefficients(0.0), products.conditional_moments()
     for start in range(0, m, WIDTH):
@@ -44,17 +42,11 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
         kernels.add_products(
             block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
         )
-        for part, widths, weights in gaussian_parts(network, block[:, :n]):
-            gaussians = part.gaussians
+        for first, gaussians, widths, weights, rest in gaussian_parts(network, block[:, :n]):
             kernels.add_gaussians(
-                block, part.columns.start, part.columns.stop, part.own.start,
-                gaussians.mean, gaussians.whitening, gaussians.log_norm, widths, weights,
-                part.distance, part.norm, part.observed, mixtures,
+                block, first, gaussians.mean, gaussians.whitening, gaussians.log_norm, widths,
+                weights, rest, mixtures,
             )  # fmt: skip
-        if of_tree is not None:
-            log_density, mean, variance = (part[:, start : start + n] for part in of_tree)
-            log_weights = log_density + np.log(network.weight[-1])
-            kernels.add_tree(log_weights, mean, variance, d, mixtures)
         kernels.finish(mixtures, d, n, start, result)
     return result
 
@@ -67,30 +59,30 @@ def log_product_weights(network: StackedNetwork) -> FloatArray:
 
 def gaussian_parts(
     network: StackedNetwork, Z: FloatArray
-) -> Iterator[tuple[BlockGiven, FloatArray, FloatArray]]:
-    """Yield Gaussians of a block of variables given what there is beside it in columns (d, m).
+) -> Iterator[tuple[int, Gaussians, FloatArray, FloatArray, FloatArray]]:
+    """Yield Gaussians of blocks of variables: the first variable, and the Gaussians.
 
-    Then their widths (S,), and their logarithmic weights (K, S) in the root.
+    Then their widths (S,), their logarithmic weights (K, S) in the root, and what the other
+    variables of columns (d, m) have: squared distances, log-densities at distance 0, and how many
+    are observed (3, m).
     """
-    everything, one = slice(0, len(Z)), np.ones(1)
+    nothing = np.zeros((3, Z.shape[1]))
     if network.mixture is not None:
         weight = np.log(network.weight[2] * network.mixture.weight)
-        whole = CoupledGaussians.of_one(everything, network.mixture.gaussians)
-        for part in whole.given_the_others(Z):
-            yield part, one, weight[:, None]
-    weights, widths = np.log(network.background_weights), np.concatenate([one, WIDTHS])
-    last = N_STRENGTHS - 1
-    for part in network.background.gaussians.given_the_others(Z):
-        yield part.of(slice(last)), one, weights[:last, None]
-        yield part.of(slice(last, last + 1)), widths, weights[None, last:]
+        yield 0, network.mixture.gaussians, np.ones(1), weight[:, None], nothing
+    background, weights = network.background, np.log(network.background_weights)[None]
+    each = [
+        np.stack([*told, np.count_nonzero(~np.isnan(Z[own]), axis=0)])
+        for own, told in zip(background.blocks, background.distances_of_blocks(Z), strict=True)
+    ]
+    for b, (own, gaussians) in enumerate(zip(background.blocks, background.gaussians, strict=True)):
+        rest = sum(each[:b] + each[b + 1 :], nothing)
+        yield own.start, gaussians, WIDTHS, weights, rest
 
 
 def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:
-    """Minus the distance (m,) of each column of ``Z`` (d, m) from the mean, in deviations.
-
-    By the most strongly shrunk Gaussian of the background.
-    """
-    square = network.background.distances(Z)[0][-1]
+    """Minus the distance (m,) of each column of ``Z`` (d, m) from the mean, in deviations."""
+    square = network.background.distances(Z)[0]
     observed = np.maximum(np.count_nonzero(~np.isnan(Z), axis=0), 1)
     return np.asarray(-np.sqrt(square * (len(Z) / observed)), np.float64)
 
@@ -108,15 +100,12 @@ class Part(NamedTuple):
         Factor by which deviations of the part's Gaussian exceed those of its covariance.
     product
         Number of the product in the columns of W, or None.
-    tree
-        Whether it is the tree; its missing variables need not be Gaussian.
     """
 
     share: float
     mean: FloatArray
     covariance: FloatArray
     product: int | None
-    tree: bool = False
     width: float = 1.0
 
 
@@ -131,28 +120,24 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
         mean = np.where(missing, means[:, k], z)
         covariance = np.diag(np.where(missing, variances[:, k], 0.0))
         result.append(Part(float(shares[k]), mean, covariance, k))
-    if network.tree is not None and own[-1] > LEAST_SHARE:
-        result.append(Part(float(own[-1]), *network.tree.moments(z), None, tree=True))
     if network.mixture is not None:
         shares = own[2] * found.gaussians[0]
         for i in np.flatnonzero(shares > LEAST_SHARE).tolist():
             mean, covariance = conditional(network.mixture.gaussians, i, z)
             result.append(Part(float(shares[i]), mean, covariance, None))
-    shares, last = own[network.own_background], N_STRENGTHS - 1
-    for i in np.flatnonzero(shares > LEAST_SHARE).tolist():
-        mean, covariance = _of_background(network.background.gaussians, min(i, last), z)
-        width = float(WIDTHS[i - N_STRENGTHS]) if i > last else 1.0
-        result.append(Part(float(shares[i]), mean, covariance, None, width=width))
+    mean, covariance = _of_background(network.background, z)
+    for width, share in zip(WIDTHS.tolist(), own[network.own_background].tolist(), strict=True):
+        if share > LEAST_SHARE:
+            result.append(Part(share, mean, covariance, None, width))
     return result
 
 
-def _of_background(
-    gaussians: CoupledGaussians, k: int, z: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and covariance (d, d) of one strength given what is observed of ``z``."""
-    if len(gaussians.blocks) > 1:
-        return gaussians.conditional(k, z)
-    return conditional(gaussians.gaussians[0], k, z)
+def _of_background(background: Background, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of the background given what is observed of ``z``."""
+    mean, covariance = np.empty(len(z)), np.zeros((len(z), len(z)))
+    for own, gaussians in zip(background.blocks, background.gaussians, strict=True):
+        mean[own], covariance[own, own] = conditional(gaussians, 0, z[own])
+    return mean, covariance
 
 
 def conditional(gaussians: Gaussians, k: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -192,8 +177,6 @@ def sample(network: StackedNetwork, n: int, rng: np.random.Generator, z: FloatAr
         if part.product is not None:
             for v in missing.tolist():
                 rows[chosen, v] = _draw_leaves(network, part.product, v, len(chosen), rng)
-        elif part.tree and network.tree is not None:
-            rows[chosen] = network.tree.sample(len(chosen), rng, z)
         else:
             draws = rng.multivariate_normal(
                 part.mean[missing], part.width**2 * part.covariance[np.ix_(missing, missing)],

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from .leaves import MOST_LEAVES, WIDE
 
 WIDEST_MIXTURE = 128
-"""Most variables of several full-covariance Gaussians and of a grown network. The costs of both
-grow with the square of the variables."""
+"""Most variables of several full-covariance Gaussians, whose costs grow with their square."""
 
 FEWEST_PRODUCTS, MOST_PRODUCTS = 4, 48
 
@@ -45,16 +44,10 @@ class Sizes(NamedTuple):
     quantiles: int
     products: int
     gaussians: int
-    tree: int
     warm_up: int
 
-    def without_tree(self, d: int) -> Sizes:
-        """Give the nodes of the tree to products of ``d`` variables."""
-        products = min(self.products + self.tree // (d + 1), MOST_PRODUCTS)
-        return self._replace(products=products, tree=0)
 
-
-def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Sizes:
+def sizes(d: int, max_nodes: int, memory: float | None) -> Sizes:
     """Share out the nodes: half of them to the leaves, what is left to the sums of the products.
 
     Beyond some 120 variables 6 leaves a variable and 4 products take more than 2,000 nodes.
@@ -65,15 +58,12 @@ def sizes(d: int, max_nodes: int, tree_nodes: int, memory: float | None) -> Size
     most = min(MOST_OF_FEW if d <= FEW else MOST_GAUSSIANS, max_nodes // NODES_PER_GAUSSIAN)
     gaussians = _within(GAUSSIAN_PARAMETERS // parameters, min(3, most), most)
     left = max_nodes - 20 - d * (leaves + len(WIDE) + 1) - gaussians
-    has_tree = tree_nodes > 0 and d <= WIDEST_MIXTURE
-    spare = left - FEWEST_PRODUCTS * (d + 1)
-    tree = max(min(tree_nodes, spare), d + 3) if has_tree else 0
-    products = _within((left - tree) // (d + 1), FEWEST_PRODUCTS, MOST_PRODUCTS)
+    products = _within(left // (d + 1), FEWEST_PRODUCTS, MOST_PRODUCTS)
     warm_up = next((n for n, most in WARM_UPS.items() if d <= most), SHORTEST_WARM_UP)
     if memory is not None:
         warm_up = min(warm_up, max(SHORTEST_WARM_UP, int(memory / 2)))
     gaussians = gaussians if d <= WIDEST_MIXTURE else 0
-    return Sizes(leaves, quantiles, products, gaussians, tree, warm_up)
+    return Sizes(leaves, quantiles, products, gaussians, warm_up)
 
 
 def _within(value: int, least: int, most: int) -> int:

@@ -96,14 +96,10 @@ class StackedSPN(Parameters, DerivedQueries):
     ----------
     max_nodes
         Node budget, at least 100, shared out by the number d of fields alone. The network takes up
-        to 17 d + 60 nodes if that is more. Beyond 128 fields it has no mixture of Gaussians and no
-        grown network; beyond 256 the Gaussian over the whole stream has a covariance for each
+        to 17 d + 60 nodes if that is more. Beyond 128 fields it has no mixture of Gaussians; beyond
+        256 the Gaussian over the whole stream has a covariance for each
         block of neighbouring fields, and up to 64 factors that all fields share. So time and state
         grow in proportion to d.
-    tree_nodes
-        Nodes of these for the network that `OSLRAU` grows, 0 for none. Small budgets give it fewer,
-        but d + 3 or more. If it brings nothing by the end of the warm-up, its nodes go to the
-        products.
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
@@ -143,13 +139,11 @@ class StackedSPN(Parameters, DerivedQueries):
         self,
         *,
         max_nodes: int = 2000,
-        tree_nodes: int = 300,
         memory: float | None = None,
         adapt_after: int | None = 8192,
         random_state: int = 0,
     ) -> None:
         self.max_nodes = max_nodes
-        self.tree_nodes = tree_nodes
         self.memory = memory
         self.adapt_after = adapt_after
         self.random_state = random_state
@@ -160,7 +154,6 @@ class StackedSPN(Parameters, DerivedQueries):
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
         valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
         require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
-        require(self.tree_nodes >= 0, "tree_nodes", self.tree_nodes, "at least 0")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
         valid = self.adapt_after is None or 1 <= self.adapt_after < MOST_RECORDS
         require(valid, "adapt_after", self.adapt_after, f"1 to {MOST_RECORDS - 1}, or None")
@@ -194,7 +187,7 @@ class StackedSPN(Parameters, DerivedQueries):
         d = rows.shape[1]
         self.check_parameters()
         contest = self._contest = self._contest or Contest(d)
-        terms = Terms(self._rule(d), self.max_nodes, self.adapt_after)
+        terms = Terms(self._rule(d), self.adapt_after)
         size = batch_size or len(rows)
         known = evaluation is not None and self._is_known(rows, evaluation, size)
         for start in range(0, len(rows), size):
@@ -206,7 +199,7 @@ class StackedSPN(Parameters, DerivedQueries):
     def _rule(self, d: int) -> Rule:
         """Return how a network of ``d`` variables learns."""
         memory = math.inf if self.memory is None else float(self.memory)
-        share = sizes(d, self.max_nodes, self.tree_nodes, self.memory)
+        share = sizes(d, self.max_nodes, self.memory)
         return Rule(share, memory, self.random_state)
 
     def _is_known(self, rows: FloatArray, evaluation: StackedEvaluation, size: int) -> bool:
@@ -392,7 +385,7 @@ class StackedSPN(Parameters, DerivedQueries):
         model = cls(**largest.get_params())
         copies = [cls.from_bytes(each.to_bytes())._contest for each in models]
         contests = [contest for contest in copies if contest is not None]
-        model._contest = merge_contests(contests, model._rule(largest._width() or 0))
+        model._contest = merge_contests(contests)
         model.n_records_ = model._contest.n_records
         return model
 
@@ -427,19 +420,15 @@ class StackedSPN(Parameters, DerivedQueries):
     @property
     def depth_(self) -> int:
         """Nodes on the longest path from the root to a leaf."""
-        shared = 5  # root, sum of products, product, sum of leaves, leaf
-        trees = [member.network.tree for member in self._members()]
-        return max([shared, *(1 + tree.learner.depth_ for tree in trees if tree is not None)])
+        return 5  # root, sum of products, product, sum of leaves, leaf
 
     @property
     def structure_changes_(self) -> dict[str, int]:
-        """Structure changes of the grown network, since units last changed: see `OSLRAU`."""
-        tree = self._members()[0].network.tree
-        none = {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
-        return none if tree is None else tree.learner.structure_changes_
+        """Structure changes: none, as the number of fields says what the structure is."""
+        return {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
 
     def _width(self) -> int | None:
-        return None if self._contest is None else len(self._contest.incumbent.window)
+        return None if self._contest is None else self._contest.incumbent.n_variables
 
     def _members(self) -> list[Member]:
         found = [] if self._contest is None else self._contest.members()

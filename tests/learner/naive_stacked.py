@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
-WIDTHS = [3.0, 15.0, 150.0]
+WIDTHS = [1.0, 3.0, 15.0, 150.0]
 
 
 def parts(network, z):
@@ -27,10 +27,6 @@ def parts(network, z):
     for share, width in zip(weight[first:], WIDTHS, strict=True):
         own = gaussian(mean, covariance * width**2, np.log(share), z)
         found.append((*own[:2], own[2] / width**2))
-    if network.tree is not None:
-        log_density = network.tree.learner.score_samples(z[None])[0]
-        mean, covariance = network.tree.learner.conditional_moments(z)
-        found.append((np.log(weight[-1]) + log_density, mean, covariance))
     return found
 
 

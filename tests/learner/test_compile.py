@@ -27,7 +27,6 @@ def compiled():
 kind = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN}[sys.argv[1]]
 compile_kernels(kind)
 before = compiled()
-assert before.get("add_cross_products", 1) > 0  # no short stream renews its leaves
 rng = np.random.default_rng(1)
 rows = rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 6))
 rows[rng.random(rows.shape) < 0.02] = np.nan

@@ -23,7 +23,7 @@ def model(request):
     rows = clusters(1, 1600, 4) * 1000 + 5000
     if request.param == "oslrau":
         return OSLRAU(min_count=20).partial_fit(rows[:600], batch_size=100)
-    model = StackedSPN(max_nodes=300, tree_nodes=50).partial_fit(rows[:600], batch_size=100)
+    model = StackedSPN(max_nodes=300).partial_fit(rows[:600], batch_size=100)
     if request.param == "challenger":
         model.partial_fit(rows[600:1200], batch_size=100)
         model.partial_fit(10_000 - rows[1200:], batch_size=100)
@@ -72,7 +72,7 @@ def test_too_few_names_are_refused(model):
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_the_outline_can_be_drawn_in_units_whose_squares_are_no_numbers(scale):
-    model = StackedSPN(max_nodes=300, tree_nodes=50).partial_fit(scale * clusters(1, 600, 4))
+    model = StackedSPN(max_nodes=300).partial_fit(scale * clusters(1, 600, 4))
     found = [each for each in model.outline(NAMES)["correlation"] if each is not None]
     assert len(found) > 0 and {percent for each in found for percent in each} <= {*range(-100, 101)}
 

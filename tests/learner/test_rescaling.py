@@ -5,9 +5,9 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from interpreter import INTERPRETED
-from streams import clusters, switching
+from streams import clusters
 
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.stacked.members import Member, log_densities
 from faust_oslrau.learner.stacked.rescaling import move_to
@@ -24,7 +24,7 @@ def learned(rows, **parameters):
 
 
 @pytest.mark.parametrize("n", [1000, 5000])  # while records are kept, and after
-@pytest.mark.parametrize(("factor", "tolerance"), [(1.0, 1e-7), (3.0, 0.02)])
+@pytest.mark.parametrize(("factor", "tolerance"), [(1.0, 1e-7), (3.0, 0.05)])
 def test_a_network_in_other_units_says_the_same(n, factor, tolerance):
     model = learned(ROWS[:n])
     moved, new = deepcopy(model), deepcopy(model._training.scaling)
@@ -39,7 +39,7 @@ def test_a_network_in_other_units_says_the_same(n, factor, tolerance):
     np.testing.assert_allclose(covariance, expected[1], rtol=1e-2, atol=1e-3)
 
 
-@pytest.mark.parametrize("start", [600, 3000])
+@pytest.mark.parametrize("start", [1200, 3000])
 def test_a_field_that_begins_to_move_is_learned_like_any_other(start):
     """Its records are a sudden change: a challenger takes its units from them."""
     rows = ROWS.copy()
@@ -62,7 +62,7 @@ def test_squares_lost_in_rounding_when_units_move_far_can_be_restored():
 
 
 def test_a_network_in_far_smaller_units_than_the_other_keeps_its_density():
-    models = [learned(units * ROWS[:2500], tree_nodes=0) for units in (1e100, 1e-100)]
+    models = [learned(units * ROWS[:2500]) for units in (1e100, 1e-100)]
     members = [Member(0.5, model._training.network, model._training.scaling) for model in models]
     rows = 1e-100 * ROWS[2500:2600]
     found, _ = log_densities(members, rows)

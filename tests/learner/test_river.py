@@ -43,7 +43,7 @@ def labelled(n):
     [
         OSLRAUAnomaly(),
         OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10),
-        OSLRAUAnomaly(StackedSPN(max_nodes=300, tree_nodes=50)),
+        OSLRAUAnomaly(StackedSPN(max_nodes=300)),
         OSLRAUAnomaly(entity="machine"),
     ],
     ids=["default", "small", "stacked", "entities"],

@@ -174,7 +174,6 @@ def test_some_records_after_a_change_the_root_costs_nothing(scorers):
     new = learner.evaluate(rows).by_network[:, 1].mean()
     scorer.process(ROWS[BOUNDARY:3440])
     assert scorer.process(rows).log_likelihood.mean() > new - 0.05
-    assert learner.score_samples(rows).mean() < new - 3.0
 
 
 def test_records_of_two_kinds_in_random_order_lose_nothing(scorers):

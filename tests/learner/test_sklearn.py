@@ -36,7 +36,7 @@ X_test = clusters(0, 900, 3)[600:]
     [
         OSLRAUDensity(),
         OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16),
-        OSLRAUDensity(StackedSPN(max_nodes=300, tree_nodes=50)),
+        OSLRAUDensity(StackedSPN(max_nodes=300)),
         OSLRAUDensity(EntityDensity()),
     ]
 )

@@ -11,13 +11,10 @@ from interpreter import INTERPRETED
 from scipy.stats import multivariate_normal, norm
 
 from faust_oslrau.learner import StackedSPN
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.merging import merge_models
-from faust_oslrau.learner.stacked import background as module
 from faust_oslrau.learner.queries.scaling import Scaling
+from faust_oslrau.learner.stacked import background as module
 from faust_oslrau.learner.stacked.background import WIDTHS, Background
 from faust_oslrau.learner.stacked.rescaling import move_to
-from faust_oslrau.learner.state import pack, unpack
 
 if INTERPRETED:
     pytest.skip("needs the compiler: long streams", allow_module_level=True)

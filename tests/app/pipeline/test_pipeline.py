@@ -199,9 +199,9 @@ def test_the_settings_reach_the_learner_and_the_scorer():
 
 
 def test_the_learner_has_the_chosen_parameters_and_its_network_is_measured_and_drawn():
-    learner = LearnerSettings(max_nodes=400, tree_nodes=50, memory=1e4)
+    learner = LearnerSettings(max_nodes=400, memory=1e4)
     pipeline, _ = run([RECORDS], replace(SETTINGS, learner=learner))
-    assert repr(pipeline.learner) == "StackedSPN(max_nodes=400, tree_nodes=50, memory=10000.0)"
+    assert repr(pipeline.learner) == "StackedSPN(max_nodes=400, memory=10000.0)"
     size = network_size(pipeline.learner)
     assert sum(size.nodes.values()) == pipeline.learner.n_nodes_ <= 400
     assert pipeline.snapshot(0, N).nodes == pipeline.learner.n_nodes_

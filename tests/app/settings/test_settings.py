@@ -46,7 +46,7 @@ def test_a_file_is_read_with_its_tables(tmp_path):
         learning = false
         start = 2026-01-31T00:00:00Z
         [learner]
-        tree_nodes = 100
+        max_nodes = 400
         memory = 1000
         [security]
         protocol = "SSL"
@@ -57,18 +57,18 @@ def test_a_file_is_read_with_its_tables(tmp_path):
     assert settings.chosen_fields == ("temperature", "vibration.rms")
     assert settings.learning is False
     assert settings.start_timestamp == datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1000
-    assert settings.learner == LearnerSettings(tree_nodes=100, memory=1000)
+    assert settings.learner == LearnerSettings(max_nodes=400, memory=1000)
     assert settings.security.uses_tls
 
 
 def test_the_environment_wins_over_the_file_and_overrides_over_both(tmp_path):
     path = toml(
-        tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\ntree_nodes = 5'
+        tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nadapt_after = 5'
     )
     environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "500"}
     settings = load_settings(path, environ, web_port=3, broker=None)
     assert (settings.broker, settings.batch_size, settings.web_port) == ("a:1", 64, 3)
-    assert (settings.learner.tree_nodes, settings.learner.max_nodes) == (5, 500)
+    assert (settings.learner.adapt_after, settings.learner.max_nodes) == (5, 500)
 
 
 def test_the_environment_can_name_the_file(tmp_path):
@@ -166,9 +166,14 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
             "of the kind 'oslrau'",
         ),
         (
-            {"KIND": "oslrau", "TREE_NODES": "5"},
-            "setting learner.tree_nodes: expected no value with learner.kind = 'oslrau', as it is "
+            {"KIND": "oslrau", "ADAPT_AFTER": "5"},
+            "setting learner.adapt_after: expected no value with learner.kind = 'oslrau', as it is "
             "of the kind 'stacked'",
+        ),
+        (
+            {"TREE_NODES": "5"},
+            "setting OSLRAU_LEARNER_TREE_NODES is no more: leave it out, as oSLRAU's network is a "
+            'kind of its own: learner.kind = "oslrau"',
         ),
         (
             {"MAX_NODES": "none"},
