@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.queries.components import Components
+from faust_oslrau.learner.density.components import Components
 
 
 class Measured(Protocol):

@@ -23,11 +23,6 @@ SETTINGS_FILE = "OSLRAU_SETTINGS"
 _OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
 # Far more than a password or token has. Without a bound, /dev/zero would be read for ever.
 _MAX_SECRET_BYTES = 65_536
-_GONE = {
-    "learner.tree_nodes": "leave it out, as oSLRAU's network is a kind of its own: learner.kind = "
-    '"oslrau"',
-}
-"""What to write instead of settings that earlier versions had."""
 _SECTIONS: dict[str, type[Section]] = {
     "incidents": IncidentSettings,
     "learner": LearnerSettings,
@@ -96,7 +91,6 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
                 f"environment variable {name} is no longer a setting: {_former_variables()[name]}"
             )
         if name not in names and name not in secrets:
-            _refuse_gone(name, {_environment_name(*full.split(".")): full for full in _GONE})
             raise SettingsError(_unknown("environment variable", name, [*names, *secrets]))
         section, entry = names[secrets.get(name, name)]
         if name in secrets:
@@ -159,15 +153,8 @@ def _check_names(found: Mapping[str, Any], section: type[Section]) -> None:
             former = section.prefix + name
             raise SettingsError(f"{former} is no longer a setting: {FORMER[former]}")
         if name not in known:
-            _refuse_gone(section.prefix + name, {full: full for full in _GONE})
             full = [section.prefix + candidate for candidate in known]
             raise SettingsError(_unknown("setting", section.prefix + name, full))
-
-
-def _refuse_gone(name: str, gone: Mapping[str, str]) -> None:
-    """Say what to write instead of a name that earlier versions had."""
-    if name in gone:
-        raise SettingsError(f"setting {name} is no more: {_GONE[gone[name]]}")
 
 
 def _unknown(what: str, name: str, known: list[str]) -> str:

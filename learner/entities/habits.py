@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Measured, Predictive
-from faust_oslrau.learner.scoring.comparison import of_rows
+from faust_oslrau.learner.row_densities import of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
 from faust_oslrau.learner.vector.lanes import padded
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE, shrink_to_pooled
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.stacked.gaussian_kernels import shrink_to_pooled
-from faust_oslrau.learner.stacked.gaussians import GaussianMixture, shrinkages
-from faust_oslrau.learner.stacked.leaves import LEAST_VARIANCE
 from faust_oslrau.learner.state import record_count
 
 FloatArray = NDArray[np.float64]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.queries.components import NEGLIGIBLE, WEIGHT, Components, append
+from faust_oslrau.learner.density.components import NEGLIGIBLE, WEIGHT, Components, append
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .habit_kernels import NETWORK, Predicted, Shared, observed_first

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.density import components
+from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.protocol import Predictive
-from faust_oslrau.learner.queries import components
-from faust_oslrau.learner.queries.components import Components
-from faust_oslrau.learner.scoring.comparison import RowDensities, RowPredictives, Which, of_rows
+from faust_oslrau.learner.row_densities import RowDensities, RowPredictives, Which, of_rows
 
 from .habit_kernels import Predicted, Shared
 from .mixed_components import NODES, add_habits

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.row_densities import RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
-from faust_oslrau.learner.scoring.comparison import RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state import record_count
 

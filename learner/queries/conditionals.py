@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.density.mixtures import add_component
 from faust_oslrau.learner.network.layout import Pools, moments_length
 from faust_oslrau.learner.network.leaves import LOG_2PI, whitened
 from faust_oslrau.learner.network.marginals import observed_densities
@@ -19,8 +20,6 @@ from faust_oslrau.learner.vector.lanes import (
     store,
 )
 from faust_oslrau.learner.vector.math import log_positive
-
-from .mixtures import add_component
 
 DOWN, SQUARED, LOG_WEIGHT, CENTRE, SPREAD, DISTANCES = range(6)
 """Rows of ``scratch``: the log-derivative of the leaf; squared distances from it; weight, mean and

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.density.components import Components, new_components
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from faust_oslrau.learner.network.structure import Network
 
-from .components import Components, new_components
 from .derived import DerivedQueries
 from .drawing import to_dot, to_networkx
 from .inference import contributions, given_others, moments, sample

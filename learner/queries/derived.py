@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.density import components
+from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
-
-from . import components
-from .components import Components
 
 FloatArray = NDArray[np.float64]
 

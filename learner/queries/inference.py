@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.mixing import total_moments
+from faust_oslrau.learner.density.mixtures import REFERENCE, TOTAL, VARIANCE
 from faust_oslrau.learner.network.blocks import (
     copy_columns,
     neighbours_together,
@@ -19,7 +21,6 @@ from faust_oslrau.learner.network.structure import NO_ROWS, Network
 from faust_oslrau.learner.network.traversal import deepest
 
 from .leave_one_out import assign_rows, leave_one_out
-from .mixtures import REFERENCE, TOTAL, VARIANCE
 
 FloatArray = NDArray[np.float64]
 
@@ -121,7 +122,8 @@ def moments(network: Network, given: FloatArray) -> tuple[FloatArray, FloatArray
     for i in network.live.tolist():
         if network.nodes[i]["kind"] == SUM:
             children, share = posterior_weights(network, i, values)
-            done[i] = _mix(share, [done.pop(child) for child in children])
+            means, covariances = zip(*[done.pop(child) for child in children], strict=True)
+            done[i] = total_moments(share, np.array(means), np.array(covariances))
         elif network.nodes[i]["kind"] == PRODUCT:
             done[i] = _join(network, i, done)
         else:
@@ -162,18 +164,6 @@ def leaf_moments(network: Network, i: int, x: FloatArray) -> tuple[FloatArray, F
     mean[seen] = x[seen]
     covariance[seen], covariance[:, seen] = 0.0, 0.0
     return mean, covariance
-
-
-def _mix(
-    share: FloatArray, parts: list[tuple[FloatArray, FloatArray]]
-) -> tuple[FloatArray, FloatArray]:
-    means = np.array([mean for mean, _ in parts])
-    mean = share @ means
-    covariance = sum(
-        p * (part + np.outer(m - mean, m - mean))
-        for p, m, (_, part) in zip(share, means, parts, strict=True)
-    )
-    return mean, np.asarray(covariance)
 
 
 def _join(

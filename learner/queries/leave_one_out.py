@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from faust_oslrau.learner.density.mixtures import TOTAL, add_component, clear
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
 from faust_oslrau.learner.network.leaves import gaussian
 from faust_oslrau.learner.network.marginals import ends_of_runs
@@ -20,7 +21,6 @@ from faust_oslrau.learner.vector.lanes import WIDTH, Value, aligned_stack, load,
 from faust_oslrau.learner.vector.math import log_positive
 
 from .conditionals import DOWN, SCRATCH, add_conditionals
-from .mixtures import TOTAL, add_component, clear
 
 
 class Factors(NamedTuple):

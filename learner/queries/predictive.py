@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.components import NEGLIGIBLE, Components, append
+from faust_oslrau.learner.density.conditionals import condition
 from faust_oslrau.learner.network.blocks import copy_columns, new_block
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
@@ -23,7 +25,6 @@ from faust_oslrau.learner.network.structure import Network
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import exp_bounded
 
-from .components import NEGLIGIBLE, Components, append
 from .scaling import Scaling
 
 FloatArray = NDArray[np.float64]
@@ -166,36 +167,3 @@ def lacks_the_same(Z: Array, scope: Array, r: int, missing: Array) -> bool:
         same = same and absent == missing[a]
         missing[a] = absent
     return same
-
-
-@kernel
-def condition(whitening: Array, missing: Array, rest: Array) -> int:
-    """Condition a Gaussian on all variables that are not ``missing`` (k,); return how many are.
-
-    With the precision P, fills a row of ``rest`` (k, k) for each missing variable u: the inverse of
-    P_uu in the columns of the missing ones, which is their covariance, and P_uu^-1 P_uo in those
-    of the observed ones, which is what their deviations take from the mean.
-    """
-    k, n = len(missing), 0
-    own = np.empty(k, np.int64)
-    for a in range(k):
-        if missing[a]:
-            for b in range(k):
-                rest[n, b] = 0.0
-            for c in range(a, k):
-                for b in range(c + 1):
-                    rest[n, b] += whitening[c, a] * whitening[c, b]
-            own[n] = a
-            n += 1
-    for p in range(n):  # Gauss and Jordan; a precision needs no pivoting
-        pivot = rest[p, own[p]]
-        rest[p, own[p]] = 1.0
-        for b in range(k):
-            rest[p, b] /= pivot
-        for q in range(n):
-            if q != p:
-                factor = rest[q, own[p]]
-                rest[q, own[p]] = 0.0
-                for b in range(k):
-                    rest[q, b] -= factor * rest[p, b]
-    return n

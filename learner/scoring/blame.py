@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.row_densities import of_rows
 
-from .comparison import Comparison, FloatArray, Mask, compare, compare_without, of_rows
+from .comparison import Comparison, FloatArray, Mask, compare, compare_without
 from .wrong_fields import FAR, IsUsual, several_wrong_fields
 
 LEAST = 3.0

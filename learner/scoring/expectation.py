@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.row_densities import of_rows
 
 from .blame import blame
-from .comparison import FloatArray, compare, of_rows
+from .comparison import FloatArray, compare
 from .wrong_fields import IsUsual
 
 

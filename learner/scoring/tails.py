@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.density.missing_kernels import new_scratch, observed_distance
 from faust_oslrau.learner.network.leaves import whitened
-from faust_oslrau.learner.network.marginals import add_direction, scalar_product, subtract_part
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -48,38 +48,11 @@ def fill_distances(
                 y = whitened(factors, a * d, a + 1, dx, 0, 0)
                 total = total + y * y
             store(result, k, r, total)
-    vectors = np.empty((d + 1, d))
+    scratch = new_scratch(d)
     for r in range(len(n_missing)):
         if n_missing[r] > 0:
             for k in range(len(mean)):
-                result[k, r] = observed_distance(Z[:, r], mean[k], whitening[k], vectors)
-
-
-@kernel
-def observed_distance(z: Array, mean: Array, whitening: Array, vectors: Array) -> float:
-    """Squared distance of a row in the marginal Gaussian of its observed fields.
-
-    Whatever values the missing ones take, the whitened row moves along their columns of
-    ``whitening`` (d, d): the distance is what is left across those. ``vectors`` (d + 1, d) is
-    scratch.
-    """
-    d, n = len(z), 0
-    factors, last = whitening.reshape(d * d), d
-    vectors[last, :] = 0.0
-    for b in range(d):
-        gap = z[b] - mean[b]
-        if gap == gap:
-            for c in range(b, d):
-                vectors[last, c] += whitening[c, b] * gap
-    for b in range(d):
-        if z[b] != z[b]:
-            add_direction(factors, b, d, vectors, n)
-            n += 1
-    if n == d:
-        return 0.0
-    for direction in range(n):
-        subtract_part(vectors, last, direction, d)
-    return scalar_product(vectors, last, last, d)
+                result[k, r] = observed_distance(Z[:, r], mean[k], whitening[k], scratch)[0]
 
 
 @kernel

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Comparable
+from faust_oslrau.learner.row_densities import of_rows
 
-from .comparison import FloatArray, Mask, compare, of_rows
+from .comparison import FloatArray, Mask, compare
 
 ROUNDS = 3
 """Most fields that are set aside one after the other. Each round after the first costs up to two

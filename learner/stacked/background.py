@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from . import gaussian_kernels as kernels
-from .gaussians import Gaussians, excess, means
-from .leaves import LEAST_VARIANCE
+from faust_oslrau.learner.density import gaussian_kernels as kernels
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
+from faust_oslrau.learner.density.gaussian_mixture import means
+from faust_oslrau.learner.density.gaussians import Gaussians, excess
 
 FloatArray = NDArray[np.float64]
 

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
+
 FloatArray = NDArray[np.float64]
 
 WIDE = np.array([3.0, 15.0, 150.0, 1e8])
@@ -16,9 +18,6 @@ single value costs some nats instead of all of them."""
 
 WIDE_SHARE = 0.01 * np.array([0.8, 0.15, 0.04, 0.01])
 """Weights that the wide leaves begin with."""
-
-LEAST_VARIANCE = 2e-5
-"""Of a leaf, in standardised units: what a value that comes again and again is taken to be."""
 
 YOUNG, YOUNG_VARIANCE = 48, 0.05
 """Values of a variable below which a value that came once is no sign of a discrete variable, and

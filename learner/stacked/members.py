@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.mixing import log_sums, total_moments
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from . import queries
-from .gaussians import log_sums
 from .network import Evaluated, StackedNetwork
 
 FloatArray = NDArray[np.float64]
@@ -148,12 +148,8 @@ def _given_others(
 def moments(members: Members, row: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean (d,) and covariance (d, d) given what is observed of ``row`` (d,)."""
     share = log_densities(members, row[None])[1][0]
-    told = [_moments(member, row) for member in members]
-    mean = sum((p * centre for p, (centre, _) in zip(share, told, strict=True)), np.zeros(len(row)))
-    covariance = np.zeros((len(row), len(row)))
-    for p, (centre, own) in zip(share, told, strict=True):
-        covariance += p * (own + np.outer(centre - mean, centre - mean))
-    return mean, covariance
+    means, covariances = zip(*[_moments(member, row) for member in members], strict=True)
+    return total_moments(share, np.array(means), np.array(covariances))
 
 
 def _moments(member: Member, row: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
 from faust_oslrau.learner.errors import InvalidInputError
 
 from .background import Background
 from .contest import Contest
-from .gaussians import GaussianMixture, shrinkages
-from .leaves import LEAST_VARIANCE, WIDE, Leaves
+from .leaves import WIDE, Leaves
 from .network import StackedNetwork
 from .products import SharedProducts
 from .rescaling import move_to

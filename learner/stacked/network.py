@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
+from faust_oslrau.learner.density.mixing import log_sums
+
 from .background import N_BACKGROUND, Background
-from .gaussians import GaussianMixture, log_sums
 from .products import SharedProducts
 
 FloatArray = NDArray[np.float64]

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
+from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from .background import N_BACKGROUND, Background
-from .gaussians import GaussianMixture, Gaussians, shrinkages
-from .leaves import LEAST_VARIANCE, WIDE, Leaves
+from .leaves import WIDE, Leaves
 from .network import StackedNetwork
 from .products import SharedProducts
 from .training import SCALE_RECORDS, Training

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.queries.components import Components, new_components
+from faust_oslrau.learner.density import conditionals
+from faust_oslrau.learner.density.components import Components, new_components
+from faust_oslrau.learner.density.gaussians import Gaussians
 
 from . import predictive_kernels as kernels
 from .background import N_BACKGROUND, WIDTHS
-from .gaussians import Gaussians
 from .members import Member, Members, evaluate, mixed
 from .network import Evaluated, StackedNetwork
 
@@ -97,7 +98,7 @@ def add_gaussians(
     given, K = gaussians.given(missing[block]), len(gaussians.mean)
     of = np.arange(len(shares)) % K
     widths = np.ones(K) if len(shares) == K else WIDTHS
-    kernels.add_gaussians(
+    conditionals.add_gaussians(
         Z[block].take(rows, axis=1), missing[block], gaussians.mean[of], given.gain[of],
         given.deviation[of], widths, shares.take(rows, axis=1), rows, first, *units, components,
     )  # fmt: skip

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.density.mixing import share_out
+from faust_oslrau.learner.density.mixtures import add_component
+from faust_oslrau.learner.network.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     SUMS,
@@ -23,22 +26,12 @@ from faust_oslrau.learner.vector.lanes import (
 )
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
 
-from .mixing import share_out
-
 FACTORS = 8
 """Factors that are multiplied before their logarithm is taken. A factor is at least the weight of
 the most likely leaf, which is far above 1e-38."""
 
 SMALLEST = 1e-300
 """In place of products that are smaller: the logarithm needs normal numbers."""
-
-
-@kernel
-def copy_rows(Z: Array, start: int, n: int, block: Array) -> None:
-    """Fill the first columns of ``block`` (d, WIDTH) with ``n`` columns of ``Z``."""
-    for v in range(len(Z)):
-        for i in range(n):
-            block[v, i] = Z[v, start + i]
 
 
 @kernel
@@ -117,7 +110,7 @@ def log_densities(
     logs = np.zeros((len(log_weight) + 1, WIDTH))
     for start in range(0, m, WIDTH):
         n = min(WIDTH, m - start)
-        copy_rows(Z, start, n, block)
+        copy_columns(Z, start, n, block)
         offset = spread(0.0)
         products[:], totals[:] = 1.0, 0.0
         for v in range(d):
@@ -173,7 +166,7 @@ def marginals(
     result = np.empty((1, WIDTH))
     for start in range(0, m, WIDTH):
         n_rows = min(WIDTH, m - start)
-        copy_rows(Z, start, n_rows, block)
+        copy_columns(Z, start, n_rows, block)
         for v in range(d):
             leaf_densities(block, v, first, leaves, densities)
             z, total, lo = load(block, v, 0), spread(0.0), first[v]
@@ -189,3 +182,40 @@ def marginals(
                 log_density[v, start + i] = result[0, i]
                 for j in range(first[v + 1] - lo):
                     shares[start + i, lo + j] = densities[j, i]
+
+
+@kernel
+def add_products_given_others(
+    block: Array,
+    first: Array,
+    leaves: Array,
+    W: Array,
+    log_weight: Array,
+    moments: Array,
+    mixtures: Array,
+) -> None:
+    """Merge products into the mixtures of a block (d, WIDTH).
+
+    ``log_weight`` (K + 1,) is that of each product in the whole network, ``moments`` (2, d, K + 1)
+    means and variances of the products' variables.
+    """
+    d, K = len(block), W.shape[1]
+    _, products, _, densities = new_scratch(d, K, first)
+    factors, before = np.empty((d * K, WIDTH)), np.empty((d, WIDTH))
+    for v in range(d):
+        leaf_densities(block, v, first, leaves, densities)
+        products[:] = 1.0
+        multiply_factors(block, v, first, densities, W, products)
+        for k in range(K):
+            log_factor = log_positive(larger(load(products, k, 0), SMALLEST))
+            store(factors, v * K + k, 0, log_factor + load(densities, len(densities) - 1, 0))
+    for k in range(K):
+        total = spread(log_weight[k])
+        for v in range(d):
+            store(before, v, 0, total)
+            total = total + load(factors, v * K + k, 0)
+        after = spread(0.0)
+        for v in range(d - 1, -1, -1):
+            down = load(before, v, 0) + after
+            add_component(v, 0, down, moments[0, v, k], moments[1, v, k], d, mixtures)
+            after = after + load(factors, v * K + k, 0)

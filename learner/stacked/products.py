@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
+
 from . import product_kernels as kernels
 from . import product_statistics as statistics
-from .leaves import LEAST_VARIANCE, WIDE, Leaves
+from .leaves import WIDE, Leaves
 
 FloatArray = NDArray[np.float64]
 

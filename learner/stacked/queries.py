@@ -8,15 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.queries.mixtures import clear
+from faust_oslrau.learner.density import given_others as kernels
+from faust_oslrau.learner.density.gaussians import Gaussians
+from faust_oslrau.learner.density.missing_kernels import fill_missing, new_scratch
+from faust_oslrau.learner.density.mixing import total_moments
+from faust_oslrau.learner.density.mixtures import clear
+from faust_oslrau.learner.network.blocks import copy_columns
 from faust_oslrau.learner.vector.lanes import WIDTH
 
-from . import others as kernels
 from .background import WIDTHS, Background
-from .gaussians import Gaussians
-from .missing_kernels import fill_missing, new_scratch
 from .network import StackedNetwork
-from .product_kernels import copy_rows
+from .product_kernels import add_products_given_others
 
 FloatArray = NDArray[np.float64]
 
@@ -37,9 +39,9 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     coefficients, moments = products.leaves.coefficients(0.0), products.conditional_moments()
     for start in range(0, m, WIDTH):
         n = min(WIDTH, m - start)
-        copy_rows(Z, start, n, block)
+        copy_columns(Z, start, n, block)
         clear(mixtures, d)
-        kernels.add_products(
+        add_products_given_others(
             block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
         )
         for first, gaussians, widths, weights, rest in gaussian_parts(network, block[:, :n]):
@@ -157,13 +159,8 @@ def moments(network: StackedNetwork, z: FloatArray) -> tuple[FloatArray, FloatAr
     """
     found = parts(network, z)
     share = np.array([part.share for part in found])
-    share /= share.sum()
-    means = np.array([part.mean for part in found])
-    mean = share @ means
-    covariance = np.zeros((len(z), len(z)))
-    for p, part in zip(share, found, strict=True):
-        covariance += p * (part.covariance + np.outer(part.mean - mean, part.mean - mean))
-    return mean, covariance
+    means, covariances = np.array([p.mean for p in found]), np.array([p.covariance for p in found])
+    return total_moments(share / share.sum(), means, covariances)
 
 
 def sample(network: StackedNetwork, n: int, rng: np.random.Generator, z: FloatArray) -> FloatArray:

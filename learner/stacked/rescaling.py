@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from .background import Background
-from .gaussians import GaussianMixture
-from .leaves import LEAST_VARIANCE
 from .products import SharedProducts
 from .training import Training, single
 

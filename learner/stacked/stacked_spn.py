@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import NotFittedError, StateError
 from faust_oslrau.learner.parameters import Parameters, require
-from faust_oslrau.learner.queries.components import Components
-from faust_oslrau.learner.queries.derived import DerivedQueries
 from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
 
-from . import graph, members, predictive
+from . import members, predictive
 from .contest import Contest, Terms
 from .contest_packing import pack_contest, unpack_contest
-from .members import Joint, Member
+from .evaluation import StackedEvaluation
+from .members import Member
 from .merging import merge_contests
+from .shape import Shape
 from .sizes import sizes
 from .training import Rule, Training
 from .weighed import WeighedNetworks
-
-if TYPE_CHECKING:
-    import networkx
 
 FloatArray = NDArray[np.float64]
 
@@ -35,54 +33,14 @@ FEWEST_NODES = 100
 MOST_NODES = 2**31 - 1
 
 
-class StackedEvaluation(NamedTuple):
-    """Rows as a model sees them: what to tell of them, and what learning them would ask for again.
-
-    Attributes
-    ----------
-    measures
-        How usual each row is (m, 1): its log-density without a challenger.
-    log_density
-        The log-density of each row (m,).
-    rows
-        The rows (m, d).
-    told
-        What the networks under the root say of them.
-    members, n_records
-        Of the model, which had learned so many records.
-    is_established
-        Whether many records support every network.
-    """
-
-    measures: FloatArray
-    log_density: FloatArray
-    rows: FloatArray
-    told: Joint
-    members: list[Member]
-    n_records: int
-    is_established: bool
-
-    @property
-    def by_network(self) -> FloatArray:
-        """Log-density (m, M) of each row by each network under the root."""
-        return self.told.each
-
-    def weighed(self, log_shares: FloatArray) -> Self:
-        """Return the evaluation with other shares (m, M) of the networks in each row."""
-        log_density = members.mixed(self.told.each, log_shares)[0]
-        measures = log_density[:, None] if self.is_established else self.measures
-        return self._replace(measures=measures, log_density=log_density)
-
-
-class StackedSPN(Parameters, DerivedQueries):
+class StackedSPN(Parameters, Shape):
     """Density of a stream of records, as a sum over sum-product networks of several kinds.
 
     The root's children are a product of independent variables, a sum of products over the same
-    leaves, a mixture of Gaussians with full covariances, one Gaussian over the whole stream at
-    several strengths of shrinkage and several widths, and the network that `OSLRAU` grows. Their
-    weights are those under which the last 512 records, each before it was learned, are likeliest:
-    stacking (Smyth and Wolpert 1999). All leaves are Gaussian, so that marginals, conditionals and
-    moments are exact.
+    leaves, a mixture of Gaussians with full covariances, and one Gaussian over the whole stream at
+    several widths. Their weights are those under which the last 512 records, each before it was
+    learned, are likeliest: stacking (Smyth and Wolpert 1999). All leaves are Gaussian, so that
+    marginals, conditionals and moments are exact.
 
     The first records, 1,008 to 4,080 of them by the number of fields, are kept, and the network is
     built anew from all of them each time their number has grown by half; after them each record is
@@ -97,9 +55,8 @@ class StackedSPN(Parameters, DerivedQueries):
     max_nodes
         Node budget, at least 100, shared out by the number d of fields alone. The network takes up
         to 17 d + 60 nodes if that is more. Beyond 128 fields it has no mixture of Gaussians; beyond
-        256 the Gaussian over the whole stream has a covariance for each
-        block of neighbouring fields, and up to 64 factors that all fields share. So time and state
-        grow in proportion to d.
+        512 the Gaussian over the whole stream has a covariance for each block of neighbours. After
+        a sudden change there are two networks.
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
@@ -326,23 +283,6 @@ class StackedSPN(Parameters, DerivedQueries):
         seed = self.random_state if random_state is None else random_state
         return members.sample(found, n, np.random.default_rng(seed), self._check(row[None])[0])
 
-    def to_dot(self, names: Sequence[str] | None = None) -> str:
-        """Write the structure in Graphviz's language, with the fields' names if given."""
-        return graph.to_dot(self._nodes(), self._names(names))
-
-    def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
-        """Build a networkx graph of the structure, whose nodes know kind, scope and count."""
-        return graph.to_networkx(self._nodes(), self._names(names))
-
-    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the structure as columns of plain numbers; `graph.outline` explains them."""
-        return graph.outline(self._nodes(), self._names(names))
-
-    def _nodes(self) -> list[graph.Node]:
-        found = self._members()
-        lists = [graph.list_nodes(member.network, *member.units) for member in found]
-        return graph.under_one_root(lists, [member.share for member in found])
-
     def to_bytes(self) -> bytes:
         """Write the whole model, so that learning can go on from it to the same bits."""
         values = {"parameters": self.plain_params(), "n_records": self.n_records_}
@@ -393,39 +333,6 @@ class StackedSPN(Parameters, DerivedQueries):
     def scale_(self) -> FloatArray:
         """Standard deviation of each variable (d,) among the first records, the unit of leaves."""
         return self._members()[0].units[1]
-
-    @property
-    def n_nodes_(self) -> int:
-        """Number of sum, product and leaf nodes, each counted once."""
-        return sum(self.node_counts_.values())
-
-    @property
-    def node_counts_(self) -> dict[str, int]:
-        """Number of nodes by kind: sum, product, leaf, multivariate_leaf."""
-        counts = [member.network.kind_counts for member in self._members()]
-        total = {kind: sum(each[kind] for each in counts) for kind in counts[0]}
-        return total | {"sum": total["sum"] - (len(counts) - 1)}  # they have one root
-
-    @property
-    def n_edges_(self) -> int:
-        """Number of edges."""
-        return sum(member.network.n_edges for member in self._members())
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters: weights, means, variances and covariances."""
-        found = self._members()
-        return sum(member.network.n_parameters for member in found) + len(found) - 1
-
-    @property
-    def depth_(self) -> int:
-        """Nodes on the longest path from the root to a leaf."""
-        return 5  # root, sum of products, product, sum of leaves, leaf
-
-    @property
-    def structure_changes_(self) -> dict[str, int]:
-        """Structure changes: none, as the number of fields says what the structure is."""
-        return {"mixture": 0, "multivariate_leaf": 0, "denied": 0}
 
     def _width(self) -> int | None:
         return None if self._contest is None else self._contest.incumbent.n_variables

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from .background import N_BACKGROUND, Background
-from .gaussians import GaussianMixture
 from .leaves import Leaves
 from .network import Evaluated, StackedNetwork
 from .products import SharedProducts

@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.protocol import Predictive
-from faust_oslrau.learner.queries.components import Components
-from faust_oslrau.learner.scoring.comparison import RowPredictives, Which
+from faust_oslrau.learner.row_densities import RowPredictives, Which
 
 from . import members as joint
 from . import predictive

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.mixing import log_sums_of_rows
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -20,7 +21,6 @@ from faust_oslrau.learner.vector.lanes import (
     store,
 )
 
-from .mixing import log_sums_of_rows
 from .product_kernels import SMALLEST
 
 FloatArray = NDArray[np.float64]

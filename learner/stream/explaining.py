@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.entities.layer import OwnRows
 from faust_oslrau.learner.history.layer import GivenMeans
 from faust_oslrau.learner.protocol import Comparable, Density
+from faust_oslrau.learner.row_densities import of_rows
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.comparison import excess_alone, of_rows
+from faust_oslrau.learner.scoring.comparison import excess_alone
 from faust_oslrau.learner.scoring.entity_events import (
     LEVEL,
     Aspect,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.roster import Key
 from faust_oslrau.learner.protocol import Predictive
+from faust_oslrau.learner.row_densities import RowDensities
 from faust_oslrau.learner.scoring.block import Forecast
-from faust_oslrau.learner.scoring.comparison import RowDensities
 from faust_oslrau.learner.seasons.recent import Rows
 
 from .state import ScorerState

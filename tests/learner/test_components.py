@@ -5,13 +5,13 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from faust_oslrau.learner.entities.mixed_components import NODES, fill_nodes
-from faust_oslrau.learner.queries.components import (
+from faust_oslrau.learner.density.components import (
     append,
     conditional_quantiles,
     new_components,
 )
-from faust_oslrau.learner.stacked.gaussians import Gaussians
+from faust_oslrau.learner.density.gaussians import Gaussians
+from faust_oslrau.learner.entities.mixed_components import NODES, fill_nodes
 
 LEVELS = np.array([0.01, 0.3, 0.99])
 

@@ -8,10 +8,11 @@ from scipy import stats
 from test_entities import machines
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StateError, StreamScorer
+from faust_oslrau.learner.density.components import append, new_components
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
+from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed, log_mass
-from faust_oslrau.learner.queries.components import append, new_components
-from faust_oslrau.learner.stacked.gaussians import GaussianMixture, Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
 D, KINDS = 3, 2

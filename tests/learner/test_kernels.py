@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.queries.scaling import LARGEST_VALUE, Scaling
-from faust_oslrau.learner.stacked.gaussians import Gaussians
 
 SIZES = [1, 2, 3, 15, 16, 17, 33, 50]
 

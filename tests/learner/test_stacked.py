@@ -18,8 +18,8 @@ from faust_oslrau.learner import (
     StateError,
     StreamScorer,
 )
+from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.stacked import training
-from faust_oslrau.learner.stacked.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
 if INTERPRETED:

@@ -172,8 +172,8 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
         ),
         (
             {"TREE_NODES": "5"},
-            "setting OSLRAU_LEARNER_TREE_NODES is no more: leave it out, as oSLRAU's network is a "
-            'kind of its own: learner.kind = "oslrau"',
+            "environment variable OSLRAU_LEARNER_TREE_NODES is no longer a setting: leave it out, "
+            "oSLRAU's network is a kind of its own: learner.kind",
         ),
         (
             {"MAX_NODES": "none"},

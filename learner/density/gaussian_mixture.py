@@ -1,17 +1,15 @@
-"""Gaussians with full covariances, and a mixture of them."""
+"""A mixture of Gaussians with full covariances."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
-from .leaves import LEAST_VARIANCE
-from .mixing import log_sums_of_rows, mix
-from .predictive_kernels import condition_each
+from .gaussian_kernels import LEAST_VARIANCE
+from .gaussians import Gaussians, excess
+from .mixing import mix
 
 FloatArray = NDArray[np.float64]
 
@@ -32,134 +30,6 @@ LOWEST = 50.0
 
 FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
-
-
-class Given(NamedTuple):
-    """Gaussians of some variables given the others.
-
-    Attributes
-    ----------
-    gain
-        What their means gain by each deviation of an observed variable (K, missing, observed).
-    deviation
-        Their deviations (K, missing).
-    """
-
-    gain: FloatArray
-    deviation: FloatArray
-
-
-class Gaussians:
-    """Gaussians of the same variables: ``mean`` (K, d), and ``whitening`` (K, d, d)."""
-
-    def __init__(self, mean: FloatArray, covariance: FloatArray) -> None:
-        """Take means, and covariances of which the lower triangles are looked at."""
-        self.mean = mean
-        self._marginals: dict[int, Gaussians] = {}
-        self._given: dict[int, Given] = {}
-        self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
-        kernels.factorise(covariance, self.whitening, self.log_norm)
-
-    def part(self, which: slice | NDArray[np.int64]) -> Gaussians:
-        """Return some of the Gaussians."""
-        part = Gaussians.__new__(Gaussians)
-        part._marginals, part._given = {}, {}
-        part.mean, part.whitening = self.mean[which], self.whitening[which]
-        part.log_norm = self.log_norm[which]
-        return part
-
-    def with_floor(self, floor: FloatArray | float) -> Gaussians:
-        """Add to the variances what the least one is short of a floor, for each variable (d,)."""
-        d = self.mean.shape[1]
-        return Gaussians(self.mean, self.covariance() + np.eye(d) * excess(floor))
-
-    def covariance(self) -> FloatArray:
-        """Covariances (K, d, d)."""
-        factor = np.linalg.inv(self.whitening)
-        return np.asarray(factor @ factor.transpose(0, 2, 1), np.float64)
-
-    def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
-        first = lacked_by_all(Z)
-        if first > 0:
-            return self._marginal(first).distances(np.ascontiguousarray(Z[first:]))
-        distance, norm = np.empty((2, len(self.mean), Z.shape[1]))
-        kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm)
-        incomplete = np.flatnonzero(distance[0] < 0.0)
-        if len(incomplete) > 0:
-            self._measure_incomplete(Z, incomplete, distance, norm)
-        return distance, norm
-
-    def _measure_incomplete(
-        self, Z: FloatArray, columns: NDArray[np.int64], distance: FloatArray, norm: FloatArray
-    ) -> None:
-        """Fill in what is said of incomplete columns.
-
-        Those that lack the first variables and no other, as the past of a widened row does, need
-        the Gaussians of the other variables only. Nothing is said of those that lack all.
-        """
-        lacking = first_missing(Z[:, columns])
-        for first in np.unique(lacking).tolist():
-            some = columns[lacking == first]
-            if first == len(Z):
-                distance[:, some], norm[:, some] = 0.0, 0.0
-            elif first > 0:
-                marginal = self._marginal(first)
-                rest = np.ascontiguousarray(Z[first:, some])
-                distance[:, some], norm[:, some] = marginal.distances(rest)
-            else:
-                missing_kernels.incomplete_distances(
-                    Z, some, self.mean, self.whitening, self.log_norm, distance, norm
-                )
-
-    def _marginal(self, first: int) -> Gaussians:
-        """Return the Gaussians of the variables from ``first`` on."""
-        if first not in self._marginals:
-            K, d = self.mean.shape
-            covariance = np.zeros((K, d - first, d - first))
-            missing_kernels.covariance_of_last(self.whitening, first, covariance)
-            mean = np.ascontiguousarray(self.mean[:, first:])
-            self._marginals[first] = Gaussians(mean, covariance)
-        return self._marginals[first]
-
-    def given(self, missing: NDArray[np.bool_]) -> Given:
-        """Return the Gaussians of the ``missing`` variables (d,) given the others.
-
-        Where these are the first ones, as in a record that is foreseen, they are worked out once.
-        """
-        first = int(np.count_nonzero(missing))
-        if not missing[:first].all():
-            return self._worked_out(missing)
-        if first not in self._given:
-            self._given[first] = self._worked_out(missing)
-        return self._given[first]
-
-    def _worked_out(self, missing: NDArray[np.bool_]) -> Given:
-        (K, d), n = self.mean.shape, int(np.count_nonzero(missing))
-        given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
-        condition_each(self.whitening, missing, *given)
-        return given
-
-
-def first_missing(Z: FloatArray) -> NDArray[np.int64]:
-    """Return how many values each column (d, m) lacks if these are its first ones, else 0."""
-    missing = np.isnan(Z)
-    n = np.count_nonzero(missing, axis=0)
-    is_first = (missing == (np.arange(len(Z))[:, None] < n)).all(axis=0)
-    return np.where(is_first, n, 0)
-
-
-def lacked_by_all(Z: FloatArray) -> int:
-    """Return how many values all columns (d, m) lack if these are their first ones, else 0."""
-    if Z.shape[1] == 0 or not np.isnan(Z[0]).all():
-        return 0
-    n = first_missing(Z)
-    return int(n[0]) if n[0] < len(Z) and (n == n[0]).all() else 0
-
-
-def excess(floor: FloatArray | float) -> FloatArray:
-    """Return what the least variance is short of a floor."""
-    return np.maximum(np.asarray(floor, np.float64) - LEAST_VARIANCE, 0.0)
 
 
 class GaussianMixture:
@@ -262,13 +132,6 @@ class GaussianMixture:
 def shrinkages(d: int) -> list[float]:
     """Candidates of a mixture's shrinkage, in records."""
     return [0.1, 0.4, 1.5, 5.0, 2.0 + d / 2, 2.0 + 2.0 * d]
-
-
-def log_sums(shares: FloatArray) -> FloatArray:
-    """Logarithm of the sum of exponentials of each row, which become shares of it."""
-    result = np.empty(len(shares))
-    log_sums_of_rows(shares, result)
-    return result
 
 
 def means(Z: FloatArray) -> FloatArray:

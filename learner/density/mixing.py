@@ -1,12 +1,33 @@
-"""Kernels of mixtures: the logarithm of a sum of densities, and the parts' shares in it."""
+"""Mixtures: the logarithm of a sum of densities, the parts' shares in it, and moments."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, load, spread, store
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
+
+FloatArray = NDArray[np.float64]
+
+
+def log_sums(shares: FloatArray) -> FloatArray:
+    """Logarithm of the sum of exponentials of each row, which become shares of it."""
+    result = np.empty(len(shares))
+    log_sums_of_rows(shares, result)
+    return result
+
+
+def total_moments(
+    share: FloatArray, means: FloatArray, covariances: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of a mixture whose parts have these, (K, d) and (K, d, d)."""
+    mean = share @ means
+    covariance = np.zeros(covariances.shape[1:])
+    for p, centre, own in zip(share, means, covariances, strict=True):
+        covariance += p * (own + np.outer(centre - mean, centre - mean))
+    return np.asarray(mean, np.float64), covariance
 
 
 @kernel

@@ -23,9 +23,10 @@ from faust_oslrau.learner.vector.lanes import (
 )
 from faust_oslrau.learner.vector.math import log_positive
 
-from .leaves import LEAST_VARIANCE
-
 LOG_2PI = math.log(2.0 * math.pi)
+
+LEAST_VARIANCE = 2e-5
+"""Of a variable, in standardised units: what a value that comes again and again is taken to be."""
 
 LEAST_PIVOT = 1e-9
 """Least square of a Cholesky factor's diagonal, where rounding leaves less."""

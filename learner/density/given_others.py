@@ -1,69 +1,28 @@
-"""Kernels that tell what the other variables of a row say of each one.
+"""Kernels that tell what the other variables of a row say of each one, by Gaussians over all.
 
-Every product and Gaussian of the network gives each variable a Gaussian with a weight: its density
-of the other variables. ``mixtures`` (4 d, WIDTH), the layout of the mixtures of the network of
-trees, gathers them for each variable and each row of a block.
+Each gives each variable a Gaussian with a weight: its density of the other variables.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.queries.mixtures import MEAN, TOTAL, VARIANCE, add_component, add_gaussian
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import WIDTH, load, spread, store
-from faust_oslrau.learner.vector.math import larger, log_positive
+from faust_oslrau.learner.vector.math import log_positive
 
 from .gaussian_kernels import LOG_2PI
 from .missing_kernels import (
     FAR,
     add_direction,
+    new_scratch,
     remove_direction,
     remove_directions,
     whiten_observed,
 )
-from .missing_kernels import new_scratch as new_gaussian_scratch
-from .product_kernels import SMALLEST, leaf_densities, multiply_factors, new_scratch
+from .mixtures import MEAN, TOTAL, VARIANCE, add_gaussian
 
 NONE = -1
 """In place of a variable."""
-
-
-@kernel
-def add_products(
-    block: Array,
-    first: Array,
-    leaves: Array,
-    W: Array,
-    log_weight: Array,
-    moments: Array,
-    mixtures: Array,
-) -> None:
-    """Merge products into the mixtures of a block (d, WIDTH).
-
-    ``log_weight`` (K + 1,) is that of each product in the whole network, ``moments`` (2, d, K + 1)
-    means and variances of the products' variables.
-    """
-    d, K = len(block), W.shape[1]
-    _, products, _, densities = new_scratch(d, K, first)
-    factors, before = np.empty((d * K, WIDTH)), np.empty((d, WIDTH))
-    for v in range(d):
-        leaf_densities(block, v, first, leaves, densities)
-        products[:] = 1.0
-        multiply_factors(block, v, first, densities, W, products)
-        for k in range(K):
-            log_factor = log_positive(larger(load(products, k, 0), SMALLEST))
-            store(factors, v * K + k, 0, log_factor + load(densities, len(densities) - 1, 0))
-    for k in range(K):
-        total = spread(log_weight[k])
-        for v in range(d):
-            store(before, v, 0, total)
-            total = total + load(factors, v * K + k, 0)
-        after = spread(0.0)
-        for v in range(d - 1, -1, -1):
-            down = load(before, v, 0) + after
-            add_component(v, 0, down, moments[0, v, k], moments[1, v, k], d, mixtures)
-            after = after + load(factors, v * K + k, 0)
 
 
 @kernel
@@ -133,7 +92,7 @@ def add_gaussians(
     Moments are those of the Gaussian at its own width.
     """
     d = mean.shape[1]
-    scratch, z = new_gaussian_scratch(d), np.empty(d)
+    scratch, z = new_scratch(d), np.empty(d)
     for i in range(rest.shape[1]):
         observed = rest[2, i]
         for v in range(d):

@@ -1,0 +1,1 @@
+"""One algebra for densities: Gaussians and mixtures of them, whatever is missing."""
