@@ -172,9 +172,3 @@ def sample(members: Members, n: int, rng: np.random.Generator, row: FloatArray) 
         drawn = queries.sample(network, int(chosen.sum()), rng, z) * scale + location
         rows[chosen] = np.where(np.isnan(row), drawn, row)
     return rows
-
-
-def proximity(members: Members, X: FloatArray) -> FloatArray:
-    """Minus the distance (m,) of each row from the nearest member's mean, in deviations."""
-    each = [queries.proximity(member.network, member.scaling.apply(X)[0]) for member in members]
-    return np.asarray(np.maximum.reduce(each), np.float64)

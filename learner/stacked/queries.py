@@ -82,13 +82,6 @@ def gaussian_parts(
         yield own.start, gaussians, WIDTHS, weights, rest
 
 
-def proximity(network: StackedNetwork, Z: FloatArray) -> FloatArray:
-    """Minus the distance (m,) of each column of ``Z`` (d, m) from the mean, in deviations."""
-    square = network.background.distances(Z)[0]
-    observed = np.maximum(np.count_nonzero(~np.isnan(Z), axis=0), 1)
-    return np.asarray(-np.sqrt(square * (len(Z) / observed)), np.float64)
-
-
 class Part(NamedTuple):
     """A part of the network, given what is observed.
 

@@ -230,15 +230,6 @@ class StackedSPN(Parameters, Shape):
         challenger = None if self._contest is None else self._contest.challenger
         return challenger is None or challenger.n_records >= (self.adapt_after or 0)
 
-    def proximity(self, X: ArrayLike) -> FloatArray:
-        """Return minus the distance (m,) of each row from the stream's mean, in deviations.
-
-        The Mahalanobis distance by the Gaussian over the whole stream. Wide leaves bound the
-        log-density; the distance has no bound, so that the guard of a `StreamScorer` can tell how
-        far a row is. Rows that lack fields count as if the missing ones were as far as the others.
-        """
-        return members.proximity(self._members(), self._check(X))
-
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each field against the others: ``contributions``, and what is ``expected``.
 

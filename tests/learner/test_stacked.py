@@ -127,22 +127,6 @@ def test_what_is_expected_of_a_field_is_as_narrow_as_the_field():
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), spread, rtol=0.1)
 
 
-def test_proximity_is_minus_the_mahalanobis_distance_and_has_no_bound():
-    rows = ROWS[2000:2200].copy()
-    mean, covariance = ROWS[:2000].mean(axis=0), np.cov(ROWS[:2000].T)
-    expected = np.sqrt(
-        np.einsum("ri,ij,rj->r", rows - mean, np.linalg.inv(covariance), rows - mean)
-    )
-    found = -MODEL.proximity(rows)
-    np.testing.assert_allclose(found, expected, rtol=0.02)
-    far = np.full((1, D), 1e4)
-    assert MODEL.proximity(far)[0] < -1000 * found.max()
-    assert MODEL.score_samples(far)[0] > -200  # wide leaves bound it
-    rows[:, 0] = np.nan  # as far as complete ones, in the mean
-    lacking = -MODEL.proximity(rows)
-    assert lacking.mean() == pytest.approx(found.mean(), rel=0.05)
-
-
 def test_statistics_of_products_agree_with_plain_numpy():
     products = deepcopy(MODEL._training.network.products)
     Z, _ = MODEL._training.scaling.apply(ROWS[2000:2100])
