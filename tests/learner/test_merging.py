@@ -288,10 +288,10 @@ def test_a_merged_scorer_follows_incidents_and_silences_anew():
     scorer = StreamScorer(OSLRAU(), incidents=IncidentParameters(), silences=True)
     times = 1000 * np.arange(len(rows))
     scorer.process(rows, places=np.column_stack([np.arange(len(rows)), times]))
-    assert scorer.open_incident is not None and scorer.silence_limit is not None
+    assert scorer.open_incidents and scorer.silence_limit is not None
     before = scorer.to_bytes()
     merged = StreamScorer.from_bytes(merge_scorers([scorer, scorer_of(rows_of(2, 300))]))
-    assert (merged.open_incident, merged.silence_limit) == (None, None)
+    assert (merged.open_incidents, merged.silence_limit) == ([], None)
     assert (merged.incidents, merged.silences) == (scorer.incidents, True)
     assert scorer.to_bytes() == before
     later = 10**9 + 1000 * np.arange(400)  # another log, with other time stamps
