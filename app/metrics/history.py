@@ -39,6 +39,8 @@ ALARMS = 2000
 _SAMPLE_PER_SECOND = 128
 # Of an anomaly with a larger message the page shows the score without the record.
 _MAX_ANOMALY_BYTES = 16 * 1024
+# As much of a key as the page shows: it may be as long as a record.
+_KEY_BYTES = 1024
 
 
 @dataclass(slots=True)
@@ -102,6 +104,14 @@ class Noted(NamedTuple):
     noted: float
     message: OutMessage
 
+    @classmethod
+    def of(cls, noted: float, message: OutMessage) -> Noted:
+        """Return it with as much of its key as the page shows."""
+        key = message.key
+        if key is not None and len(key) > _KEY_BYTES:
+            message = message._replace(key=key[:_KEY_BYTES])
+        return cls(noted, message)
+
 
 class History:
     """The last minutes, anomalies and incidents of one partition."""
@@ -127,7 +137,7 @@ class History:
         second.anomalies += len(block.anomalies)
         second.add_scores(block.log_likelihood)
         for message in block.anomalies[-ANOMALIES:]:
-            self.anomalies.append(Noted(now, _small(message, block)))
+            self.anomalies.append(Noted.of(now, _small(message, block)))
         has_anomalies = len(block.anomalies) > 0
         self.rows.add(
             int(now),
@@ -138,8 +148,8 @@ class History:
             forecast=block.forecast,
         )
         self._watched.add(int(now), block)
-        self.events.extend(Noted(now, message) for message in block.events)
-        self.entity_events.extend(Noted(now, message) for message in block.entity_events)
+        self.events.extend(Noted.of(now, message) for message in block.events)
+        self.entity_events.extend(Noted.of(now, message) for message in block.entity_events)
         self.alarming.extend((now, entity) for entity in block.alarming)
         for event in block.incidents:
             if event.value is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner import Forecast
+from faust_oslrau.learner.entities.roster import stored
 
 # Values of a partition: those of 300 records with up to 218 fields. Of wider ones, fewer are kept.
 _MOST_VALUES = 65_536
@@ -29,7 +30,7 @@ class SampledRow(NamedTuple):
     is_anomaly
         Whether there was an anomaly in this second: then this is the most unusual record.
     key
-        The entity of the record; None without one.
+        The entity of the record, a long key as its digest; None without one.
     band
         Quantiles (2, d) at 1 % and 99 % that were expected of its fields; None without forecasts.
     """
@@ -74,7 +75,7 @@ class SampledRows:
         if not (is_new or has_anomalies):
             return
         at = int(np.nanargmin(p_value)) if has_anomalies else 0
-        key = keys[at] if keys else None
+        key = stored(keys[at]) if keys else None
         band = None if forecast is None else np.stack([forecast.low[at], forecast.high[at]])
         row = SampledRow(time, rows[at].copy(), float(p_value[at]), has_anomalies, key, band)
         if is_new:
@@ -88,7 +89,8 @@ class SampledRows:
     def of(self, key: bytes, until: int) -> SampledRows:
         """Return those of an entity before a second."""
         found = SampledRows(self._rows.maxlen or 0)
-        found._rows.extend(row for row in self._rows if row.key == key and row.time < until)
+        wanted = stored(key)
+        found._rows.extend(row for row in self._rows if row.key == wanted and row.time < until)
         return found
 
     def between(self, since: int, until: int) -> Iterator[SampledRow]:

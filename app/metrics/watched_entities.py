@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.pipeline import ProcessedBlock
 from faust_oslrau.learner import Forecast
+from faust_oslrau.learner.entities.roster import stored
 from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 
 from .sampled_rows import SampledRows
@@ -32,7 +33,7 @@ class Records(NamedTuple):
     time
         The second of their acknowledgement, since 1970 (UTC).
     keys
-        Their entities.
+        Their entities, long keys as digests: a thousand keys of a megabyte fill the memory.
     alarming
         Names of the entities with anomalies among them.
     """
@@ -48,11 +49,12 @@ class Records(NamedTuple):
     def of(cls, now: int, block: ProcessedBlock) -> Records:
         """Return the last records of a block."""
         m, d = block.rows.shape
-        last = slice(max(0, m - _MOST_VALUES // max(d, 1)), m)
+        first = max(0, m - _MOST_VALUES // max(d, 1))
+        keys = [*map(stored, block.keys)]
         records = cls(
-            now, block.rows, block.p_value, block.keys, block.forecast, frozenset(block.alarming)
+            now, block.rows, block.p_value, keys, block.forecast, frozenset(block.alarming)
         )
-        return records if last.start == 0 else records.some(np.arange(m)[last])
+        return records if first == 0 else records.some(np.arange(first, m))
 
     def some(self, at: NDArray[np.intp]) -> Records:
         """Return copies of the records at some places."""
@@ -66,7 +68,8 @@ class Records(NamedTuple):
 
     def add_to(self, kept: SampledRows, key: bytes) -> None:
         """Add those of an entity to its others."""
-        at = np.array([i for i, other in enumerate(self.keys) if other == key], np.intp)
+        wanted = stored(key)
+        at = np.array([i for i, other in enumerate(self.keys) if other == wanted], np.intp)
         own = self.some(at)
         has_anomalies = len(at) > 0 and _name(key) in self.alarming
         kept.add(

@@ -27,7 +27,6 @@ _INCIDENT_BYTES = 256 * 1024
 _INCIDENTS = 200
 _EVENTS = 100
 _ENTITIES = 10
-_KEY_BYTES = 1024
 # Choices of partitions whose seconds are remembered; those of others are computed anew.
 _CHOICES = 64
 
@@ -172,6 +171,6 @@ def _contents(latest: Iterable[Noted], most_bytes: int) -> list[orjson.Fragment]
 def _content(found: Noted) -> bytes:
     """Return the message as it stands: what its record holds may be beyond a parser."""
     key, value = found.message.key, found.message.value
-    text = None if key is None else key[:_KEY_BYTES].decode(errors="replace")
+    text = None if key is None else key.decode(errors="replace")
     noted = orjson.dumps({"noted": found.noted, "key": text})
     return noted if value is None else noted[:-1] + b"," + value[1:]

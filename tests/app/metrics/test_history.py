@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import orjson
@@ -95,6 +97,27 @@ def test_a_large_record_is_not_kept(clock):
     kept = orjson.loads(part.anomalies[-1].message.value)
     assert kept["offset"] == 1000 and "record" not in kept
     assert kept["contributions"]
+
+
+@pytest.mark.parametrize("size", [31, 32, 100_000])
+def test_long_keys_take_little_memory_and_stay_known(size, clock):
+    block = replace(_processed(_numbers(1), Settings(entity="key")), p_value=np.array([1e-5]))
+    part = History()
+    name = "x" * (size - 3)
+    tracemalloc.start()
+    for number in range(600):
+        key = f"{name}{number:03}".encode()
+        anomaly = block.scores[0]._replace(key=key)
+        alarming = [key[:256].decode()]
+        part.add_emitted(replace(block, keys=[key], anomalies=[anomaly], alarming=alarming))
+        clock[0] += 1
+    del key, anomaly
+    assert tracemalloc.get_traced_memory()[0] < 4_000_000
+    tracemalloc.stop()
+    assert part.anomalies[-1].message.key == f"{name}599".encode()[:1024]
+    (row,) = part.rows_of(f"{name}599").between(0, 10_000)
+    assert row.is_anomaly
+    assert list(part.rows_of(f"{name}000").between(0, 10_000)) == []
 
 
 def test_blocks_without_scores_are_counted(clock):

@@ -202,7 +202,7 @@ async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, loo
                 partition.metrics.history.anomalies.append(_noted(begin + offset / 200, offset))
         clock.now += 1
         assert [a["offset"] for a in _parsed((await look())["anomalies"])] == list(range(50, 100))
-        large = Noted(
+        large = Noted.of(
             begin + 0.9, OutMessage(100, b"k" * 10**6, b'{"a":"%s"}' % (b"x" * 100_000), None)
         )
         worker.held[FIRST].metrics.history.anomalies.extend([large] * 10)
