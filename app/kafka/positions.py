@@ -8,14 +8,19 @@ others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import orjson
 from aiokafka import OffsetAndMetadata
 from faust.types import TP
 
+from faust_oslrau.app.logs import at
 from faust_oslrau.app.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 # Since format 2, transactional ids are app_id/topic/partition. Format 1 names no format.
 _FORMAT = 2
@@ -79,8 +84,8 @@ async def find_logs(
     end = await reader.end_offsets(partitions)
     committed = await reader.committed(partitions)
     configured = await _configured_starts(reader, first, end, settings)
+    _tell_earlier(committed)
     ids = await reader.topic_ids({tp.topic for tp in partitions})
-    recorded = {tp: committed[tp].metadata if tp in committed else "" for tp in partitions}
     return [
         PartitionLog(
             tp,
@@ -88,13 +93,25 @@ async def find_logs(
             end[tp],
             configured[tp],
             committed[tp].offset if tp in committed else None,
-            recorded_start(recorded[tp]),
+            recorded_start(committed.get(tp)),
             ids.get(tp.topic),
-            recorded_topic(recorded[tp]),
-            recorded_model(recorded[tp]),
+            recorded_topic(committed.get(tp)),
+            recorded_model(committed.get(tp)),
         )
         for tp in partitions
     ]
+
+
+def _tell_earlier(committed: Mapping[TP, OffsetAndMetadata]) -> None:
+    for tp, commit in committed.items():
+        start = recorded_start(commit)
+        if start is not None and is_of_earlier_version(commit):
+            logger.warning(
+                "%s/%d: offset %d was committed by an earlier version, or another program that "
+                "writes as it did: learning is taken to have begun at %d",
+                *(*tp, commit.offset, start),
+                extra=at(tp, commit.offset),
+            )
 
 
 def start_metadata(
@@ -106,38 +123,44 @@ def start_metadata(
     return json.dumps({"start": start, "format": _FORMAT} | known)
 
 
-def recorded_start(metadata: str) -> int | None:
+def recorded_start(commit: OffsetAndMetadata | None) -> int | None:
     """Return where learning began; None if another program committed the offset."""
-    start = _recorded(metadata, "start")
-    return start if isinstance(start, int) else None
+    return None if commit is None else _own(commit).get("start")
 
 
-def recorded_topic(metadata: str) -> str | None:
+def recorded_topic(commit: OffsetAndMetadata | None) -> str | None:
     """Return the id of the topic in which learning began; None if it is not recorded."""
-    return _recorded_text(metadata, "topic_id")
+    return _recorded_text(commit, "topic_id")
 
 
-def recorded_model(metadata: str) -> str | None:
+def recorded_model(commit: OffsetAndMetadata | None) -> str | None:
     """Return the digest of the initial model with which learning began; None without one."""
-    return _recorded_text(metadata, "initial_model")
+    return _recorded_text(commit, "initial_model")
 
 
-def is_of_earlier_version(metadata: str) -> bool:
+def is_of_earlier_version(commit: OffsetAndMetadata) -> bool:
     """Tell whether an earlier version, or another program, committed the offset."""
-    recorded: object = _recorded(metadata, "format")
-    return recorded != _FORMAT
+    return _own(commit).get("format") != _FORMAT
 
 
-def _recorded_text(metadata: str, name: str) -> str | None:
-    text = _recorded(metadata, name)
+def _recorded_text(commit: OffsetAndMetadata | None, name: str) -> str | None:
+    text = None if commit is None else _own(commit).get(name)
     return text if isinstance(text, str) else None
 
 
-def _recorded(metadata: str, name: str) -> Any:
+def _own(commit: OffsetAndMetadata) -> dict[str, Any]:
+    """Return the metadata of a worker's commit; empty if another program committed it.
+
+    Whoever may commit in the group may write what they like. A worker starts at an integer, and
+    never commits an offset before it.
+    """
     try:
-        return json.loads(metadata)[name]
-    except (ValueError, TypeError, KeyError):
-        return None
+        found = orjson.loads(commit.metadata)  # which bounds the depth, unlike `json`
+    except ValueError:
+        return {}
+    start = found.get("start") if isinstance(found, dict) else None
+    is_own = type(start) is int and 0 <= start <= commit.offset  # True is an int, too
+    return found if is_own else {}
 
 
 async def _configured_starts(

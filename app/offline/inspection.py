@@ -124,7 +124,7 @@ async def positions(settings: Settings, chosen: Sequence[TopicPartition]) -> lis
         Position(
             tp,
             committed[tp].offset if tp in committed else None,
-            recorded_start(committed[tp].metadata) if tp in committed else None,
+            recorded_start(committed.get(tp)),
             first[tp],
             end[tp],
         )
@@ -259,7 +259,7 @@ def _position(
         return OffsetAndMetadata(change.offset, metadata)
     if before is None or change.start is None:
         return None
-    topic_id = recorded_topic(before.metadata)
+    topic_id = recorded_topic(before)
     return OffsetAndMetadata(before.offset, start_metadata(change.start, topic_id, model))
 
 

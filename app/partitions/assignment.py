@@ -239,7 +239,7 @@ class Assignment:
 
     async def _open_producers(self, partitions: frozenset[TP]) -> None:
         committed = await self._consumer.committed(partitions)
-        earlier = [tp for tp in committed if is_of_earlier_version(committed[tp].metadata)]
+        earlier = [tp for tp in committed if is_of_earlier_version(committed[tp])]
         await asyncio.gather(
             *map(self._producers.open, partitions),
             *map(self._producers.fence_earlier_version, earlier),

@@ -135,7 +135,7 @@ class ExactlyOnce:
     async def _committed(self, tp: TP, position: OffsetAndMetadata) -> int:
         """Return the committed offset; without one, where learning begins."""
         committed = await self._consumer.committed([tp])
-        return committed[tp].offset if tp in committed else recorded_start(position.metadata) or 0
+        return committed[tp].offset if tp in committed else recorded_start(position) or 0
 
     async def _commit(self, transaction: Transaction, tp: TP, position: OffsetAndMetadata) -> None:
         offsets = {TopicPartition(*tp): position}

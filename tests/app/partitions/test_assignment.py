@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+from aiokafka import OffsetAndMetadata
 from memory_worker import (
     FIRST,
     SECOND,
@@ -18,6 +20,7 @@ from memory_worker import (
 
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.kafka.positions import recorded_model, recorded_start, recorded_topic
+from faust_oslrau.app.partitions.resume import ForeignOffsetError
 from faust_oslrau.app.pipeline import PartitionPipeline, initial_digest
 from faust_oslrau.app.settings import Settings
 
@@ -39,8 +42,8 @@ async def test_a_new_deployment_records_where_it_begins_and_reads_from_there(tmp
         await worker.assign(FIRST, SECOND)
         assert worker.consumer.positions == {FIRST: 20, SECOND: 0}
         assert {tp: broker.committed(tp) for tp in broker.group} == {FIRST: 20, SECOND: 0}
-        assert recorded_start(broker.group[FIRST].metadata) == 20
-        assert recorded_topic(broker.group[FIRST].metadata) == "id-1"
+        assert recorded_start(broker.group[FIRST]) == 20
+        assert recorded_topic(broker.group[FIRST]) == "id-1"
         assert worker.metric("assigned_partitions") == 2
 
 
@@ -53,11 +56,34 @@ async def test_commits_record_the_initial_model(tmp_path, broker):
     expected = initial_digest(Settings(initial_model=str(model)))
     async with MemoryWorker(tmp_path, broker, initial_model=str(model)) as worker:
         await worker.assign(FIRST)
-        assert recorded_model(broker.group[FIRST].metadata) == expected
+        assert recorded_model(broker.group[FIRST]) == expected
         await worker.read(FIRST, 100)
         await worker.assignment.revoked(60)
     assert broker.committed(FIRST) == 100
-    assert recorded_model(broker.group[FIRST].metadata) == expected
+    assert recorded_model(broker.group[FIRST]) == expected
+
+
+@in_loop
+@pytest.mark.parametrize("metadata", ["[" * 4000, '{"start": true}', '{"start": 10000000}'])
+async def test_what_another_program_commits_ends_the_worker_before_it_scores(
+    metadata, tmp_path, broker
+):
+    broker.group[FIRST] = OffsetAndMetadata(200, metadata)
+    async with MemoryWorker(tmp_path, broker) as worker:
+        await worker.assign(FIRST)
+        await until(lambda: worker.crashes)
+        assert isinstance(worker.crashes[0], ForeignOffsetError)
+        assert "another program committed offset 200 of features/0" in str(worker.crashes[0])
+
+
+@in_loop
+async def test_the_metadata_of_an_earlier_version_are_named(tmp_path, broker, caplog):
+    broker.group[FIRST] = OffsetAndMetadata(200, '{"start": 0}')
+    async with MemoryWorker(tmp_path, broker) as worker:
+        await worker.assign(FIRST)
+        assert "features/0: offset 200 was committed by an earlier version" in caplog.text
+        await worker.read(FIRST, 200)
+        assert broker.offsets(FIRST) == []
 
 
 @in_loop

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from aiokafka import OffsetAndMetadata
 from faust.types import TP
 
 from faust_oslrau.app.kafka.positions import (
@@ -8,6 +9,7 @@ from faust_oslrau.app.kafka.positions import (
     is_of_earlier_version,
     recorded_model,
     recorded_start,
+    recorded_topic,
     start_metadata,
 )
 from faust_oslrau.app.partitions.resume import (
@@ -135,18 +137,32 @@ def test_going_on_without_lost_history_keeps_the_state_and_skips_the_gap():
     assert resume_from(_log(end=300), 0, 400, going_on) is None
 
 
+def _commit(metadata, offset=200):
+    return OffsetAndMetadata(offset, metadata)
+
+
 def test_the_start_survives_as_metadata():
-    assert recorded_start(start_metadata(123)) == 123
-    assert recorded_model(start_metadata(123, "id-1")) is None
-    assert recorded_model(start_metadata(123, "id-1", "abc")) == "abc"
+    assert recorded_start(_commit(start_metadata(123))) == 123
+    assert recorded_start(_commit(start_metadata(200))) == 200
+    assert recorded_model(_commit(start_metadata(123, "id-1"))) is None
+    assert recorded_model(_commit(start_metadata(123, "id-1", "abc"))) == "abc"
+    assert recorded_start(None) is None
 
 
 @pytest.mark.parametrize("metadata", ["", "text", '{"start": 0, "topic_id": "id-1"}'])
 def test_a_commit_without_a_format_is_of_an_earlier_version_or_another_program(metadata):
-    assert is_of_earlier_version(metadata)
-    assert not is_of_earlier_version(start_metadata(0, "id-1"))
+    assert is_of_earlier_version(_commit(metadata))
+    assert not is_of_earlier_version(_commit(start_metadata(0, "id-1")))
 
 
-@pytest.mark.parametrize("metadata", ["", "text", "[]", "{}", '{"start": "x"}', "7"])
-def test_metadata_of_another_program_records_no_start(metadata):
-    assert recorded_start(metadata) is None
+_STARTS = ('"x"', "true", "false", "-1", "201", "10000000", "1.0", "null", "9" * 4000, "[0]", "1e2")
+_FOREIGN = ["", "text", "[]", "{}", "7", "true", "[" * 4000, '{"a":' * 800, "\ud800"]
+
+
+@pytest.mark.parametrize("metadata", [*_FOREIGN, *(f'{{"start": {start}}}' for start in _STARTS)])
+def test_metadata_of_another_program_records_nothing(metadata):
+    assert recorded_start(_commit(metadata)) is None
+    told = metadata.replace("}", ', "topic_id": "id-1", "initial_model": "abc", "format": 2}')
+    assert recorded_start(_commit(told)) is None
+    assert recorded_topic(_commit(told)) is recorded_model(_commit(told)) is None
+    assert is_of_earlier_version(_commit(told))
