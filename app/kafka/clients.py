@@ -13,6 +13,7 @@ from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.settings import Settings
 
 from .access import check_access
+from .no_creation import create_no_topics
 from .security import client_arguments
 
 
@@ -31,13 +32,14 @@ AnyClient = TypeVar("AnyClient", bound=Client)
 
 @asynccontextmanager
 async def connected(client: AnyClient, settings: Settings) -> AsyncIterator[AnyClient]:
-    """Connect a client for the duration of the context.
+    """Connect a client, which creates no topics, for the duration of the context.
 
     Raises
     ------
     BrokerError
         The broker is unavailable or refuses the client.
     """
+    create_no_topics(client)
     try:
         await _start(client, settings)
         yield client

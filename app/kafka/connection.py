@@ -13,6 +13,8 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from faust_oslrau.topics import OutMessage
 
+from .no_creation import create_no_topics
+
 logger = logging.getLogger(__name__)
 
 BATCH_BYTES = 512 * 1024
@@ -29,6 +31,7 @@ class Connection:
 
     def __init__(self, producer: AIOKafkaProducer) -> None:
         self.producer = producer
+        create_no_topics(producer)
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def fill(self, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:

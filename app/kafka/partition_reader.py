@@ -10,6 +10,8 @@ from typing import Any, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
+from .no_creation import create_no_topics
+
 _FETCH_MILLISECONDS = 500
 # How long a fetch of existing records may return nothing before it counts as failed.
 _FETCH_TIMEOUT_SECONDS = 30.0
@@ -27,6 +29,7 @@ class PartitionReader:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
         )
+        create_no_topics(self._consumer)
 
     async def __aenter__(self) -> Self:
         """Connect."""

@@ -21,6 +21,7 @@ from faust.types import TP
 from .batches import pack
 from .committed_offsets import committed_offsets
 from .group_members import foreign_members
+from .no_creation import create_no_topics
 from .topic_ids import topic_ids
 
 _T = TypeVar("_T")
@@ -154,6 +155,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # Faust has no settings for these options; aiokafka reads them at the consumer's start.
         consumer._isolation_level = "read_committed"
         consumer._fetch_max_wait_ms = _FETCH_MILLISECONDS
+        create_no_topics(consumer)
         return consumer
 
     async def _fetch_records(

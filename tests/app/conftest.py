@@ -57,6 +57,19 @@ class KafkaClient:
 
         asyncio.run(create())
 
+    def topics(self) -> set[str]:
+        """Return the names of all topics, without a request that names one."""
+
+        async def topics() -> set[str]:
+            async with _Admin(self.servers) as admin:
+                return set(await admin.list_topics())
+
+        return asyncio.run(topics())
+
+    def partitions(self, topic: str) -> list[int]:
+        """Return the numbers of a topic's partitions."""
+        return [each["partition"] for each in self._described_partitions(topic)]
+
     def configure(self, topic: str, **config: str) -> None:
         """Change the configuration of a topic to these values and the broker's defaults."""
 
@@ -165,10 +178,7 @@ class KafkaClient:
         return asyncio.run(described())
 
     def delete(self, topic: str) -> None:
-        """Delete a topic, and return when the brokers know it no more.
-
-        If a worker asks for it meanwhile, the broker may make another one of this name.
-        """
+        """Delete a topic, and return when the brokers know it no more."""
 
         async def delete() -> None:
             async with _Admin(self.servers) as admin:

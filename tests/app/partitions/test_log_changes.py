@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from collections import Counter
 
 import orjson
@@ -27,6 +28,30 @@ def _anew(client, topic, number, seed=9):
 @pytest.fixture(params=["at_least_once", "exactly_once"])
 def delivery(request):
     return {"delivery": request.param}
+
+
+@pytest.mark.parametrize("topic", ["source", "scores"])
+def test_a_topic_that_is_deleted_under_a_running_worker_stays_deleted(
+    topic, delivery, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 3)
+    client.send(topic_name, rows(300, 3))
+    worker = start_worker(**delivery).wait_records(300)
+    deleted = topic_name if topic == "source" else settings.scores_topic
+    client.delete(deleted)
+    for _ in range(8):  # brokers create a topic within a second of a request that names it
+        if topic == "scores":
+            client.send(topic_name, rows(30, 3, seed=1))
+        time.sleep(1)
+        assert deleted not in client.topics()
+    client.create(deleted, 3)  # which fails if there is one
+    assert len(client.partitions(deleted)) == 3
+    if topic == "source":
+        assert worker.wait() == 4
+        assert "is from a topic that was deleted" in worker.log().splitlines()[-1]
+    else:
+        worker.wait_records(540)
+        assert worker.terminate() == 0
 
 
 @pytest.mark.parametrize("snapshots", ["topic", "folder"])
