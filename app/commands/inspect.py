@@ -168,7 +168,10 @@ async def _export(settings: Settings, partition: str | None, target: Path) -> No
     undamaged = [each for each in found if each.snapshot is not None]
     if not undamaged:
         raise InspectionError(f"{partition} has no snapshot")
-    target.write_bytes(undamaged[0].data)
+    try:
+        target.write_bytes(undamaged[0].data)
+    except OSError as error:
+        raise InspectionError(f"file {target}: {error.strerror}") from error
     click.echo(f"{partition} at offset {undamaged[0].stored.next_offset} written to {target}")
 
 

@@ -11,6 +11,7 @@ import click
 import orjson
 
 from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.offline.partitioner import MOST_PARTITIONS
 from faust_oslrau.app.offline.produce import produce as send
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
@@ -23,7 +24,7 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
               help="At most N records a second.")  # fmt: skip
 @click.option("--create-topic", is_flag=True, help="Create the topic first.")
-@click.option("--partitions", type=click.IntRange(1), metavar="N",
+@click.option("--partitions", type=click.IntRange(1, MOST_PARTITIONS), metavar="N",
               help="Partitions of the new topic.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a line of JSON.")
 @settings_options

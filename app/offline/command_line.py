@@ -15,6 +15,7 @@ from faust_oslrau.app.settings import Settings, short
 
 from .input_files import InputFile, JoinedInput, open_input
 from .logs import Process, read_file, read_topic
+from .partitioner import MOST_PARTITIONS
 from .progress import Report
 from .scored_log import ScoredLog
 
@@ -31,8 +32,8 @@ class _End(click.ParamType):
 
 
 _FILE_OPTIONS = (
-    click.option("--partitions", type=click.IntRange(1), default=1, show_default=True,
-                 help="Partitions for the rows of FILE, distributed as by produce."),
+    click.option("--partitions", type=click.IntRange(1, MOST_PARTITIONS), default=1,
+                 show_default=True, help="Partitions for the rows of FILE, as by produce."),
     click.option("--key", metavar="COLUMN", help="Column of FILE with the message's key."),
 )  # fmt: skip
 _TOPIC_OPTIONS = (

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from faust_oslrau.app.errors import OslrauError, SettingsError
+from faust_oslrau.app.files import LARGEST_MODEL, read_file
 from faust_oslrau.app.pipeline import LEARNERS, Snapshot, changed_settings
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import StreamScorer
@@ -69,8 +70,10 @@ def read_model(path: Path) -> Snapshot:
         The file cannot be read, or holds no model.
     """
     try:
-        model = Snapshot.from_bytes(path.read_bytes())
-    except (OSError, LearnerError) as error:
+        model = Snapshot.from_bytes(read_file(path, LARGEST_MODEL))
+    except OSError as error:
+        raise ModelError(f"file {path}: {error.strerror}") from error
+    except LearnerError as error:
         raise ModelError(f"file {path}: {error}") from error
     if model.scorer is None:
         raise ModelError(f"file {path}: expected a model that has learned records")

@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from faust_oslrau.app import files
 from faust_oslrau.app.errors import OslrauError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, start_metadata
@@ -141,8 +142,10 @@ def read_file(path: Path) -> Snapshot:
         The file cannot be read, or holds no snapshot.
     """
     try:
-        return Snapshot.from_bytes(path.read_bytes())
-    except (OSError, StateError) as error:
+        return Snapshot.from_bytes(files.read_file(path, files.LARGEST_MODEL))
+    except OSError as error:
+        raise InspectionError(f"file {path}: {error.strerror}") from error
+    except StateError as error:
         raise InspectionError(f"file {path}: {error}") from error
 
 

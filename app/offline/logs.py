@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
@@ -40,16 +41,20 @@ def file_records(
     source: Iterable[InputMessage], topic: str, partitions: int
 ) -> Iterator[list[Record]]:
     """Yield the rows as records of the topic, in lists that each hold one partition."""
-    waiting: list[list[Record]] = [[] for _ in range(partitions)]
-    offsets = [0] * partitions
+    waiting: defaultdict[int, list[Record]] = defaultdict(list)
+    offsets: Counter[int] = Counter()
     for row, (key, value) in enumerate(source):
         partition = partition_of(key, row, partitions)
         waiting[partition].append(Record(topic, partition, offsets[partition], None, key, value))
         offsets[partition] += 1
         if row % _CHUNK == _CHUNK - 1:
-            yield from filter(None, waiting)
-            waiting = [[] for _ in range(partitions)]
-    yield from filter(None, waiting)
+            yield from _by_partition(waiting)
+            waiting.clear()
+    yield from _by_partition(waiting)
+
+
+def _by_partition(waiting: Mapping[int, list[Record]]) -> Iterator[list[Record]]:
+    return (records for _, records in sorted(waiting.items()))
 
 
 async def read_topic(
@@ -62,7 +67,8 @@ async def read_topic(
 ) -> None:
     """Process the offsets from `start` to before `end` in each partition of a topic.
 
-    None means the first record of the log, and its current end.
+    One partition comes after the other: another run gives the same records in the same order. None
+    means the first record of the log, and its current end.
 
     Raises
     ------
@@ -117,17 +123,17 @@ async def _ranges(
                 f"the log begins at {firsts[tp]}"
             )
         ranges[tp] = (first, max(first, last))
-        consumer.seek(tp, first)
     return ranges
 
 
 async def _read(consumer: AIOKafkaConsumer, ranges: _Ranges) -> AsyncIterator[list[ConsumerRecord]]:
-    """Yield records of one partition at a time, and advance the starts of the ranges."""
-    while unfinished := [tp for tp, (first, last) in ranges.items() if first < last]:
-        fetched = await consumer.getmany(*unfinished, timeout_ms=_POLL_MS, max_records=_CHUNK)
-        for tp in unfinished:
+    """Yield the records of each partition in turn, and advance the starts of the ranges."""
+    for tp, (first, last) in ranges.items():
+        consumer.assign([tp])  # or the others would be fetched, too, and kept
+        consumer.seek(tp, first)
+        while ranges[tp][0] < last:
+            fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS, max_records=_CHUNK)
             # The position also passes transaction markers and compacted records.
-            last = ranges[tp][1]
             ranges[tp] = (min(await consumer.position(tp), last), last)
             records = [record for record in fetched.get(tp, ()) if record.offset < last]
             if records:

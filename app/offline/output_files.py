@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,10 +28,9 @@ class MessageFile(ABC):
     """A file for messages; use it as a context manager."""
 
     def __init__(self, path: Path) -> None:
-        try:
+        self._path = path
+        with self._told():
             self._file = path.open("wb")
-        except OSError as error:
-            raise OslrauError(f"{path}: {error.strerror}") from None
 
     def __enter__(self) -> Self:
         """Return the file."""
@@ -41,27 +41,40 @@ class MessageFile(ABC):
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; OslrauError if what is left cannot be written."""
+        with self._told():
+            self._finish()
+
+    def write(self, messages: Sequence[OutMessage]) -> None:
+        """Append messages; OslrauError if the file cannot be written."""
+        with self._told():
+            self._append(messages)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OslrauError(f"{self._path}: {error.strerror or error}") from None
+
+    def _finish(self) -> None:
         self._file.close()
 
     @abstractmethod
-    def write(self, messages: Sequence[OutMessage]) -> None:
-        """Append messages."""
+    def _append(self, messages: Sequence[OutMessage]) -> None: ...
 
 
 class NdjsonFile(MessageFile):
     """Messages that are JSON, byte for byte as a worker sends them, one in each line."""
 
-    def write(self, messages: Sequence[OutMessage]) -> None:
-        """Append messages."""
+    def _append(self, messages: Sequence[OutMessage]) -> None:
         self._file.writelines((message.value or b"") + b"\n" for message in messages)
 
 
 class DeadLetterFile(MessageFile):
     """Dead letters as JSON objects; bytes that are not UTF-8 become `{"base64": ...}`."""
 
-    def write(self, messages: Sequence[OutMessage]) -> None:
-        """Append messages."""
+    def _append(self, messages: Sequence[OutMessage]) -> None:
         self._file.writelines(orjson.dumps(_letter(message)) + b"\n" for message in messages)
 
 
@@ -74,13 +87,11 @@ class ParquetFile(MessageFile):
         self._schema = self._pyarrow.schema(_columns(self._pyarrow))
         self._writer = self._pyarrow.parquet.ParquetWriter(self._file, self._schema)
 
-    def close(self) -> None:
-        """Finish the table and close the file."""
+    def _finish(self) -> None:
         self._writer.close()
-        super().close()
+        super()._finish()
 
-    def write(self, messages: Sequence[OutMessage]) -> None:
-        """Append messages."""
+    def _append(self, messages: Sequence[OutMessage]) -> None:
         rows = [orjson.loads(message.value or b"") for message in messages]
         if rows:
             self._writer.write_table(self._pyarrow.Table.from_pylist(rows, schema=self._schema))

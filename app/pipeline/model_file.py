@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 
 from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.files import LARGEST_MODEL, read_file
 from faust_oslrau.app.settings import Settings, short
 
 _DIGEST_BYTES = 16
@@ -51,7 +51,7 @@ def read(path: str) -> bytes:
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_file(path, LARGEST_MODEL)
     except OSError as error:
         raise SettingsError(
             f"setting initial_model: expected a model's file, got {short(path)}: {error.strerror}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.files import read_file
 
 from .definitions import SecuritySettings, Settings
 from .former import FORMER
@@ -21,8 +22,9 @@ PREFIX = "OSLRAU_"
 SETTINGS_FILE = "OSLRAU_SETTINGS"
 # Environment variables with our prefix that are no settings: the settings file, and test data.
 _OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
-# Far more than a password or token has. Without a bound, /dev/zero would be read for ever.
+# Far more than a password or token has, and a settings file.
 _MAX_SECRET_BYTES = 65_536
+_MAX_FILE_BYTES = 1_000_000
 _SECTIONS: dict[str, type[Section]] = {
     "incidents": IncidentSettings,
     "learner": LearnerSettings,
@@ -57,11 +59,13 @@ def load_settings(path: Path | None, environ: Mapping[str, str], **overrides: An
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(read_file(path, _MAX_FILE_BYTES).decode())
     except OSError as error:
         raise SettingsError(f"settings file {path}: {error.strerror}") from None
     except ValueError as error:  # not TOML, or not UTF-8
         raise SettingsError(f"settings file {path}: expected TOML, {error}") from None
+    except RecursionError:
+        raise SettingsError(f"settings file {path}: expected TOML with fewer brackets") from None
     _refuse_secrets(found)
     return found
 
@@ -104,11 +108,7 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_secret(name: str, path: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MAX_SECRET_BYTES + 1)
-        if len(content) <= _MAX_SECRET_BYTES:
-            return content.decode().rstrip("\r\n")
-        reason = f"more than {_MAX_SECRET_BYTES:,} bytes"
+        return read_file(path, _MAX_SECRET_BYTES).decode().rstrip("\r\n")
     except OSError as error:
         reason = error.strerror or repr(error)
     except ValueError:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from importlib.resources import files
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -27,6 +29,8 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
 # The learner's names, too.
 ENTITY_EVENTS = ("new", "unusual")
+# What the zone database names a computer's zone before somebody has chosen one.
+_NO_ZONES = {"Factory"}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -150,10 +154,17 @@ def _read_span(text: str) -> str:
 
 
 def _read_zone(value: Any) -> str:
+    # Files of the operating system beside these, such as localtime, differ from host to host.
+    _require(value in _zones() - _NO_ZONES)
     try:
-        return ZoneInfo(_read_text(value)).key
+        return ZoneInfo(value).key
     except (LookupError, OSError) as error:
         raise ValueError from error
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset((files("tzdata") / "zones").read_text().split())
 
 
 def _read_start(value: Any) -> str:

@@ -147,6 +147,41 @@ def test_wrong_use_has_its_own_exit_codes(file, tmp_path):
     assert run("--out", out, "--broker", f"127.0.0.1:{free_ports(1)[0]}").exit_code == 3
 
 
+def _told(result):
+    """Return the last line of a command that failed with no traceback."""
+    assert result.exit_code in (1, 2) and isinstance(result.exception, SystemExit)
+    return result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("option", ["--out", "--anomalies", "--dead-letters"])
+def test_a_full_disk_ends_a_replay_with_one_line(option, file, tmp_path, monkeypatch):
+    monkeypatch.setenv("OSLRAU_ALARM_RATE", "0.1")
+    outs = {"--out": tmp_path / "scores", option: "/dev/full"}
+    result = run(file, *(part for pair in outs.items() for part in pair))
+    assert result.exit_code == 1
+    assert _told(result) == "Error: /dev/full: No space left on device"
+
+
+@pytest.mark.timeout(60)
+def test_endless_models_and_too_many_partitions_end_a_command_with_one_line(file, tmp_path):
+    out = tmp_path / "out"
+    told = _told(run(file, "--out", out, "--partitions", 999_999_999))
+    assert "999999999 is not in the range 1<=x<=100000" in told
+    merging = CliRunner().invoke(main, ["merge", "/dev/zero", "--out", str(out)])
+    assert _told(merging) == "Error: file /dev/zero: not a regular file"
+    chosen = tmp_path / "settings.toml"
+    chosen.write_text('initial_model = "/dev/zero"')
+    told = _told(run(file, "--out", out, "--settings", chosen))
+    assert told.endswith("expected a model's file, got '/dev/zero': not a regular file")
+
+
+def test_a_replay_of_many_partitions_takes_memory_for_those_with_rows(tmp_path):
+    file, out = tmp_path / "rows.ndjson", tmp_path / "out"
+    file.write_bytes(b'{"a": 1}\n' * 3)
+    assert run(file, "--out", out, "--partitions", 100_000).exit_code == 0
+    assert [json.loads(line)["partition"] for line in lines_of(out)] == [0, 1, 2]
+
+
 def produce(servers, topic, values, partitions):
     async def send():
         producer = AIOKafkaProducer(bootstrap_servers=servers)
@@ -190,9 +225,13 @@ def test_a_topic_gives_the_scores_of_its_records(file, tmp_path, topic_name):
         produce(broker.bootstrap_servers, topic_name, values, 2)
         arguments = ("--topic", topic_name, "--broker", broker.bootstrap_servers, "--out")
         assert run(*arguments, tmp_path / "all").exit_code == 0
+        assert run(*arguments, tmp_path / "again").exit_code == 0
         result = run(*arguments, tmp_path / "some", "--from", 100, "--to", 500, "--json")
         missing = run("--topic", "none", *arguments[2:], tmp_path / "none")
     assert scores_by_partition(tmp_path / "all") == expected_of_topic(values, topic_name, 2)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "all").read_bytes()
+    order = [json.loads(line)["partition"] for line in lines_of(tmp_path / "all")]
+    assert order == sorted(order)
     some = expected_of_topic(values, topic_name, 2, 100, 500)
     assert scores_by_partition(tmp_path / "some") == some
     assert json.loads(result.stdout)["records"] == 800

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -275,10 +276,39 @@ def test_a_secret_can_come_from_a_file(tmp_path):
         load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": str(tmp_path / "none")})
 
 
-def test_a_password_file_that_never_ends_is_refused():
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["endless", "pipe", "large"])
+def test_a_password_or_settings_file_that_is_none_is_refused(kind, tmp_path):
+    path = Path("/dev/zero") if kind == "endless" else tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(path)  # nobody writes to it
+    if kind == "large":
+        path.write_bytes(b" " * 1_000_001)
+    reason = "more than 65,536 bytes" if kind == "large" else "not a regular file"
     environ = {name: value for name, value in SASL.items() if "PASSWORD" not in name}
-    with pytest.raises(SettingsError, match="'/dev/zero': more than 65,536 bytes"):
-        load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": "/dev/zero"})
+    with pytest.raises(SettingsError, match=f"expected a readable file, got '{path}': {reason}"):
+        load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": str(path)})
+    reason = "more than 1,000,000 bytes" if kind == "large" else "not a regular file"
+    with pytest.raises(SettingsError, match=f"settings file {path}: {reason}"):
+        load_settings(path, {})
+
+
+def test_toml_of_too_many_brackets_is_refused(tmp_path):
+    path = tmp_path / "worker.toml"
+    path.write_text("features = " + "[" * 3000 + "]" * 3000)
+    with pytest.raises(SettingsError, match="toml: expected TOML with fewer brackets"):
+        load_settings(path, {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["localtime", "posixrules", "Factory", "posix/Europe/Berlin", "right/UTC", "europe/berlin", ""],
+)
+def test_only_names_of_the_zone_database_are_zones(name):
+    with pytest.raises(SettingsError, match="setting seasons: expected a time zone such as"):
+        Settings(seasons=name)
+    assert Settings(seasons="Europe/Berlin").seasons == "Europe/Berlin"
+    assert Settings(seasons="EST5EDT").seasons == "EST5EDT"
 
 
 @pytest.mark.parametrize(
