@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 from importlib import import_module
 
@@ -9,6 +10,7 @@ import click
 
 from . import commands
 from .errors import OslrauError
+from .processor import check_processor
 
 
 class Commands(click.Group):
@@ -33,6 +35,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the chosen command."""
         try:
+            check_processor(os.environ)
             return super().invoke(ctx)
         except OslrauError as error:
             failure = click.ClickException(str(error))

@@ -60,6 +60,19 @@ def test_the_image_listens_where_others_reach_it():
     assert load_settings(None, {}).web_port == 6066
 
 
+def test_the_image_compiles_its_kernels_for_the_processors_for_which_it_runs_them():
+    text = (_DOCKER / "Dockerfile").read_text()
+    first, build, final = text.split("\nFROM ")
+    assert "\nARG CPU=x86-64-v3\n" in first
+    for stage in (build, final):
+        before, _, after = stage.partition("\nARG CPU\n")
+        assert "NUMBA_CPU" not in before
+        assert dict(re.findall(r"(NUMBA_CPU\w+)=(\S*)", after)) == {
+            "NUMBA_CPU_NAME": "${CPU}",
+            "NUMBA_CPU_FEATURES": "",  # else those of the machine on which it is built
+        }
+
+
 def test_every_image_has_a_version():
     images = [service["image"] for service in _SERVICES.values()]
     text = (_DOCKER / "Dockerfile").read_text()
