@@ -73,6 +73,5 @@ $(READY): pyproject.toml constraints.txt
 		found=$$($(PYTHON) -V 2>/dev/null || echo missing); \
 		echo "Python 3.11 or newer is needed, '$(PYTHON)' is $$found. Try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing into $(VENV), once ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@.ci/install $(BIN)/python -e '.[dev]'
 	@touch $@
