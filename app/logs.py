@@ -112,19 +112,32 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(document, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-_FORMATTERS = {"readable": ReadableFormatter, "json": JsonFormatter}
+def readable(line: str) -> str:
+    """Return a line of a JSON log as it would be on a terminal; any other line as it is."""
+    try:
+        found = orjson.loads(line)
+        told = "{time} {level} {logger}: {message}".format_map(found)
+        return told + "".join(f"\n{found[name]}" for name in ("error",) if name in found)
+    except (ValueError, TypeError, KeyError):
+        return line
 
 
-def set_up_logging(level: str, form: str = "readable", secrets: Iterable[str] = ()) -> None:
+def is_readable() -> bool:
+    """Tell whether the log is for people: on a terminal. Elsewhere each line is a JSON object."""
+    return sys.stderr.isatty()
+
+
+def set_up_logging(level: str, secrets: Iterable[str] = ()) -> None:
     """Log to standard error, with `secrets` masked.
 
     The libraries log warnings and errors only, unless the level is DEBUG.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(_FORMATTERS[form](secrets))
+    formatter = ReadableFormatter if is_readable() else JsonFormatter
+    handler.setFormatter(formatter(secrets))
     logging.basicConfig(level=level, handlers=[handler])
     logging.captureWarnings(True)
-    if form == "json":
+    if not is_readable():
         sys.excepthook = _log_uncaught
     if level == "DEBUG":
         return

@@ -139,7 +139,7 @@ def run_worker(settings: Settings) -> int:
         A setting is invalid, the broker refuses the worker, or a topic is missing or has the wrong
         configuration.
     """
-    set_up_logging(settings.log_level, settings.log_format, secrets(settings))
+    set_up_logging(settings.log_level, secrets(settings))
     disable_created_metrics()  # type: ignore[no-untyped-call]  # would double the number of series
     share_one_heap()
     gc.freeze()

@@ -126,9 +126,9 @@ class ReaderProcess:
         """Return the content of the worker's page; empty if there is none yet."""
         return parse(self.page())
 
-    def page(self) -> str:
-        """Return the page of metrics; empty if there is none yet."""
-        return self._get("/metrics") if self.has_pages else ""
+    def page(self, path: str = "/metrics") -> str:
+        """Return a page, that of metrics unless told otherwise; empty if there is none yet."""
+        return self._get(path) if self.has_pages else ""
 
     def _get(self, page: str) -> str:
         url = f"http://127.0.0.1:{self._environment['OSLRAU_WEB_PORT']}{page}"

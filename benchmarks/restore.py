@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -65,9 +64,10 @@ class Model:
     @property
     def settings(self) -> Settings:
         learner = LearnerSettings(
-            kind="oslrau", max_nodes=self.max_nodes, n_init_components=self.components,
-            background=False,
-        )  # fmt: skip
+            kind="oslrau",
+            max_nodes=self.max_nodes,
+            oslrau=(("n_init_components", self.components), ("background", False)),
+        )
         return Settings(learner=learner)
 
     def snapshot(self) -> Snapshot:
@@ -171,8 +171,8 @@ def _worker(servers: str, log: Path) -> ReaderProcess:
 
 def _snapshots(worker: ReaderProcess) -> float:
     """Return the sum of the offsets of the last snapshots."""
-    values = re.findall(r"^oslrau_snapshot_offset{.*} (.*)$", worker.page(), re.M)
-    return sum(map(float, values))
+    found = orjson.loads(worker.page("/model") or b'{"partitions": []}')["partitions"]
+    return float(sum(part["snapshot_offset"] or 0 for part in found))
 
 
 def _wait(condition: Callable[[], bool], *workers: ReaderProcess) -> None:

@@ -6,7 +6,7 @@ from .board import Row, row
 from .panels import lines
 
 _NO_ENTITIES = "no data without the setting entity"
-_NO_SILENCES = "no data without the setting silences"
+_NO_SILENCES = "no data without silences in the setting events"
 
 
 def entities() -> Row:
@@ -23,22 +23,18 @@ def entities() -> Row:
             "short",
             {
                 "{{topic}}/{{partition}}": "max by (topic, partition) (oslrau_entities{selected})",
-                "{{topic}}/{{partition}} former": "max by (topic, partition)"
-                " (oslrau_former_entities{selected})",
             },
             none=_NO_ENTITIES,
         ),
         lines(
             208,
             "Entities that gave way",
-            "Entities that gave way to others in 15 minutes, and records without an entity. Where "
-            "many give way, a larger max_entities helps.",
+            "Entities that gave way to others in 15 minutes. Where many give way, a larger "
+            "max_entities helps.",
             "short",
             {
                 "{{topic}}/{{partition}} gave way": "sum by (topic, partition)"
                 " (increase(oslrau_entities_evicted_total{selected}[15m]))",
-                "{{topic}}/{{partition}} without entity": "sum by (topic, partition)"
-                " (increase(oslrau_records_without_entity_total{selected}[15m]))",
             },
             none=_NO_ENTITIES,
         ),
@@ -46,7 +42,7 @@ def entities() -> Row:
             211,
             "Unusual entities",
             "Events of entities in 15 minutes: entities that became unusual as a whole among all "
-            "entities, those that are usual again, and new ones if entity_events has new.",
+            "entities, those that are usual again, and new ones with new_entities in events.",
             "short",
             {
                 "{{topic}}/{{partition}} {{state}}": "sum by (topic, partition, state)"
@@ -67,7 +63,7 @@ def silences() -> Row:
             209,
             "Silences",
             "Silences longer than usual that were found in 15 minutes, and the entities that are "
-            "silent. Only with the setting silences. OslrauSilence fires at the first.",
+            "silent. Only with silences in the setting events. OslrauSilence fires at the first.",
             "short",
             {
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
@@ -82,7 +78,7 @@ def silences() -> Row:
             210,
             "Age of the last record",
             "Time since the timestamp of a partition's last record, as a multiple of the silence "
-            "that is usual. Only with the setting silences.",
+            "that is usual. Only with silences in the setting events.",
             "short",
             {
                 "{{topic}}/{{partition}}": "(time() - max by (topic, partition)"

@@ -147,13 +147,6 @@ def _likelihood() -> Row:
             "suffix: nats",
             {"{{quantile}}": "avg by (quantile) (oslrau_log_likelihood_quantile{selected})"},
         ),
-        heatmap(
-            202,
-            "Log-likelihood of records",
-            "Scored records by their log-likelihood in nats, in buckets for streams of any scale.",
-            "suffix: nats",
-            "sum by (le) (increase(oslrau_log_likelihood_bucket{selected}[$__rate_interval]))",
-        ),
         lines(
             203,
             "Median against the past",
@@ -167,13 +160,12 @@ def _likelihood() -> Row:
         ),
         lines(
             204,
-            "Mean by partition",
-            "Mean of the last 2,048 records, in nats. A single extreme record can move it by any "
-            "amount.",
+            "Median by partition",
+            "Median of the last 2,048 records, in nats.",
             "suffix: nats",
             {
                 "{{topic}}/{{partition}}": "avg by (topic, partition)"
-                " (oslrau_log_likelihood_mean{selected})"
+                ' (oslrau_log_likelihood_quantile{selected, quantile="0.5"})'
             },
         ),
         lines(
@@ -281,9 +273,9 @@ def _fields() -> Row:
         lines(
             701,
             "Fields and what was expected of them",
-            "The fields of the setting forecast_metrics in the last record of each partition, and "
-            "the band in which each was expected before this record came: 98 of 100 values should "
-            "be between low and high.",
+            "The first 16 fields in the last record of each partition, with the setting forecasts, "
+            "and the band in which each was expected before this record came: 98 of 100 values "
+            "should be between low and high.",
             "short",
             {
                 "{{topic}}/{{partition}} {{field}}": "avg by (topic, partition, field)"
@@ -295,6 +287,6 @@ def _fields() -> Row:
                 "{{topic}}/{{partition}} {{field}} expected": "avg by (topic, partition, field)"
                 " (oslrau_field_expected{selected})",
             },
-            none="no data without the setting forecast_metrics",
+            none="no data without the setting forecasts",
         ),
     )

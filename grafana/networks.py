@@ -48,16 +48,6 @@ def network() -> Row:
                 " (oslrau_network_parameters{selected})"
             },
         ),
-        lines(
-            405,
-            "Depth",
-            "Nodes on the longest path from the root to a leaf.",
-            "short",
-            {
-                "{{topic}}/{{partition}}": "max by (topic, partition)"
-                " (oslrau_network_depth{selected})"
-            },
-        ),
     )
 
 
@@ -77,9 +67,7 @@ def partitions() -> Row:
                 "Drifts": "oslrau_drift_events_total{selected}",
                 "Not learned": "oslrau_learning_skipped_total{selected}",
                 "Nodes": "oslrau_network_nodes{selected}",
-                "Edges": "oslrau_network_edges{selected}",
                 "Parameters": "oslrau_network_parameters{selected}",
-                "Depth": "oslrau_network_depth{selected}",
             },
         ),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from faust_oslrau.app.errors import OslrauError
+from faust_oslrau.app.logs import is_readable
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 logger = logging.getLogger(__name__)
@@ -21,13 +22,11 @@ logger = logging.getLogger(__name__)
 @click.option("--topic", "topics", multiple=True, help="Source topic; may be repeated.")
 @click.option("--web-port", type=int, help="Port of the web pages.")
 @click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")
-@click.option("--log-format", help="readable or json (one object in each line).")
 @settings_options
 def worker(
     topics: tuple[str, ...],
     web_port: int | None,
     log_level: str | None,
-    log_format: str | None,
     settings_file: Path | None,
     broker: str | None,
 ) -> None:
@@ -44,14 +43,13 @@ def worker(
             source_topics=topics or None,
             web_port=web_port,
             log_level=log_level,
-            log_format=log_format,
         )
         from faust_oslrau.app.worker import run_worker
 
         try:
             raise SystemExit(run_worker(settings))
         except OslrauError as error:
-            if settings.log_format == "readable":
+            if is_readable():
                 raise
             logger.critical("%s", error)  # every line of a JSON log is JSON
             raise SystemExit(error.exit_code) from error

@@ -92,7 +92,7 @@ async def run_demo(plan: Plan, view: View) -> Summary:
         address = embedded.bootstrap_servers if embedded else ""
         environment = worker_environment(plan.broker, address, _own_settings(plan))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="oslrau-demo-")))
-        environment["OSLRAU_SNAPSHOT_DIR"] = str(folder)
+        environment["OSLRAU_SNAPSHOTS"] = f"folder:{folder}"
         settings = load_settings(None, environment)
         await create_topics(embedded, settings, plan.partitions)
         worker = WorkerProcess(environment, settings.web_port, folder / "worker.log")

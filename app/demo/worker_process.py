@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from faust_oslrau.app.brokers.process import die_with_parent
+from faust_oslrau.app.logs import readable
 
 # The worker itself exits at the latest 20 seconds after SIGTERM.
 _STOP_SECONDS = 25.0
@@ -53,7 +54,8 @@ class WorkerProcess:
 
     def last_lines(self, count: int = 15) -> str:
         """Return the end of the log."""
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-count:])
+        lines = self._log.read_text(errors="replace").splitlines()[-count:]
+        return "\n".join(map(readable, lines))
 
     def stop(self) -> None:
         """Stop the worker gracefully; kill it if that takes too long."""

@@ -115,7 +115,7 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
             await _widen(admin, existing[name], partitions)
             for warning in limits.warnings(name, await _topic_config(admin, name)):
                 logger.warning(warning)
-    if settings.snapshots == "topic":
+    if settings.snapshots_topic is not None:
         config = {CLEANUP: "compact"} | time_limits(configurations)
         snapshots = NewTopic(settings.snapshots_topic, partitions, replicas, topic_configs=config)
         await _set_up_snapshots(admin, snapshots, existing.get(settings.snapshots_topic))

@@ -108,11 +108,6 @@ _COUNTERS = (
         lambda of: of.entities_evicted,
     ),
     _Numbers(
-        "records_without_entity",
-        "Records without an entity, which share one: no key, or no text or number in its field.",
-        lambda of: of.without_entity,
-    ),
-    _Numbers(
         "entity_events",
         "Events of entities in the anomalies topic, by state: new; unusual as a whole among all "
         "entities; usual again.",
@@ -122,7 +117,7 @@ _COUNTERS = (
     _Numbers(
         "silences",
         "Silences of entities and of the partition that were longer than usual. They are looked "
-        "for with the setting silences.",
+        "for with silences in the setting events.",
         lambda of: of.silences,
     ),
     _Numbers(
@@ -146,21 +141,10 @@ _GAUGES = (
         _network("nodes"),
         "kind",
     ),
-    _Numbers("network_edges", "Edges of the network.", _network("edges")),
     _Numbers(
         "network_parameters",
         "Free parameters of the network: weights, means, variances and covariances.",
         _network("parameters"),
-    ),
-    _Numbers(
-        "network_depth",
-        "Nodes on the longest path from the network's root to a leaf.",
-        _network("depth"),
-    ),
-    _Numbers(
-        "log_likelihood_mean",
-        "Mean log-likelihood in nats of the last 2048 scored records.",
-        lambda of: of.window.mean(),
     ),
     _Numbers(
         "log_likelihood_quantile",
@@ -178,12 +162,6 @@ _GAUGES = (
         "entities",
         "Entities whose usual values are known, at most the setting max_entities.",
         lambda of: of.entities,
-    ),
-    _Numbers(
-        "former_entities",
-        "Entities that gave way whose levels and scales are kept, at most the setting "
-        "max_former_entities.",
-        lambda of: of.former_entities,
     ),
     _Numbers(
         "incidents_open",
@@ -213,7 +191,8 @@ _GAUGES = (
     ),
     _Numbers(
         "field_value",
-        "Value of a field of the setting forecast_metrics in the last scored record.",
+        "Value of one of the first 16 fields in the last scored record, with the setting "
+        "forecasts.",
         _field("value"),
         "field",
     ),
@@ -242,11 +221,6 @@ _GAUGES = (
         lambda of: of.snapshot_age,
     ),
     _Numbers("snapshot_bytes", "Size of the last snapshot.", lambda of: of.snapshot_bytes),
-    _Numbers(
-        "snapshot_offset",
-        "Offset of the first record after the last snapshot, at which a restart would continue.",
-        lambda of: of.snapshot_offset,
-    ),
 )
 _HISTOGRAMS = (
     _Histogram(
@@ -255,12 +229,6 @@ _HISTOGRAMS = (
         "or of a restore.",
         lambda of: of.stages,
         "stage",
-    ),
-    _Histogram(
-        "log_likelihood",
-        "Log-likelihood of scored records in nats. Its buckets are too wide for quantiles: use "
-        "oslrau_log_likelihood_quantile.",
-        lambda of: of.log_likelihood,
     ),
     _Histogram(
         "p_value",

@@ -26,9 +26,6 @@ _STAGE_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 _END_TO_END_SECONDS = (
     *(0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),
 )
-# Steps of 15 to 50 %, as the location of a stream depends on its units and fields.
-_NATS = (1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 10_000)
-_LOG_LIKELIHOOD_NATS = (*(-bound for bound in reversed(_NATS)), 0, *_NATS[:-1])
 # Tenths, which a calibrated stream fills evenly, and smaller bounds for alarms.
 _P_VALUES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, *(round(0.1 * tenth, 1) for tenth in range(1, 11)))
 # Enough for a quantile of 1 %, few enough to follow changes of the stream.
@@ -77,9 +74,7 @@ class PartitionMetrics:
         self.drift_events = 0
         self.drift = 0.0
         self.entities: int | None = None
-        self.former_entities: int | None = None
         self.entities_evicted = 0
-        self.without_entity = 0
         self.entity_events = Counter(dict.fromkeys((NEW, UNUSUAL, USUAL), 0))
         self.silences = 0
         self.silent_entities: int | None = None
@@ -97,7 +92,6 @@ class PartitionMetrics:
         self.snapshot_offset: int | None = None
         self.window = Window(_WINDOW_RECORDS)
         self.history = History()
-        self.log_likelihood = Distribution(_LOG_LIKELIHOOD_NATS)
         self.p_value = Distribution(_P_VALUES)
         self.end_to_end = Distribution(_END_TO_END_SECONDS)
         self.stages = {stage: Distribution(_STAGE_SECONDS) for stage in STAGES}
@@ -123,7 +117,6 @@ class PartitionMetrics:
         if block.silence_counts is not None:
             self.silences += block.silence_counts.found
         self.window.add(block.log_likelihood)
-        self.log_likelihood.observe(block.log_likelihood)
         self.p_value.observe(block.p_value)
         self.end_to_end.observe(seconds)
         self._blamed.count(self._topic, block.blamed)
@@ -181,9 +174,7 @@ class PartitionMetrics:
         self.drift = block.drift
         if block.entities is not None:
             self.entities = block.entities.held
-            self.former_entities = block.entities.former
             self.entities_evicted += block.entities.evicted
-            self.without_entity += block.entities.without
         if block.silence_counts is not None:
             self.silent_entities = block.silence_counts.silent
             self.silence_limit = block.silence_counts.limit

@@ -26,11 +26,6 @@ class Window:
         while self._count - len(self._parts[0]) >= self._size:
             self._count -= len(self._parts.popleft())
 
-    def mean(self) -> float | None:
-        """Return the mean without NaN; None without values."""
-        values = self._values()
-        return float(values.mean()) if len(values) else None
-
     def quantiles(self, shares: Sequence[float]) -> dict[str, float]:
         """Return the quantiles without NaN, by the text of their shares; empty without values."""
         values = self._values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -59,29 +59,21 @@ class WorkerMetrics:
         )
         build.labels(version("faust-oslrau"), platform.python_version()).set(1)
         most_nodes = settings.learner.max_nodes
-        for name, documentation, read in (
-            (
-                "broker_silent_seconds",
-                "Time since the broker's last answer to a request, which is sent every second.",
-                lambda: contact.silent_seconds,
-            ),
-            (
-                "alarm_rate",
-                "The setting alarm_rate: largest p-value of an anomaly.",
-                lambda: settings.alarm_rate,
-            ),
-            (
-                "max_nodes",
-                "The setting learner.max_nodes: most nodes of a network.",
-                lambda: math.inf if most_nodes is None else most_nodes,
-            ),
-            (
-                "snapshot_interval_seconds",
-                "The setting snapshot_interval: longest time between two snapshots.",
-                lambda: settings.snapshot_interval,
-            ),
-        ):
-            _show(registry, name, documentation, read)
+        silent = Gauge(
+            PREFIX + "broker_silent_seconds",
+            "Time since the broker's last answer to a request, which is sent every second.",
+            registry=registry,
+        )
+        silent.set_function(lambda: contact.silent_seconds)
+        chosen = Gauge(
+            PREFIX + "setting",
+            "Settings to which alerts are relative, by name.",
+            ("name",),
+            registry=registry,
+        )
+        chosen.labels("alarm_rate").set(settings.alarm_rate)
+        chosen.labels("learner.max_nodes").set(math.inf if most_nodes is None else most_nodes)
+        chosen.labels("snapshot_interval").set(settings.snapshot_interval)
 
 
 class BlamedFieldsCollector(Collector):
@@ -97,9 +89,3 @@ class BlamedFieldsCollector(Collector):
         for labels, count in self._blamed.counts.items():
             metric.add_metric(labels, count)
         yield metric
-
-
-def _show(
-    registry: CollectorRegistry, name: str, documentation: str, read: Callable[[], float]
-) -> None:
-    Gauge(PREFIX + name, documentation, registry=registry).set_function(read)

@@ -54,6 +54,7 @@ def _summary(partition: HeldPartition) -> dict[str, Any]:
         "start": partition.start,
         "next_offset": partition.next_offset,
         "committed_offset": partition.committed,
+        "snapshot_offset": partition.metrics.snapshot_offset,
         "lag": partition.lag,
         "missing_offsets": partition.missing,
         "records": scorer.n_records if scorer else 0,

@@ -12,6 +12,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch, join
 from faust_oslrau.app.kafka.positions import PartitionLog, find_logs, is_of_earlier_version
 from faust_oslrau.app.kafka.topics import OutputTopics
@@ -286,7 +287,7 @@ class Assignment:
         try:
             async with partition.lock:
                 partition.waiting = None
-                for batch in join(batches, self._settings.max_poll_records):
+                for batch in join(batches, pace.BATCH_RECORDS):
                     await self._process_batch(partition, batch)
         finally:
             if partition.waiting is batches:  # cancelled before their turn

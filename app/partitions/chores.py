@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.settings import Settings
@@ -76,7 +77,7 @@ class Chores:
     def chores(self) -> Iterator[Awaitable[None]]:
         """Yield the periodic tasks, to be run concurrently until they are cancelled."""
         snapshots = min(_SNAPSHOT_SECONDS, self._settings.snapshot_interval)
-        yield _every(self._settings.commit_interval, self._commit)
+        yield _every(pace.COMMIT_SECONDS, self._commit)
         yield _every(snapshots, self._save_snapshots)
         yield _every(_LAG_SECONDS, self._measure_lag)
         yield _every(_MEASURE_SECONDS, self._measure_networks)

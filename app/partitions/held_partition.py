@@ -99,6 +99,7 @@ class HeldPartition:
         self.network: NetworkSize | None = None
         self.lag: int | None = None
         self.missing = 0
+        self._told_without_entity = False
         self.rejections = RejectionLog(tp)
         self.metrics = metrics
         self.schedule = schedule
@@ -295,6 +296,20 @@ class HeldPartition:
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, ages(block))
         self.rejections.add(block)
+        self._tell_without_entity(block, next_offset)
+
+    def _tell_without_entity(self, block: ProcessedBlock, next_offset: int) -> None:
+        """Warn once if records have no entity: the setting may name the wrong field."""
+        if self._told_without_entity or block.entities is None or not block.entities.without:
+            return
+        self._told_without_entity = True
+        values = (*self.tp, block.entities.without, len(block.scores), next_offset)
+        logger.warning(
+            "%s/%d: %d of %d records before offset %d have no entity, and share one; later ones "
+            "are not named",
+            *values,
+            extra=at(self.tp, next_offset, records=block.entities.without),
+        )
 
 
 def ages(block: ProcessedBlock) -> NDArray[np.float64]:

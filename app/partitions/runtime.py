@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.app.kafka.security import client_arguments
@@ -84,7 +85,7 @@ class Runtime:
     @property
     def batch_records(self) -> int:
         """The largest number of records in a batch."""
-        return self.settings.max_poll_records
+        return pace.BATCH_RECORDS
 
     async def start(self, consumer: Consumer) -> None:
         """Compile the kernels, wait for the broker and the topics, and connect.

@@ -27,13 +27,9 @@ class Skipped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EntityCounts:
-    """How many entities are known after a block, how many gave way, and records without one.
-
-    `former` are those that gave way whose levels and scales are kept.
-    """
+    """How many entities are known after a block, how many gave way, and records without one."""
 
     held: int
-    former: int
     evicted: int
     without: int
 
@@ -109,7 +105,7 @@ class ProcessedBlock:
     silence_counts
         Counts of silences; None without the setting `silences`.
     expected_fields
-        The fields of the setting `forecast_metrics` in the last scored record, by name.
+        The first fields in the last scored record, by name; empty without the setting `forecasts`.
     forecast
         What was expected of the scored records; None unless the settings ask for it.
     """

@@ -46,6 +46,9 @@ from .messages import Messages
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
+# Fields whose values, and what was expected of them, are metrics: four series each.
+_MOST_EXPECTED_FIELDS = 16
+
 
 class PartitionPipeline:
     """Decodes, scores and learns the records of one partition, in the order of its log.
@@ -201,8 +204,7 @@ class PartitionPipeline:
 
     def _counts(self, entities: list[bytes | None], evicted_before: int) -> EntityCounts:
         held = self.scorer.n_entities if self.scorer else 0
-        former = self.scorer.n_former_entities if self.scorer else 0
-        return EntityCounts(held, former, self._evicted - evicted_before, entities.count(None))
+        return EntityCounts(held, self._evicted - evicted_before, entities.count(None))
 
     def _silence_counts(self, scored: ScoredBlock) -> SilenceCounts | None:
         if self.scorer is None or not self.scorer.silences:
@@ -213,14 +215,12 @@ class PartitionPipeline:
     def _expected_fields(
         self, rows: NDArray[np.float64], scored: ScoredBlock
     ) -> dict[str, ExpectedField]:
-        wanted = self._settings.forecast_metrics or ()
         if scored.forecast is None or len(rows) == 0:
             return {}
         last = np.array([rows[-1], *(part[-1] for part in scored.forecast)])
         return {
             field: ExpectedField(*last[:, column].tolist())
-            for column, field in enumerate(self.fields or ())
-            if field in wanted
+            for column, field in enumerate((self.fields or ())[:_MOST_EXPECTED_FIELDS])
         }
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
@@ -274,15 +274,10 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         seasons=settings.seasons,
         adapt_after=settings.adapt_after,
         incidents=incident_parameters(settings),
-        entity_events=entity_events(settings),
+        entity_events=settings.entity_events,
         silences=settings.silences,
-        forecasting=settings.needs_forecasts,
+        forecasting=settings.forecasts,
     )
-
-
-def entity_events(settings: Settings) -> tuple[str, ...]:
-    """Return what is told of entities: nothing without them."""
-    return () if settings.entity is None else settings.entity_events or ()
 
 
 def incident_parameters(settings: Settings) -> IncidentParameters | None:

@@ -157,11 +157,7 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "transforms": dict(settings.transforms),
     }
     if settings.entity is not None:
-        values |= {
-            "entity": settings.entity,
-            "max_entities": settings.max_entities,
-            "max_former_entities": settings.max_former_entities,
-        }
+        values |= {"entity": settings.entity, "max_entities": settings.max_entities}
     if settings.history is not None:
         values["history"] = list(settings.history)
     if settings.initial_model is not None:

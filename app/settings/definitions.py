@@ -17,9 +17,9 @@ from .value_types import (
     ENTITY,
     EVENTS,
     FEATURES,
-    FIELDS,
     HOSTS,
     SERVERS,
+    SNAPSHOTS,
     SPANS,
     START,
     TEXT,
@@ -93,40 +93,31 @@ class Settings(Section):
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
-    max_former_entities: int = setting(100_000, integer(0))
-    entity_events: tuple[str, ...] | None = setting(("unusual",), optional(EVENTS))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     seasons: str | None = setting(None, optional(ZONE))
     adapt_after: int = setting(512, integer(1, 8192))
-    silences: bool = setting(False, BOOLEAN)
     forecasts: bool = setting(False, BOOLEAN)
-    forecast_metrics: tuple[str, ...] | None = setting(None, optional(FIELDS))
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)
     delivery: str = setting("at_least_once", choice("at_least_once", "exactly_once"))
-    snapshots: str = setting("topic", choice("topic", "folder", "off"))
-    snapshots_topic: str = setting("oslrau-snapshots", TOPIC)
-    snapshot_dir: str = setting("snapshots", TEXT)
+    snapshots: str = setting("topic:oslrau-snapshots", SNAPSHOTS)
     snapshot_interval: float = setting(60.0, number(0, 86400))
-    snapshot_records: int = setting(100_000, integer(1))
     start: str = setting("earliest", START)
     initial_model: str | None = setting(None, optional(TEXT))
     lost_history: str = setting("refuse", choice("refuse", "continue"))
     learning: bool = setting(True, BOOLEAN)
     batch_size: int = setting(256, integer(16, 65536))
     alarm_rate: float = setting(0.001, number(0, 1))
-    anomalies: str = setting("both", choice("records", "incidents", "both"))
-    max_record_bytes: int = setting(1_000_000, integer(1))
+    events: tuple[str, ...] | None = setting(
+        ("records", "incidents", "unusual_entities"), optional(EVENTS)
+    )
     max_message_bytes: int = setting(1_048_588, integer(1024))
     web_host: str = setting("127.0.0.1", TEXT)
     web_port: int = setting(6066, integer(1, 65535))
     web_allowed_hosts: tuple[str, ...] = setting((), HOSTS)
     session_timeout: float = setting(10.0, number(0, 1800))
-    commit_interval: float = setting(1.0, number(0, 3600))
-    max_poll_records: int = setting(4096, integer(1, 100_000))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
-    log_format: str = setting("readable", choice("readable", "json"))
     incidents: IncidentSettings = field(default_factory=IncidentSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     security: SecuritySettings = field(default_factory=SecuritySettings)
@@ -135,19 +126,17 @@ class Settings(Section):
         """Check the fields, then their combination: no topic may have two roles."""
         Section.__post_init__(self)
         self._require_chosen("transforms", [name for name, _ in self.transforms])
-        self._require_chosen("forecast_metrics", self.forecast_metrics or ())
         if self.entity in (self.chosen_fields or ()):
             raise SettingsError(
                 f"setting entity: expected none of the setting features, got {self.entity}"
             )
-        taken = set(self.source_topics)
-        for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots_topic"):
-            topic = getattr(self, name)
+        taken: set[str | None] = {*self.source_topics}
+        for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots"):
+            topic: str | None = self.snapshots_topic if name == "snapshots" else getattr(self, name)
             if topic in taken:
-                raise SettingsError(
-                    f"setting {name}: expected a topic of its own, got {short(topic)}"
-                )
-            taken.add(topic)
+                value = short(getattr(self, name))
+                raise SettingsError(f"setting {name}: expected a topic of its own, got {value}")
+            taken |= {topic} - {None}
 
     def _require_chosen(self, setting: str, names: Sequence[str]) -> None:
         for name in names:
@@ -171,22 +160,56 @@ class Settings(Section):
     @property
     def uses_transactions(self) -> bool:
         """Whether each partition has a transactional producer."""
-        return self.snapshots == "topic" or self.delivery == "exactly_once"
+        return self.snapshots_topic is not None or self.delivery == "exactly_once"
+
+    @property
+    def snapshots_topic(self) -> str | None:
+        """The topic of the snapshots; None if they are elsewhere."""
+        return self._snapshots("topic")
+
+    @property
+    def snapshot_folder(self) -> str | None:
+        """The folder of the snapshots; None if they are elsewhere."""
+        return self._snapshots("folder")
+
+    def _snapshots(self, wanted: str) -> str | None:
+        kind, _, where = self.snapshots.partition(":")
+        return where if kind == wanted else None
 
     @property
     def follows_incidents(self) -> bool:
         """Whether the anomalies topic gets incidents."""
-        return self.anomalies != "records"
+        return "incidents" in self._events
 
     @property
     def sends_anomalous_records(self) -> bool:
         """Whether the anomalies topic gets each anomalous record."""
-        return self.anomalies != "incidents"
+        return "records" in self._events
 
     @property
-    def needs_forecasts(self) -> bool:
-        """Whether scores or metrics tell what was expected of fields."""
-        return self.forecasts or self.forecast_metrics is not None
+    def silences(self) -> bool:
+        """Whether silences are looked for."""
+        return "silences" in self._events
+
+    @property
+    def entity_events(self) -> tuple[str, ...]:
+        """What is told of entities as a whole: `new`, `unusual`; nothing without entities."""
+        names = [name.removesuffix("_entities") for name in self._events if "_entities" in name]
+        return () if self.entity is None else tuple(names)
+
+    @property
+    def _events(self) -> tuple[str, ...]:
+        return self.events or ()
+
+    @property
+    def max_former_entities(self) -> int:
+        """Most entities that gave way whose levels and scales are kept."""
+        return self.max_entities
+
+    @property
+    def max_record_bytes(self) -> int:
+        """Size of the largest record that is scored."""
+        return self.max_message_bytes
 
     @property
     def max_output_bytes(self) -> int:

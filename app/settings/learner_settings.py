@@ -9,25 +9,44 @@ from typing import Any, ClassVar
 from faust_oslrau.app.errors import SettingsError
 
 from .section import Section, setting, short
-from .value_types import BOOLEAN, choice, integer, number, optional
+from .value_types import BOOLEAN, ValueType, choice, integer, number, optional, pairs
 
 # Importing the learner to read its parameters' names would take too long; a test compares them.
 _OF_ALL_KINDS = ("max_nodes", "memory", "random_state")
-_OF_KIND = {
-    "oslrau": (
-        "corr_threshold",
-        "max_leaf_vars",
-        "merges_per_batch",
-        "min_count",
-        "n_init_components",
-        "background",
-        "variance_floor",
-        "structure_until",
-        "standardize",
-    ),
-    "stacked": ("adapt_after",),
-}
+_OF_KIND = {"oslrau": ("oslrau",), "stacked": ("adapt_after",)}
 _FEWEST_STACKED_NODES = 100
+OSLRAU_PARAMETERS: dict[str, tuple[Any, ValueType]] = {
+    "corr_threshold": (0.1, number(0, 1, closed="high")),
+    "max_leaf_vars": (None, optional(integer(0))),
+    "merges_per_batch": (None, optional(integer(1))),
+    "min_count": (64, integer(1)),
+    "n_init_components": (2, integer(1)),
+    "background": (True, BOOLEAN),
+    "variance_floor": (1e-4, number(0, 1, closed="low")),
+    "structure_until": (None, optional(integer(0))),
+    "standardize": (True, BOOLEAN),
+}
+"""Default and type of each parameter of the table `learner.oslrau`."""
+
+
+def _read_oslrau(value: Any) -> tuple[tuple[str, Any], ...]:
+    found = pairs(value)
+    if found.keys() - OSLRAU_PARAMETERS.keys():
+        raise ValueError
+    return tuple(sorted((name, _read_one(name, each)) for name, each in found.items()))
+
+
+def _read_one(name: str, value: Any) -> Any:
+    _, value_type = OSLRAU_PARAMETERS[name]
+    try:
+        return value_type.read(value)
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        raise SettingsError(
+            f"setting learner.oslrau.{name}: expected {value_type.expected}, got {short(value)}"
+        ) from None
+
+
+OSLRAU = ValueType(f"some of {', '.join(OSLRAU_PARAMETERS)}, with a value each", _read_oslrau)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +59,10 @@ class LearnerSettings(Section):
     prefix: ClassVar[str] = "learner."
 
     kind: str = setting("stacked", choice(*_OF_KIND))
-    corr_threshold: float = setting(0.1, number(0, 1, closed="high"))
-    max_leaf_vars: int | None = setting(None, optional(integer(0)))
-    merges_per_batch: int | None = setting(None, optional(integer(1)))
-    min_count: int = setting(64, integer(1))
-    n_init_components: int = setting(2, integer(1))
-    background: bool = setting(True, BOOLEAN)
     max_nodes: int | None = setting(2000, optional(integer(2)))
     memory: float | None = setting(None, optional(number(0, math.inf)))
-    variance_floor: float = setting(1e-4, number(0, 1, closed="low"))
-    structure_until: int | None = setting(None, optional(integer(0)))
-    standardize: bool = setting(True, BOOLEAN)
     random_state: int = setting(0, integer(0, 2**32 - 1))
+    oslrau: tuple[tuple[str, Any], ...] = setting((), OSLRAU)
     adapt_after: int | None = setting(8192, optional(integer(1)))
 
     def __post_init__(self) -> None:
@@ -71,7 +82,11 @@ class LearnerSettings(Section):
     def parameters(self) -> dict[str, Any]:
         """The parameters of the chosen kind, by name."""
         names = [entry.name for entry in fields(self) if entry.name in self._names]
-        return {name: getattr(self, name) for name in names if name != "kind"}
+        found = {name: getattr(self, name) for name in names if name not in ("kind", "oslrau")}
+        if self.kind != "oslrau":
+            return found
+        defaults = {name: default for name, (default, _) in OSLRAU_PARAMETERS.items()}
+        return found | defaults | dict(self.oslrau)
 
     @property
     def _names(self) -> tuple[str, ...]:

@@ -27,8 +27,7 @@ _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
-# The learner's names, too.
-ENTITY_EVENTS = ("new", "unusual")
+EVENTS_OF = ("records", "incidents", "new_entities", "unusual_entities", "silences")
 # What the zone database names a computer's zone before somebody has chosen one.
 _NO_ZONES = {"Factory"}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -125,20 +124,35 @@ def _read_entity(value: Any) -> str:
 
 def _read_events(value: Any) -> tuple[str, ...]:
     found = _distinct(_listed(value))
-    _require(all(name in ENTITY_EVENTS for name in found))
-    return found
+    _require(all(name in EVENTS_OF for name in found))
+    return tuple(sorted(found, key=EVENTS_OF.index))
+
+
+def _read_snapshots(value: Any) -> str:
+    kind, _, where = _read_text(value).partition(":")
+    if kind == "topic":
+        _read_topic(where)
+    _require(value == "off" or (kind in ("topic", "folder") and bool(where)))
+    return str(value)
 
 
 def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
-    if isinstance(value, Mapping):
-        pairs = list(value.items())
-    elif isinstance(value, str):
-        pairs = [tuple(part.rsplit("=", 1)) for part in _listed(value) if part]
-    else:
-        pairs = [tuple(pair) for pair in value]
-    found = {_read_field(field.strip()): name.strip() for field, name in pairs}
-    _require(len(found) == len(pairs) and all(name in TRANSFORM_NAMES for name in found.values()))
+    found = {_read_field(field): name.strip() for field, name in pairs(value).items()}
+    _require(all(name in TRANSFORM_NAMES for name in found.values()))
     return tuple(sorted(found.items()))
+
+
+def pairs(value: Any) -> dict[str, Any]:
+    """Return names with a value each, from a table, a text or pairs; ValueError if one is twice."""
+    if isinstance(value, Mapping):
+        found = list(value.items())
+    elif isinstance(value, str):
+        found = [tuple(part.rsplit("=", 1)) for part in _listed(value) if part]
+    else:
+        found = [tuple(pair) for pair in value]
+    named = {name.strip(): content for name, content in found}
+    _require(len(named) == len(found))
+    return named
 
 
 def _read_spans(value: Any) -> tuple[str, ...]:
@@ -216,9 +230,9 @@ TEXT = ValueType("a non-empty text", _read_text)
 TOPIC = ValueType("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
 TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
 FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
-FIELDS = ValueType("distinct field names", _read_fields)
 ENTITY = ValueType('"key" or the name of a field', _read_entity)
-EVENTS = ValueType(f"some of {', '.join(ENTITY_EVENTS)}", _read_events)
+EVENTS = ValueType(f"some of {', '.join(EVENTS_OF)}", _read_events)
+SNAPSHOTS = ValueType("topic:NAME, folder:PATH or off", _read_snapshots)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )

@@ -15,9 +15,9 @@ from .topic import TopicStore
 
 def snapshot_store(settings: Settings, producers: Producers) -> SnapshotStore:
     """Return the snapshot store of a worker."""
-    if settings.snapshots == "topic":
+    if settings.snapshots_topic is not None:
         arguments = client_arguments(settings)
         return TopicStore(settings.snapshots_topic, settings.app_id, producers, arguments)
-    if settings.snapshots == "folder":
-        return FolderStore(Path(settings.snapshot_dir), settings.app_id)
+    if settings.snapshot_folder is not None:
+        return FolderStore(Path(settings.snapshot_folder), settings.app_id)
     return NoStore()

@@ -7,6 +7,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import PartitionMetrics
 from faust_oslrau.app.settings import Settings
@@ -72,7 +73,7 @@ class SnapshotSchedule:
         records = next_offset - self.offset
         return (
             now - self._covered >= self._settings.snapshot_interval
-            or records >= self._settings.snapshot_records
+            or records >= pace.SNAPSHOT_RECORDS
         )
 
     async def save(self, next_offset: int, data: Extent) -> None:

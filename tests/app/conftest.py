@@ -23,12 +23,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from forked_worker import ForkedWorker
+from worker_settings import pace_variable, snapshots_in, split
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
 from faust_oslrau.app.kafka.topic_ids import topic_ids
+from faust_oslrau.app.logs import readable
 from faust_oslrau.app.settings import Settings
 
 _READY_SECONDS = 120.0
+# What ends a worker: a line of its own on a terminal.
+_REFUSAL = re.compile(r"^\S+ CRITICAL faust_oslrau\.app\.commands\.worker: ")
 _POLL_SECONDS = 0.05
 
 
@@ -305,6 +309,11 @@ class WorkerProcess:
         return self._process.wait(seconds)
 
     def log(self) -> str:
+        """Return what the worker has logged, as it would be on a terminal."""
+        lines = map(readable, self.raw_log().splitlines())
+        return "".join(_REFUSAL.sub("Error: ", line) + "\n" for line in lines)
+
+    def raw_log(self) -> str:
         return self._log.read_text()
 
 
@@ -341,11 +350,9 @@ def settings(servers: str, topic_name: str, tmp_path: Path) -> Settings:
         scores_topic=f"{topic_name}.scores",
         anomalies_topic=f"{topic_name}.anomalies",
         dead_letter_topic=f"{topic_name}.dead",
-        snapshots_topic=f"{topic_name}.snapshots",
-        snapshot_dir=str(tmp_path / "snapshots"),
+        snapshots=f"topic:{topic_name}.snapshots",
         web_port=_free_port(),
         session_timeout=6.0,
-        commit_interval=0.2,
     )
 
 
@@ -358,8 +365,11 @@ def start_worker(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., W
     started: list[WorkerProcess] = []
 
     def start(*, command: Sequence[str] = (), **changes: object) -> WorkerProcess:
-        changed = {f"OSLRAU_{name.upper()}": str(value) for name, value in changes.items()}
-        environment = {**os.environ, **_environment(settings), **changed}
+        own, pace = split({"commit_seconds": 0.2, **changes})
+        if "snapshots" in own:
+            own["snapshots"] = snapshots_in(str(own["snapshots"]), settings, tmp_path)
+        changed = {f"OSLRAU_{name.upper()}": str(value) for name, value in own.items()}
+        environment = {**os.environ, **_environment(settings), **changed, **pace_variable(pace)}
         log = tmp_path / f"worker-{len(started)}.log"
         log.touch()
         process = (
@@ -385,8 +395,7 @@ def _run(
 def _environment(settings: Settings) -> dict[str, str]:
     names = (
         *("broker", "app_id", "scores_topic", "anomalies_topic", "dead_letter_topic"),
-        *("web_port", "session_timeout", "commit_interval"),
-        *("snapshots", "snapshots_topic", "snapshot_dir", "delivery"),
+        *("web_port", "session_timeout", "snapshots", "delivery"),
     )
     found = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
     return found | {"OSLRAU_SOURCE_TOPICS": ",".join(settings.source_topics)}

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver, get_context
 from pathlib import Path
 
+from worker_settings import take_pace
+
 from faust_oslrau.app.cli import main
 
 _context = get_context("forkserver")
@@ -68,6 +70,7 @@ def _start_server() -> None:
 def _run(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
     os.environ.clear()
     os.environ.update(environment)
+    take_pace(os.environ)
     output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(output, 1)
     os.dup2(output, 2)

@@ -13,6 +13,7 @@ import orjson
 from aiokafka.errors import KafkaConnectionError
 from faust.types import TP
 from prometheus_client import CollectorRegistry
+from worker_settings import change_pace, split
 
 from faust_oslrau.app.errors import TopicError
 from faust_oslrau.app.kafka.batches import RecordBatch
@@ -258,8 +259,9 @@ class MemoryWorker:
     """A worker's assignment and its parts; its snapshots go to files in `folder`."""
 
     def __init__(self, folder: Path, broker, store=FolderStore, **changes):
-        defaults = Settings(snapshots="folder", snapshot_dir=str(folder))
-        self.settings = replace(defaults, **changes)
+        own, pace = split(changes)
+        self.settings = replace(Settings(snapshots=f"folder:{folder}"), **own)
+        self._pace_before = change_pace(**pace)
         self.broker = broker
         self.consumer = MemoryConsumer(broker)
         self.topics = MemoryTopics(self.settings)
@@ -284,6 +286,7 @@ class MemoryWorker:
     async def __aexit__(self, *_):
         await turns()  # what has just begun must not be cancelled before its first step
         await self.assignment.stop(0)
+        change_pace(**self._pace_before)
 
     @property
     def held(self):

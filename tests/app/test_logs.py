@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -16,6 +17,7 @@ from faust_oslrau.app.logs import (
     ReadableFormatter,
     RepeatFilter,
     at,
+    readable,
     set_up_logging,
 )
 
@@ -109,7 +111,7 @@ def test_libraries_and_warnings_go_the_same_way(capsys, monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     try:
-        set_up_logging("INFO", "json")
+        set_up_logging("INFO")
         logging.getLogger("aiokafka.conn").error("gone")
         logging.getLogger("py.warnings").warning("old")
         sys.excepthook(ValueError, ValueError("broken"), None)
@@ -122,3 +124,28 @@ def test_libraries_and_warnings_go_the_same_way(capsys, monkeypatch):
     assert [fact["message"] for fact in facts] == [
         "gone", "old", "the worker failed: ValueError('broken')",
     ]  # fmt: skip
+
+
+def test_a_log_is_readable_on_a_terminal_and_json_elsewhere(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    handlers = []
+    monkeypatch.setattr(logging.getLogger(), "handlers", handlers)
+    monkeypatch.setattr(logging, "captureWarnings", lambda _: None)
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    for stream, expected in ((io.StringIO(), JsonFormatter), (Terminal(), ReadableFormatter)):
+        handlers.clear()
+        monkeypatch.setattr(sys, "stderr", stream)
+        set_up_logging("DEBUG")
+        assert type(handlers[0].formatter) is expected
+    logging.getLogger().setLevel(logging.WARNING)
+
+
+def test_a_line_of_json_can_be_read_as_on_a_terminal():
+    record = _record("gone: %s", 'said "no"')
+    line = JsonFormatter().format(record)
+    assert readable(line).endswith(': gone: said "no"') and record.levelname in readable(line)
+    for other in ("a traceback", "7", "{}", '{"time": 1}'):
+        assert readable(other) == other

@@ -46,8 +46,15 @@ _POLL_SECONDS = 0.05
 _BROKER = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
 # A worker that restores the state but reads from the committed offset: the run must notice.
-_WITHOUT_SEEK = """
+# Commits, snapshots and batches come often, so that faults hit them.
+_PACED = f"""
+from faust_oslrau.app import pace
 from faust_oslrau.app.cli import main
+
+pace.COMMIT_SECONDS, pace.SNAPSHOT_RECORDS, pace.BATCH_RECORDS = 0.5, 3000, {_BATCH_RECORDS}
+"""
+_MAIN = 'main(["worker"], prog_name="faust-oslrau")\n'
+_WITHOUT_SEEK = """
 from faust_oslrau.app.partitions.opening import Opener, PartitionState
 
 find_with_seek = Opener.find
@@ -59,7 +66,6 @@ async def find_without_seek(self, log, parked):
     return found
 
 Opener.find = find_without_seek
-main(["worker"], prog_name="faust-oslrau")
 """
 
 
@@ -78,8 +84,7 @@ class Worker:
 
     def __init__(self, settings: Settings, log: Path, command: list[str]) -> None:
         self._port = free_ports(1)[0]
-        names = ("broker", "app_id", "delivery", "session_timeout", "commit_interval",
-                 "snapshot_interval", "snapshot_records", "max_poll_records")  # fmt: skip
+        names = ("broker", "app_id", "delivery", "session_timeout", "snapshot_interval")
         environment = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
         environment["OSLRAU_WEB_PORT"] = str(self._port)
         self.log = log
@@ -122,8 +127,8 @@ class Chaos:
         self._plan = plan
         self._folder = folder
         self._random = random.Random(plan.seed)
-        script = [str(Path(sys.executable).with_name("faust-oslrau")), "worker"]
-        self._command = [sys.executable, *(script if plan.seek else ["-c", _WITHOUT_SEEK])]
+        fault = "" if plan.seek else _WITHOUT_SEEK
+        self._command = [sys.executable, "-c", _PACED + fault + _MAIN]
         self._workers: list[Worker] = []
         self._sent: Counter[int] = Counter()
         self._kinds: Counter[str] = Counter()
@@ -140,10 +145,7 @@ class Chaos:
                 app_id="chaos",
                 delivery=self._plan.delivery,
                 session_timeout=_SESSION_SECONDS,
-                commit_interval=0.5,
                 snapshot_interval=1.0,
-                snapshot_records=3000,
-                max_poll_records=_BATCH_RECORDS,
             )
             stack.callback(self._kill_all)
             asyncio.run(self._create())

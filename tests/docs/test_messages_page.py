@@ -10,6 +10,7 @@ from doc_pages import blocks, code, read, rows, section
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings.value_types import EVENTS_OF
 from faust_oslrau.topics import FeatureDecoder, Reason, Record
 
 PAGE = "docs/messages.md"
@@ -45,7 +46,7 @@ def processed():
         Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
         for offset, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
-    settings = Settings(max_message_bytes=1024, entity="key", silences=True, forecasts=True)
+    settings = Settings(max_message_bytes=1024, entity="key", events=EVENTS_OF, forecasts=True)
     return PartitionPipeline("features", 1, settings).process(records)
 
 
@@ -64,7 +65,7 @@ def of_entities():
         for offset, value in enumerate(values)
     ]
     records[6000] = records[6000]._replace(key=b"new")
-    settings = Settings(entity="key", entity_events=("new", "unusual"))
+    settings = Settings(entity="key", events=EVENTS_OF)
     found = PartitionPipeline("features", 1, settings).process(records).entity_events
     return [orjson.loads(message.value) for message in found]
 
@@ -146,7 +147,8 @@ def test_no_member_is_newer_than_the_installed_version():
 
 def test_the_topics_are_the_defaults_of_their_settings():
     for row in rows(section(PAGE, "What is written"), 4):
-        assert code(row[0])[0] == getattr(Settings(), code(row[1])[0])
+        default = getattr(Settings(), code(row[1])[0])
+        assert code(row[0])[0] == default.removeprefix("topic:")
 
 
 @pytest.mark.parametrize("page", ["README.md", PAGE])

@@ -4,11 +4,12 @@ import re
 from dataclasses import fields, is_dataclass
 
 import pytest
-from doc_pages import code, read, rows
+from doc_pages import code, read, rows, section
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings, load_settings
+from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
 
 PAGE = read("docs/settings.md")
 ROWS = rows(PAGE, 5)
@@ -71,17 +72,28 @@ def test_the_type_is_what_the_error_expects(row):
     )
 
 
+def test_the_parameters_of_oslrau_are_those_of_its_table_with_their_defaults():
+    table = rows(section("docs/settings.md", "The learner"), 3)
+    found = {cell(row[0]): cell(row[1]) for row in table}
+    for name, default in found.items():
+        given = {"OSLRAU_LEARNER_KIND": "oslrau", "OSLRAU_LEARNER_OSLRAU": f"{name}={default}"}
+        assert dict(load_settings(None, given).learner.oslrau)[name] == OSLRAU_PARAMETERS[name][0]
+    assert sorted(found) == sorted(OSLRAU_PARAMETERS)
+
+
 def kinds_of(row):
     """Return the kinds of learner that have a setting, all of them for a setting of no learner."""
     table, _, name = cell(row[0]).partition(".")
     if table != "learner" or name == "kind":
         return set(KINDS)
+    if name == "oslrau":
+        return {name}
     return {kind for kind in KINDS if name in LearnerSettings(kind=kind).parameters}
 
 
 def base(row):
     """Return the variables that a setting needs beside itself: a kind of learner, or entities."""
-    if cell(row[0]) in ("max_entities", "max_former_entities"):
+    if cell(row[0]) == "max_entities":
         return {"OSLRAU_ENTITY": "key"}
     kinds = kinds_of(row)
     return {} if Settings().learner.kind in kinds else {"OSLRAU_LEARNER_KIND": min(kinds)}
@@ -112,7 +124,8 @@ def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_o
     before = load_settings(None, base(row))
     snapshot = PartitionPipeline("features", 0, before).snapshot(0, 0)
     changed = load_settings(None, base(row) | dict([variable(row)]))
-    with pytest.raises(SettingsError, match=f"was made with {re.escape(cell(row[0]))} = "):
+    name = cell(row[0]).replace("learner.oslrau", "learner.max_leaf_vars")
+    with pytest.raises(SettingsError, match=f"was made with {re.escape(name)} = "):
         PartitionPipeline.restored(snapshot, changed)
 
 

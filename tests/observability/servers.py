@@ -93,8 +93,8 @@ def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
         "OSLRAU_SESSION_TIMEOUT": "6",
         "OSLRAU_SNAPSHOT_INTERVAL": "2",
         "OSLRAU_ENTITY": "key",
-        "OSLRAU_SILENCES": "true",
-        "OSLRAU_FORECAST_METRICS": "a,b",
+        "OSLRAU_EVENTS": "records,incidents,unusual_entities,silences",
+        "OSLRAU_FORECASTS": "true",
     }
     return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)
 

@@ -55,13 +55,15 @@ def test_a_panel_without_data_says_so(dashboard):
             assert panel["fieldConfig"]["defaults"]["noValue"], panel["title"]
 
 
-@pytest.mark.parametrize("setting", ["entity", "silences", "forecast_metrics"])
-def test_panels_that_a_setting_brings_data_name_it_while_they_have_none(setting):
+@pytest.mark.parametrize(
+    "needed", ["the setting entity", "silences in the setting events", "the setting forecasts"]
+)
+def test_panels_that_a_setting_brings_data_name_it_while_they_have_none(needed):
     (model,) = (load(path) for path in DASHBOARDS if path.stem == "model")
     said = [
         panel.get("fieldConfig", {}).get("defaults", {}).get("noValue") for panel in panels(model)
     ]
-    assert f"no data without the setting {setting}" in said
+    assert f"no data without {needed}" in said
 
 
 def test_uids_and_the_variables_in_links_never_change():

@@ -17,7 +17,7 @@ _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
 _OF_WORKERS = {
     *("up", "process_start_time_seconds", "oslrau_broker_silent_seconds"),
     *("oslrau_rebalances_total", "oslrau_failed_openings_total", "oslrau_waiting_partitions"),
-    *("oslrau_alarm_rate", "oslrau_max_nodes", "oslrau_snapshot_interval_seconds"),
+    "oslrau_setting",
 }
 _MINUTES = 130
 
@@ -25,10 +25,14 @@ _MINUTES = 130
 _STEADY, _NONE = f"0+60000x{_MINUTES}", f"0+0x{_MINUTES}"
 
 
-def _series(name, values, **labels):
+def _series(name, values, /, **labels):
     base = _WORKER if name in _OF_WORKERS else _PARTITION
     inside = ", ".join(f'{key}="{value}"' for key, value in {**base, **labels}.items())
     return f"{name}{{{inside}}}", values
+
+
+def _setting(name, values):
+    return _series("oslrau_setting", values, name=name)
 
 
 def _records(outcome, values):
@@ -90,9 +94,9 @@ _HEALTHY = dict(
         _open("major", f"0x{_MINUTES}"),
         _open("critical", f"0x{_MINUTES}"),
         _damaged(f"1x{_MINUTES}"),  # long ago
-        _series("oslrau_alarm_rate", f"0.002x{_MINUTES}"),
-        _series("oslrau_max_nodes", f"4000x{_MINUTES}"),
-        _series("oslrau_snapshot_interval_seconds", f"60x{_MINUTES}"),
+        _setting("alarm_rate", f"0.002x{_MINUTES}"),
+        _setting("learner.max_nodes", f"4000x{_MINUTES}"),
+        _setting("snapshot_interval", f"60x{_MINUTES}"),
     ]
 )
 
@@ -160,7 +164,7 @@ _NEARLY = {
     # Half an interval late; and a minute's worth where the interval is a second.
     "OslrauSnapshotOld": [
         _series("oslrau_snapshot_age_seconds", f"90x{_MINUTES}"),
-        _series("oslrau_snapshot_interval_seconds", f"1x{_MINUTES}"),
+        _setting("snapshot_interval", f"1x{_MINUTES}"),
     ],
     "OslrauNotConsuming": [_records("scored", "0+60000x115 6900000x15")],
     "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
@@ -361,7 +365,7 @@ def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):
 
 
 def test_a_setting_moves_the_limit_with_it(check):
-    doubled = _series("oslrau_alarm_rate", f"0.004x{_MINUTES}")
+    doubled = _setting("alarm_rate", f"0.004x{_MINUTES}")
     check("OslrauAnomalies", [*_CASES["OslrauAnomalies"], doubled], fires=False)
 
 

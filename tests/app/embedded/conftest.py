@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from worker_settings import snapshots_in
 
 
 @pytest.fixture
@@ -13,8 +14,9 @@ def servers(broker):
 
 
 @pytest.fixture
-def settings(settings):
-    return replace(settings, snapshots="folder")  # the broker has no topics to compact
+def settings(settings, tmp_path):
+    folder = snapshots_in("folder", settings, tmp_path)  # the broker has no topics to compact
+    return replace(settings, snapshots=folder)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ def test_lines_name_their_places_and_many_bad_records_have_few(
     topics, client, start_worker, topic_name
 ):
     client.send(topic_name, [(0, b"broken\n")] * 500 + [(0, b'{"a": 1}')])
-    worker = start_worker(log_format="json").wait_ready().wait_records(501)
+    worker = start_worker().wait_ready().wait_records(501)
     assert worker.terminate() == 0
-    facts = [json.loads(line) for line in worker.log().splitlines()]
+    facts = [json.loads(line) for line in worker.raw_log().splitlines()]
     rejected = [fact for fact in facts if fact.get("reason") == "not_json"]
     assert [(f["topic"], f["partition"], f["offset"]) for f in rejected] == [
         (topic_name, 0, offset) for offset in range(3)
@@ -22,7 +22,7 @@ def test_lines_name_their_places_and_many_bad_records_have_few(
 
 def test_a_worker_that_cannot_start_says_so(settings, start_worker, broker):
     broker.create_topic(settings.source_topics[0], 1)
-    worker = start_worker(log_format="json", log_level="ERROR")
+    worker = start_worker(log_level="ERROR")
     assert worker.wait() == 4
-    fact = json.loads(worker.log())
+    fact = json.loads(worker.raw_log())
     assert fact["level"] == "CRITICAL" and "this broker creates no topics" in fact["message"]

@@ -153,7 +153,11 @@ def test_entities_that_have_stopped_are_listed_until_they_return(
 
     send(range(300), 3)
     send(range(300, 600), 2)
-    worker = start_worker(entity="key", silences=True).wait_ready().wait_records(600)
+    worker = (
+        start_worker(entity="key", events="records,incidents,unusual_entities,silences")
+        .wait_ready()
+        .wait_records(600)
+    )
     page.open().wait_state("live")
     page.wait_until(lambda: page.count("#silent button") == 1, "listing the silent entity")
     assert page.text("#silent button") == "2" and "usual up to" in page.text("#silent")
@@ -265,8 +269,8 @@ def test_five_thousand_nodes_can_be_explored_while_records_flow(
 ):
     client.send(topic_name, _many_clusters(8000))
     worker = start_worker(
-        learner_kind="oslrau", learner_max_nodes=5200, learner_max_leaf_vars=0,
-        learner_min_count=1, learner_corr_threshold=0.05,
+        learner_kind="oslrau", learner_max_nodes=5200,
+        learner_oslrau="max_leaf_vars=0,min_count=1,corr_threshold=0.05",
     ).wait_ready().wait_records(8000)  # fmt: skip
     page.open().wait_state("live")
     page.wait_until(lambda: page.number("#nodes") >= 5000, "aware of the network")

@@ -19,7 +19,7 @@ def registry():
     metrics = Metrics(registry)
     for number in range(200):
         partition = metrics.of_partition("features", number)
-        partition.log_likelihood.observe(np.array([-1.0, float(number)]))
+        partition.p_value.observe(np.array([-1.0, float(number)]))
         partition.records["scored"] += 2
     return registry
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from worker_settings import snapshots_in
 
 from faust_oslrau.app.cli import main
 
@@ -15,8 +16,8 @@ pytestmark = pytest.mark.real_kafka
 
 
 @pytest.fixture(params=["topic", "folder"])
-def settings(settings, request):
-    return replace(settings, snapshots=request.param)
+def settings(settings, request, tmp_path):
+    return replace(settings, snapshots=snapshots_in(request.param, settings, tmp_path))
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def inspect(settings, tmp_path):
     """A function that runs the command with the test's settings, and returns exit code and text."""
     environment = {
         f"OSLRAU_{name.upper()}": str(getattr(settings, name))
-        for name in ("broker", "app_id", "snapshots", "snapshots_topic", "snapshot_dir")
+        for name in ("broker", "app_id", "snapshots")
     }
     environment["OSLRAU_SOURCE_TOPICS"] = settings.source_topics[0]
 

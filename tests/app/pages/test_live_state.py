@@ -320,7 +320,7 @@ async def test_the_entities_that_are_silent_for_longest_come_first(worker, look,
         held = await worker.assign(FIRST, SECOND)
         joined.settings = replace(joined.settings, entity="key")
         assert (await look())["silent"] is None  # without the setting
-        joined.settings = replace(joined.settings, silences=True)
+        joined.settings = replace(joined.settings, events=["silences"])
         assert (await look())["silent"] == []
         held[0].silent_entities = _silent("saw", 2000)
         held[1].silent_entities = _silent("press", 1000)

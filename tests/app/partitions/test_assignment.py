@@ -87,6 +87,19 @@ async def test_the_metadata_of_an_earlier_version_are_named(tmp_path, broker, ca
 
 
 @in_loop
+async def test_the_first_records_without_an_entity_are_named(tmp_path, broker, caplog):
+    async with MemoryWorker(tmp_path, broker, entity="machine") as worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST, 100)
+        await worker.read(FIRST)
+    told = [text for text in caplog.messages if "have no entity" in text]
+    assert told == [
+        "features/0: 100 of 100 records before offset 100 have no entity, and share one; later "
+        "ones are not named"
+    ]
+
+
+@in_loop
 async def test_nothing_is_read_before_the_beginning_is_recorded(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         commit, recording = worker.consumer.commit_offsets, asyncio.Event()
@@ -160,7 +173,7 @@ async def test_batches_that_wait_for_the_one_before_them_are_scored_together(tmp
 
 @in_loop
 async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker, max_poll_records=40) as worker:
+    async with MemoryWorker(tmp_path, broker, batch_records=40) as worker:
         await worker.assign(FIRST)
         worker.delivery.acknowledging.clear()
         await worker.begin(FIRST, 20)

@@ -82,7 +82,7 @@ class _Working(MemoryWorker):
     """
 
     def __init__(self, folder, broker, **changes):
-        super().__init__(folder, broker, **{"commit_interval": 0.005, **changes})
+        super().__init__(folder, broker, **{"commit_seconds": 0.005, **changes})
         self.contact = BrokerContact()
         self.past = _Past()
         parts = (self.assignment, self.settings, self.consumer, self.contact, self.past)
@@ -307,7 +307,7 @@ async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker, 
 
 @in_loop
 async def test_without_incidents_none_are_read(tmp_path, broker, looks):
-    async with _Working(tmp_path, broker, anomalies="records") as worker, worker.chores():
+    async with _Working(tmp_path, broker, events=["records"]) as worker, worker.chores():
         await worker.assign(FIRST)
         await looks("_measure_lag")
         assert worker.past.asked == []

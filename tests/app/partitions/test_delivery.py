@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
+from worker_settings import snapshots_in
 
 pytestmark = pytest.mark.real_kafka
 
@@ -39,9 +40,9 @@ def test_exactly_once_a_restart_repeats_nothing(client, settings, start_worker, 
 
 @pytest.mark.parametrize("snapshots", ["topic", "folder", "off"])
 def test_exactly_once_a_committed_reader_sees_each_score_once_through_kills(
-    snapshots, client, settings, start_worker, topic_name
+    snapshots, client, settings, start_worker, topic_name, tmp_path
 ):
-    settings = replace(settings, snapshots=snapshots)
+    settings = replace(settings, snapshots=snapshots_in(snapshots, settings, tmp_path))
     client.create(topic_name, 2)
     for seed in range(3):
         client.send(topic_name, rows(20_000, 2, seed))

@@ -65,16 +65,22 @@ def test_a_score_that_is_too_large_is_sent_without_its_forecast():
     assert "oslrau-left-out-bytes" in dict(score.headers)
 
 
-def test_the_last_values_of_chosen_fields_come_with_what_was_expected_of_them():
-    settings = dataclasses.replace(PLAIN, forecast_metrics=("b", "a"))
-    pipeline = PartitionPipeline("features", 0, settings)
+def test_the_last_values_of_fields_come_with_what_was_expected_of_them():
+    pipeline = PartitionPipeline("features", 0, SETTINGS)
     block = pipeline.process(RECORDS)
-    assert "forecast" not in orjson.loads(block.scores[-1].value)
-    told = orjson.loads(
-        PartitionPipeline("features", 0, SETTINGS).process(RECORDS).scores[-1].value
-    )
+    told = orjson.loads(block.scores[-1].value)
+    assert len(told["forecast"]) == len(block.expected_fields)
     for column, forecast in enumerate(told["forecast"]):
         value, *expected = block.expected_fields[forecast.pop("field")]
         assert value == ROWS[-1, column]
         assert expected == list(forecast.values())
     assert pipeline.process([]).expected_fields == {}
+
+
+def test_only_the_first_fields_have_last_values():
+    wide = orjson.dumps({f"f{number:02}": 1.0 * number for number in range(40)})
+    records = [Record("features", 0, offset, 5, b"key", wide) for offset in range(20)]
+    block = PartitionPipeline("features", 0, Settings(forecasts=True)).process(records)
+    assert list(block.expected_fields) == [f"f{number:02}" for number in range(16)]
+    plain = PartitionPipeline("features", 0, Settings()).process(records)
+    assert plain.expected_fields == {}

@@ -189,7 +189,8 @@ def test_gaps_in_the_log_are_taken_and_steps_back_are_not():
 def test_the_settings_reach_the_learner_and_the_scorer():
     chosen = Settings(batch_size=64, alarm_rate=0.2, learning=False, features=("a",))
     chosen = replace(
-        chosen, learner=LearnerSettings(kind="oslrau", corr_threshold=0.7, max_nodes=None)
+        chosen,
+        learner=LearnerSettings(kind="oslrau", oslrau={"corr_threshold": 0.7}, max_nodes=None),
     )
     pipeline, _ = run([RECORDS], chosen)
     assert (pipeline.scorer.batch_size, pipeline.scorer.alarm_rate) == (64, 0.2)
@@ -321,9 +322,9 @@ def test_incidents_go_on_after_a_restart_to_the_same_bytes(cut):
     assert first.incidents + second.incidents == whole.incidents
 
 
-def test_the_setting_anomalies_chooses_what_is_sent_and_scores_do_not_depend_on_it():
-    blocks = {name: run([FAULTY], Settings(anomalies=name))[1][0] for name in
-              ("records", "incidents", "both")}  # fmt: skip
+def test_the_setting_events_chooses_what_is_sent_and_scores_do_not_depend_on_it():
+    chosen = {"records": ["records"], "incidents": ["incidents"], "both": ["records", "incidents"]}
+    blocks = {name: run([FAULTY], Settings(events=events))[1][0] for name, events in chosen.items()}
     assert blocks["records"].alerts == blocks["records"].anomalies != []
     assert blocks["incidents"].alerts == blocks["incidents"].incidents != []
     both = blocks["both"]
@@ -332,16 +333,17 @@ def test_the_setting_anomalies_chooses_what_is_sent_and_scores_do_not_depend_on_
 
 
 def test_a_snapshot_without_incidents_goes_on_with_them_and_back():
-    plain, _ = run([FAULTY[:1400]], Settings(anomalies="records"))
+    plain, _ = run([FAULTY[:1400]], Settings(events=["records"]))
     following = PartitionPipeline.restored(plain.snapshot(0, 1400), Settings())
     block = following.process(FAULTY[1400:1600])
     assert [event["state"] for event in incidents([block])] == ["opened"]
-    without = PartitionPipeline.restored(following.snapshot(0, 1600), Settings(anomalies="records"))
+    without = PartitionPipeline.restored(following.snapshot(0, 1600), Settings(events=["records"]))
     assert without.open_incident is None
     assert without.process(FAULTY[1600:]).incidents == []
 
 
-def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions():
+def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions(monkeypatch):
+    monkeypatch.setattr(Settings, "max_record_bytes", 10**6)
     names = ["x" * 80_000 + str(i) for i in range(2)]
     messages = [
         orjson.dumps(dict(zip(names, json.loads(record.value).values(), strict=True)))

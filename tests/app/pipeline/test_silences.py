@@ -10,7 +10,7 @@ from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.topics import Record
 
 SECOND, START = 1000, 1_767_225_600_000
-SETTINGS = Settings(features=["a"], entity="key", silences=True, anomalies="incidents")
+SETTINGS = Settings(features=["a"], entity="key", events=["incidents", "silences"])
 RNG = np.random.default_rng(5)
 
 
@@ -70,7 +70,7 @@ def test_snapshots_and_cuts_do_not_change_an_event():
 
 
 def test_the_setting_may_change_at_any_restart():
-    without = dataclasses.replace(SETTINGS, silences=False)
+    without = dataclasses.replace(SETTINGS, events=["incidents"])
     pipeline = PartitionPipeline("features", 2, without)
     block = pipeline.process(RECORDS[:100])
     assert block.silence_counts is None
@@ -93,4 +93,4 @@ def test_a_partition_with_an_initial_model_begins_with_no_silence_of_its_history
 
 def test_they_are_off_by_default_and_read_from_the_environment():
     assert Settings().silences is False
-    assert load_settings(None, {"OSLRAU_SILENCES": "true"}).silences is True
+    assert load_settings(None, {"OSLRAU_EVENTS": "silences"}).silences is True

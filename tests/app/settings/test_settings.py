@@ -11,6 +11,7 @@ from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import LEARNERS
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
 from faust_oslrau.app.settings.former import FORMER
+from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
 from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
 from faust_oslrau.learner import InvalidParameterError, StackedSPN
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
@@ -83,7 +84,7 @@ def test_every_setting_can_be_given_in_the_environment():
         "OSLRAU_FEATURES": "x, v.rms",
         "OSLRAU_LEARNING": "false",
         "OSLRAU_ALARM_RATE": "0.01",
-        "OSLRAU_LEARNER_STRUCTURE_UNTIL": "none",
+        "OSLRAU_LEARNER_MEMORY": "none",
         "OSLRAU_START": "latest",
         "UNRELATED": "kept out",
     }
@@ -91,7 +92,7 @@ def test_every_setting_can_be_given_in_the_environment():
     assert settings.source_topics == ("a", "b")
     assert settings.chosen_fields == ("x", "v.rms")
     assert settings.learning is False and settings.alarm_rate == 0.01
-    assert settings.learner.structure_until is None
+    assert settings.learner.memory is None
     assert settings.start == "latest" and settings.start_timestamp is None
 
 
@@ -129,12 +130,19 @@ def test_every_setting_can_be_given_in_the_environment():
         ("alarm_rate", 1, "expected a number in (0, 1)"),
         ("alarm_rate", "nan", "expected a number"),
         ("alarm_rate", float("inf"), "expected a number"),
-        ("max_record_bytes", 0, "expected an integer of at least 1"),
+        ("max_message_bytes", 0, "expected an integer of at least 1024"),
+        ("events", ["record"], "expected some of records, incidents, new_entities"),
+        ("events", [], "expected some of records"),
+        ("snapshots", "topic", "expected topic:NAME, folder:PATH or off"),
+        ("snapshots", "topic:a b", "expected topic:NAME"),
+        ("snapshots", "folder:", "expected topic:NAME"),
+        ("snapshots", "s3:x", "expected topic:NAME"),
+        ("snapshots", "topic:scores", "expected a topic of its own"),
         ("web_host", "", "expected a non-empty text"),
         ("web_port", 65536, "expected an integer from 1 to 65535"),
         ("web_allowed_hosts", "a.example:6066", "expected distinct host names"),
         ("web_allowed_hosts", "https://a.example", "expected distinct host names"),
-        ("commit_interval", -1, "expected a number"),
+        ("snapshot_interval", -1, "expected a number"),
         ("log_level", "LOUD", "expected one of DEBUG, INFO, WARNING, ERROR"),
     ],
 )
@@ -147,8 +155,12 @@ def test_a_wrong_value_fails_in_one_line_that_says_what_was_expected(name, value
 
 
 def test_a_wrong_learner_parameter_is_named_with_its_table():
-    with pytest.raises(SettingsError, match=r"setting learner\.corr_threshold: expected a number"):
-        load_settings(None, {"OSLRAU_LEARNER_CORR_THRESHOLD": "2"})
+    told = r"setting learner\.oslrau\.corr_threshold: expected a number in \(0, 1\], got '2'"
+    with pytest.raises(SettingsError, match=told):
+        load_settings(None, {"OSLRAU_LEARNER_OSLRAU": "corr_threshold=2"})
+    told = r"setting learner\.oslrau: expected some of corr_threshold, .* with a value each, got"
+    with pytest.raises(SettingsError, match=told):
+        load_settings(None, {"OSLRAU_LEARNER_OSLRAU": "corr=2"})
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
@@ -162,8 +174,8 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
     [
         ({"KIND": "forest"}, "setting learner.kind: expected one of oslrau, stacked, got 'forest'"),
         (
-            {"MIN_COUNT": "5"},
-            "setting learner.min_count: expected no value with learner.kind = 'stacked', as it is "
+            {"OSLRAU": "min_count=5"},
+            "setting learner.oslrau: expected no value with learner.kind = 'stacked', as it is "
             "of the kind 'oslrau'",
         ),
         (
@@ -207,7 +219,7 @@ def test_a_long_wrong_value_is_cut():
     [
         ("batchsize = 3", "unknown setting batchsize, did you mean batch_size?"),
         ("[learner]\ncorr = 3", "unknown setting learner.corr"),
-        ("[lerner]\nmin_count = 3", "unknown setting lerner, did you mean learner?"),
+        ("[lerner]\nmemory = 3", "unknown setting lerner, did you mean learner?"),
         ("learner = 3", "setting learner: expected a table, got 3"),
         ("batch_size = ", "expected TOML"),
         (
@@ -230,19 +242,6 @@ def test_a_missing_file_and_one_that_is_not_text_fail(tmp_path):
     path.write_bytes(b'broker = "\xff"')
     with pytest.raises(SettingsError, match="expected TOML"):
         load_settings(path, {})
-
-
-@pytest.mark.parametrize("name", FORMER)
-def test_a_former_setting_is_answered_with_what_to_write_instead(tmp_path, name):
-    table, _, plain = name.rpartition(".")
-    path = toml(tmp_path, f"[{table}]\n{plain} = 3" if table else f"{plain} = 3")
-    variable = "OSLRAU_" + name.replace(".", "_").upper()
-    for file, environ, shown in ((path, {}, name), (None, {variable: "3"}, variable)):
-        with pytest.raises(SettingsError) as failure:
-            load_settings(file, environ)
-        told = str(failure.value)
-        assert told.endswith(f"{shown} is no longer a setting: {FORMER[name]}")
-        assert "\n" not in told
 
 
 def test_an_unknown_environment_variable_with_our_prefix_fails():
@@ -352,7 +351,83 @@ def test_a_transform_of_a_field_that_is_not_chosen_fails():
         Settings(features=["a"], transforms={"b": "log"})
 
 
-def test_metrics_of_a_field_that_is_not_chosen_fail():
-    assert Settings(forecast_metrics=["b"]).needs_forecasts  # each partition chooses its fields
-    with pytest.raises(SettingsError, match="forecast_metrics: expected fields of the setting"):
-        Settings(features=["a"], forecast_metrics=["b"])
+_FORMER = [
+    ("anomalies", "both", 'write events = ["records"], ["incidents"] or both'),
+    ("silences", "true", 'write events with "silences"'),
+    ("entity_events", "new", 'write events with "new_entities" or "unusual_entities"'),
+    ("stretches", "8", "leave it out, incidents gather small deviations that last"),
+    ("learner.tree_nodes", "5", "leave it out, oSLRAU's network is a kind of its own"),
+    ("snapshots_topic", "kept", 'write snapshots = "topic:NAME"'),
+    ("snapshot_dir", "kept", 'write snapshots = "folder:PATH"'),
+    ("snapshot_records", "5", "leave it out, or write a shorter snapshot_interval"),
+    ("max_former_entities", "5", "leave it out, as many as max_entities are kept"),
+    ("max_record_bytes", "5", "write max_message_bytes"),
+    ("max_poll_records", "5", "leave it out"),
+    ("commit_interval", "5", "leave it out"),
+    ("log_format", "json", "leave it out, the log is readable on a terminal and JSON elsewhere"),
+    ("forecast_metrics", "a", "write forecasts = true"),
+    ("incidents.major", "5", "leave it out, incidents are major from a severity of 50"),
+    ("incidents.critical", "5", "leave it out, incidents are major from a severity of 50"),
+    *(
+        (f"learner.{name}", "5", f"write {name} in the table [learner.oslrau]")
+        for name in OSLRAU_PARAMETERS
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "told"), _FORMER, ids=[former[0] for former in _FORMER])
+def test_a_former_setting_is_answered_with_what_to_write_instead(name, value, told, tmp_path):
+    table, _, inside = name.rpartition(".")
+    text = f'{inside} = "{value}"' if not table else f'[{table}]\n{inside} = "{value}"'
+    variable = "OSLRAU_" + name.replace(".", "_").upper()
+    for path, environ in ((toml(tmp_path, text), {}), (None, {variable: value})):
+        with pytest.raises(SettingsError) as failure:
+            load_settings(path, environ)
+        message = str(failure.value)
+        assert f" is no longer a setting: {told}" in message and "\n" not in message
+        assert message.startswith(f"environment variable {variable} " if environ else f"{name} ")
+
+
+def test_every_former_setting_is_answered():
+    assert sorted(name for name, *_ in _FORMER) == sorted(FORMER)
+
+
+def test_one_list_says_what_the_anomalies_topic_gets():
+    default = Settings(entity="key")
+    assert default.sends_anomalous_records and default.follows_incidents
+    assert (default.entity_events, default.silences) == (("unusual",), False)
+    assert Settings().entity_events == ()  # there are none
+    chosen = load_settings(None, {"OSLRAU_EVENTS": "silences,new_entities", "OSLRAU_ENTITY": "key"})
+    assert chosen.events == ("new_entities", "silences")
+    assert not (chosen.sends_anomalous_records or chosen.follows_incidents)
+    assert (chosen.entity_events, chosen.silences) == (("new",), True)
+    assert load_settings(None, {"OSLRAU_EVENTS": "none"}).events is None
+
+
+@pytest.mark.parametrize(
+    ("value", "topic", "folder"),
+    [
+        ("topic:kept", "kept", None),
+        ("folder:/var/lib/oslrau", None, "/var/lib/oslrau"),
+        ("folder:C:odd", None, "C:odd"),
+        ("off", None, None),
+    ],
+)
+def test_one_setting_says_where_snapshots_are(value, topic, folder):
+    settings = load_settings(None, {"OSLRAU_SNAPSHOTS": value})
+    assert (settings.snapshots_topic, settings.snapshot_folder) == (topic, folder)
+    assert settings.uses_transactions == (topic is not None)
+
+
+def test_the_parameters_of_oslrau_are_one_table(tmp_path):
+    text = '[learner]\nkind = "oslrau"\n[learner.oslrau]\nmin_count = 9\nmax_leaf_vars = 4'
+    expected = LearnerSettings(kind="oslrau", oslrau={"min_count": 9, "max_leaf_vars": 4})
+    assert load_settings(toml(tmp_path, text), {}).learner == expected
+    given = {
+        "OSLRAU_LEARNER_KIND": "oslrau",
+        "OSLRAU_LEARNER_OSLRAU": "min_count=9,max_leaf_vars=4",
+    }
+    assert load_settings(None, given).learner == expected
+    parameters = expected.parameters
+    assert (parameters["min_count"], parameters["max_leaf_vars"]) == (9, 4)
+    assert parameters["corr_threshold"] == 0.1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import orjson
@@ -81,12 +80,14 @@ def test_a_scorer_with_other_settings_than_its_snapshot_is_refused(changes, snap
 
 
 @pytest.mark.real_kafka
-def test_a_crafted_snapshot_gives_way_to_the_older_one(client, settings, start_worker, topic_name):
+def test_a_crafted_snapshot_gives_way_to_the_older_one(
+    client, settings, start_worker, topic_name, tmp_path
+):
     client.create(topic_name)
     for seed in (0, 1):
         client.send(topic_name, rows(700, seed=seed))
         start_worker(snapshots="folder").wait_records(700).terminate()
-    newest = max(Path(settings.snapshot_dir).rglob("*.snapshot"))
+    newest = max((tmp_path / "snapshots").rglob("*.snapshot"))
     crafted = Snapshot.from_bytes(newest.read_bytes())
     newest.write_bytes(replace(crafted, fields=("a", "b", "c")).to_bytes())
     client.send(topic_name, rows(700, seed=2))

@@ -4,6 +4,7 @@ import pytest
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
@@ -31,9 +32,10 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def schedule(tmp_path, clock):
+def schedule(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(pace, "SNAPSHOT_RECORDS", 1000)
     metrics = Metrics(CollectorRegistry()).of_partition(*_TP)
-    settings = Settings(snapshot_interval=60.0, snapshot_records=1000)
+    settings = Settings(snapshot_interval=60.0)
     return SnapshotSchedule(_TP, 0, FolderStore(tmp_path, "app"), settings, metrics)
 
 

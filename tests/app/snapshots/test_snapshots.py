@@ -122,7 +122,7 @@ def test_the_settings_in_a_snapshot_of_an_oslrau_learner_are_those_of_earlier_ve
 
 def test_settings_that_scores_do_not_depend_on_may_change():
     snapshot = _pipeline(_records(0, 100)).snapshot(0, 100)
-    changed = Settings(web_port=1, max_poll_records=7, learning=False)
+    changed = Settings(web_port=1, session_timeout=7, learning=False)
     assert PartitionPipeline.restored(snapshot, changed).scorer.learning is False
 
 

@@ -81,7 +81,7 @@ def test_entities_are_the_same_live_in_a_replay_and_after_a_restart(
     run("produce", path, "--topic", topic_name, "--key", "machine", "--broker", settings.broker,
         *create)  # fmt: skip
     entities = {"entity": "key", "max_entities": 20, "features": "x,y", "snapshot_records": 500}
-    first = start_worker(**entities, max_poll_records=100)
+    first = start_worker(**entities, batch_records=100)
     client.wait_messages(settings.scores_topic, 1200)
     first.terminate()
     second = start_worker(**entities)

@@ -83,7 +83,7 @@ def allowed(allowed_to_write, servers, topic_name):
 @pytest.fixture
 def command(settings):
     """A function that runs a command with the test's settings."""
-    names = ("app_id", "scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots_topic")
+    names = ("app_id", "scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots")
     own = {name: getattr(settings, name) for name in names}
     own["source_topics"] = settings.source_topics[0]
 

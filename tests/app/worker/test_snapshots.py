@@ -10,6 +10,7 @@ import orjson
 import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
 from faust.types import TP
+from worker_settings import snapshots_in
 
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import Producers
@@ -20,12 +21,12 @@ from faust_oslrau.learner.extent import Extent
 pytestmark = pytest.mark.real_kafka
 
 # Snapshots every few hundred records.
-_OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "max_poll_records": 500}
+_OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "batch_records": 500}
 
 
 @pytest.fixture(params=["topic", "folder"])
-def settings(settings, request):
-    return replace(settings, snapshots=request.param)
+def settings(settings, request, tmp_path):
+    return replace(settings, snapshots=snapshots_in(request.param, settings, tmp_path))
 
 
 def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
@@ -37,7 +38,7 @@ def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     client.send(topic_name, rows(1000, 2, seed=1))
     worker = start_worker().wait_records(1000)
     assert worker.metric("oslrau_records_total", outcome="replayed") == 0
-    worker.wait_metric(1501 + 1500, "oslrau_snapshot_offset")
+    assert sorted(part["snapshot_offset"] for part in worker.model()) == [1500, 1501]
     worker.wait_metric(2, "oslrau_stage_seconds_count", stage="restore")
     assert worker.terminate() == 0
     scores, states = clean_run(client, settings)
@@ -54,7 +55,7 @@ def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
         client.send(topic_name, rows(20_000, 2, seed))
         total += 20_000
         found = client.wait_messages(settings.scores_topic, 0)
-        worker = start_worker(session_timeout=2, commit_interval=0.7, **_OFTEN)
+        worker = start_worker(session_timeout=2, commit_seconds=0.7, **_OFTEN)
         client.wait_messages(settings.scores_topic, found + 8_000)  # in the middle of its work
         worker.kill()
     last = start_worker(**_OFTEN).wait_ready()
@@ -73,7 +74,7 @@ def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, top
     client.create(topic_name)
     client.send(topic_name, rows(100))
     worker = start_worker(snapshot_interval=0.3).wait_records(100)
-    worker.wait_until(lambda: worker.metric("oslrau_snapshot_offset") == 100, "snapshotted")
+    worker.wait_until(lambda: worker.model()[0]["snapshot_offset"] == 100, "snapshotted")
     assert worker.metric("oslrau_snapshot_bytes") > 1000
     worker.wait_until(lambda: worker.metric("oslrau_snapshot_age_seconds") < 0.1, "up to date")
     worker.kill()
@@ -100,8 +101,8 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_w
 
 
 def _damage_newest(client, settings):
-    if settings.snapshots == "folder":
-        newest = max(Path(settings.snapshot_dir).rglob("*.snapshot"))
+    if settings.snapshot_folder is not None:
+        newest = max(Path(settings.snapshot_folder).rglob("*.snapshot"))
         data = bytearray(newest.read_bytes())
         data[len(data) // 2] ^= 1
         newest.write_bytes(data)

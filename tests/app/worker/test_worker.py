@@ -108,7 +108,7 @@ def test_kills_lose_no_score_and_make_only_identical_duplicates(
     for seed in range(3):
         client.send(topic_name, _rows(20_000, 2, seed))
         found = client.wait_messages(settings.scores_topic, 0)
-        worker = start_worker(commit_interval=60, session_timeout=2)
+        worker = start_worker(commit_seconds=60, session_timeout=2)
         client.wait_messages(settings.scores_topic, found + 5_000)  # in the middle of its work
         worker.kill()
     start_worker().wait_records(60_000).terminate()
@@ -159,7 +159,7 @@ def test_every_kind_of_bad_input_is_a_dead_letter_byte_for_byte(
     headers = (("trace", b"7"),)
     rows = [(1, value, b"k" if value is None else None, headers) for value in bad]
     client.send(topic_name, rows)
-    worker = start_worker(features="a").wait_records(len(bad))
+    worker = start_worker(features="a", max_message_bytes=1_000_000).wait_records(len(bad))
     for reason, number in Counter(bad.values()).items():
         assert worker.metric("oslrau_dead_letters_total", reason=reason) == number
     assert worker.terminate() == 0

@@ -22,7 +22,7 @@ def test_series_of_partitions_go_with_them(client, start_worker, topic_name, fre
     client.create(topic_name, 4)
     client.send(topic_name, _ROWS)
     first = start_worker().wait_records(4000)
-    first.wait_until(lambda: first.metric("oslrau_network_depth") > 0, "measured")
+    first.wait_until(lambda: first.metric("oslrau_network_parameters") > 0, "measured")
     assert _shown(first) == set("0123")
     second = start_worker(web_port=free_port()).wait_ready()
     second.wait_until(lambda: len(_shown(first)) == len(_shown(second)) == 2, "shared out")
@@ -31,7 +31,7 @@ def test_series_of_partitions_go_with_them(client, start_worker, topic_name, fre
         worker.wait_metric(2, "oslrau_assigned_partitions")
         assert worker.metric("oslrau_rebalances_total") >= 1
     # A restored network is shown at once; its changes were the first worker's.
-    second.wait_until(lambda: second.metric("oslrau_network_depth") > 0, "measured")
+    second.wait_until(lambda: second.metric("oslrau_network_parameters") > 0, "measured")
     assert second.metric("oslrau_structure_changes_total") == 0
 
 
@@ -44,7 +44,7 @@ def test_a_snapshot_that_cannot_be_saved_is_counted_and_saved_later(
     client, start_worker, topic_name, folder
 ):
     client.create(topic_name, 1)
-    worker = start_worker(snapshots="folder", snapshot_dir=folder, snapshot_interval=0.2)
+    worker = start_worker(snapshots=f"folder:{folder}", snapshot_interval=0.2)
     worker.wait_ready()
     _replace_by_file(folder)
     client.send(topic_name, [(0, b'{"a": 1}')])
@@ -57,7 +57,7 @@ def test_a_snapshot_that_cannot_be_saved_is_counted_and_saved_later(
 def test_partitions_that_cannot_be_opened_are_counted(client, start_worker, topic_name, folder):
     client.create(topic_name, 1)
     folder.write_text("a file where a folder should be")
-    worker = start_worker(snapshots="folder", snapshot_dir=folder)
+    worker = start_worker(snapshots=f"folder:{folder}")
     worker.wait_until(lambda: worker.metric("oslrau_failed_openings_total") > 1, "tried twice")
     status, text = worker.get("/readyz")
     assert (status, "partitions are being opened" in text) == (503, True)

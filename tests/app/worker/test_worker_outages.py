@@ -40,7 +40,7 @@ def busy_worker(client, settings, start_worker, topic_name, request):
     client.send(
         topic_name, [(i % 2, f'{{"a": {i % 97}, {fields}}}'.encode()) for i in range(80_000)]
     )
-    worker = start_worker(delivery=request.param, snapshot_interval=0.5, commit_interval=3000)
+    worker = start_worker(delivery=request.param, snapshot_interval=0.5, commit_seconds=3000)
     client.wait_messages(settings.scores_topic, 5000)
     return worker
 

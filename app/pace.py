@@ -1,0 +1,12 @@
+"""How often a worker does what it does again and again, and with how many records at a time."""
+
+from __future__ import annotations
+
+COMMIT_SECONDS = 1.0
+"""From one commit of offsets to the next: what a crash repeats at most, at a request a second."""
+
+BATCH_RECORDS = 4096
+"""Most records of a partition that are processed at a time: more gain nothing, and delay others."""
+
+SNAPSHOT_RECORDS = 100_000
+"""Most records from one snapshot to the next: a restart learns as many again within seconds."""
