@@ -5,8 +5,8 @@ mass is near 0, their likelihood ratio is ``k p**(k - 1)`` (an e-value: Vovk and
 "E-values: calibration, combination and applications"). A CUSUM (Page 1954) sums up its logarithm
 over consecutive records, and starts again whenever the sum falls below 0. It reaches a height h
 less often than once in exp(h) usual records (Lorden 1971). Small k look for a few grossly unusual
-records, large k for many that are a little unusual. A record alone counts minus the logarithm of
-its p-value.
+records, large k for many that are a little unusual. One record alone is no incident: it counts no
+more than if it were the most unusual of all recent ones.
 
 Each entity has sums of its own: among the records of many, those of a broken one are too far apart
 to add up.
@@ -41,7 +41,10 @@ LOG_SHAPES = np.log(SHAPES)
 N = len(SHAPES)
 
 WAYS = N + 1
-"""Ways to reach a limit: each horizon, and a record alone."""
+"""Ways to reach a limit: each horizon, and a stuck field."""
+
+MOST = math.log(2.0 * 8192.0)
+"""Most nats that a record counts: those of the most unusual one of as many as are recent."""
 
 STRETCH = 32
 """Records of a stretch. Shorter ones miss slow dependence; longer ones take a season, which moves
@@ -141,7 +144,7 @@ class Evidence:
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.
 
-        ``stuck`` (m,) is other evidence of a record alone, in nats. ``places`` (m, 3) are the
+        ``stuck`` (m,) is the evidence that a field is stuck, in nats. ``places`` (m, 3) are the
         records' numbers, offsets and timestamps, ``slots`` (m,) those of their
         entities; ``fresh`` (m,) says which begin anew there, ``enough`` (m,) how much suffices.
         Returns the row of that record and what was found, or m and None. Records without a p-value
@@ -154,20 +157,19 @@ class Evidence:
         )  # fmt: skip
         if row == len(p_value):
             return row, None
-        alone = max(-math.log(p_value[row]), stuck[row])
-        found = self._found(alone, float(p_value[row]), places[row], slots[row], enough[row])
-        return row, found
+        own = float(stuck[row]), float(p_value[row])
+        return row, self._found(*own, places[row], slots[row], enough[row])
 
     def _found(
-        self, alone: float, p_value: float, place: IntArray, slot: int, enough: float
+        self, stuck: float, p_value: float, place: IntArray, slot: int, enough: float
     ) -> Found:
         numbers, marks = self.numbers[slot], self.marks[slot]
         k = int(numbers[:N].argmax())
         nats = float(numbers[k])
         numbers[:N] = 0.0
-        if alone >= max(enough, nats):
+        if stuck >= max(enough, nats):
             here = Place(*place.tolist())
-            return Found(alone, here, here, p_value, int(marks[ANOMALIES] > 0))
+            return Found(stuck, here, here, p_value, int(marks[ANOMALIES] > 0))
         start, peak = (Place(*marks[at : at + 3].tolist()) for at in (3 * k, PEAK))
         return Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
 
@@ -238,7 +240,7 @@ def add_up(
             own[:] = 0.0
         if p != p:
             continue
-        nats = max(-log_positive(p), 0.0)
+        nats = min(max(-log_positive(p), 0.0), MOST)
         add_to_stretch(nats, own, squares, common)
         if np.max(own[:N]) <= 0.0:
             own[LOWEST] = 1.0
@@ -247,7 +249,7 @@ def add_up(
             own[LOWEST] = p
             mark[PEAK : PEAK + 3] = places[i]
         mark[ANOMALIES] += is_anomaly[i]
-        reached = max(nats, stuck[i]) >= enough[i]
+        reached = stuck[i] >= enough[i]
         for k in range(N):
             if own[k] <= 0.0:
                 mark[3 * k : 3 * k + 3] = places[i]
