@@ -43,12 +43,6 @@ def given_others(network: Network, Z: FloatArray) -> Others:
     return Others(others - joint, mean, variance)
 
 
-def density_of_others(network: Network, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Do the same with the log-density of the other variables in place of ``nats``."""
-    (others, _, mean, variance), _ = _leave_one_out(network, Z, VARIANCE + 1)
-    return others, mean, variance
-
-
 def contributions(network: Network, Z: FloatArray) -> FloatArray:
     """Return only the ``nats`` (d, m) of ``given_others``, which is faster."""
     mixtures, joint = _leave_one_out(network, Z, TOTAL + 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density.mixing import log_sums_of_rows
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -44,22 +43,6 @@ def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     weight = weight.copy()
     improve(weight, density, STEPS, PRIOR)
     return weight
-
-
-def mixed(weight: FloatArray, history: FloatArray) -> FloatArray:
-    """Log-density (n,) of records under experts of these weights (E,); ``history`` is (n, E)."""
-    result, logs = np.empty(len(history)), history + np.log(weight)
-    log_sums_of_rows(logs, result)
-    return result
-
-
-def gained(
-    weight: FloatArray, history: FloatArray, experts: NDArray[np.int64] | list[int]
-) -> FloatArray:
-    """Return what records (n,) gain by some of the experts, beside the others alone."""
-    others = np.delete(np.arange(len(weight)), experts)
-    rest, shares = history[:, others], weight[others] / weight[others].sum()
-    return mixed(weight, history) - mixed(fit_weights(shares, rest), rest)
 
 
 @kernel
