@@ -1,8 +1,8 @@
 """Incidents: when they open, what extends them, and when they close.
 
-An incident opens when the evidence suffices (`evidence`): several unusual records close together, or
-a field that keeps its value for too long (`repeats`). It goes on while there is new evidence, and
-closes after so many records without any, or so long by the records' timestamps.
+An incident opens when the evidence suffices (`evidence`): several unusual records close together,
+or a field that keeps its value for too long (`repeats`). It goes on while there is new evidence,
+and closes after so many records without any, or so long by the records' timestamps.
 Each entity has incidents of its own. The clock does not count, so incidents are a function of the
 log.
 """
