@@ -34,7 +34,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
     places = np.column_stack([np.arange(100), 1000 * np.arange(100)])
     layers = StreamScorer(kind(), history=("10",), silences=True, seasons="UTC", forecasting=True)
     layers.process(rows[:100], places=places)
-    wide = np.tile(rows[:48], 86)  # more fields than one covariance takes
+    wide = np.tile(rows[:48], 86)  # more fields than several covariances take
     wide[:20, 0] = np.nan
     kind().partial_fit(wide, batch_size=16)
     model.partial_fit(rows, batch_size=16)
