@@ -72,6 +72,7 @@ def variants(learner: str) -> dict[str, Variant]:
         "tail from 256 records on": ((calibration, "FEWEST", 256),),
         "nothing is held back": ((reference, "FAR", 0.0),),
         "held back at 1e-4": ((reference, "FAR", 1e-4),),
+        "held back at 1e-8": ((reference, "FAR", 1e-8),),
         "changes do not count": ((reference, "CHANGE", 2.0),),
         "evidence: many records only": horizons(0.5),
         "evidence: few records only": horizons(0.2),

@@ -1,7 +1,7 @@
 """The reference set: the recent records that p-values are shares of, and those held back from it.
 
 One rule says what is learned and what later records are compared with. A record is *far* if the
-tail of the recent scores says that a usual one is as low once in 100,000 records. Far records are
+tail of the recent scores says that a usual one is as low once in a million records. Far records are
 held back: they are not learned and do not count. So a fault does not become the model, and does not
 hide the next one. Once ``adapt_after`` records have been held back they are not rare any more: all
 are learned, and the recent ones of them count.
@@ -31,9 +31,9 @@ RECENT = 8192
 """Records that p-values are shares of: so many that eight are below a rate of 0.001, so few that
 they follow the stream."""
 
-FAR = 1e-5
-"""Share of usual records that are taken for far ones. With 1e-4, clusters and codes that are a part
-of the stream were held back."""
+FAR = 1e-6
+"""Share of usual records that are taken for far ones. With 1e-4, more of the records of slow streams
+were held back, and more of them alarmed."""
 
 CHANGE = 1 / 8
 """Share of a learning batch that is far while a stream changes."""
