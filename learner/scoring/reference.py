@@ -32,8 +32,8 @@ RECENT = 8192
 they follow the stream."""
 
 FAR = 1e-6
-"""Share of usual records that are taken for far ones. With 1e-4, more of the records of slow streams
-were held back, and more of them alarmed."""
+"""Share of usual records that are taken for far ones. With 1e-4, more records of slow streams were
+held back, and more of them alarmed."""
 
 CHANGE = 1 / 8
 """Share of a learning batch that is far while a stream changes."""
