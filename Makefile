@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
 # Once, before several processes need the kernels at the same time.
-COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(OSLRAU)'
+COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
 # Most tests wait for workers and brokers: more processes than the two cores of CI.
 PROCESSES ?= 5
 

@@ -12,7 +12,7 @@ from .stacked import StackedSPN
 from .stream import StreamScorer
 
 
-def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = StackedSPN) -> None:
+def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     """Compile the kernels of one kind of learner, or load them from their cache.
 
     Runs each kernel once on a tiny stream.

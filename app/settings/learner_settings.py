@@ -58,7 +58,7 @@ class LearnerSettings(Section):
 
     prefix: ClassVar[str] = "learner."
 
-    kind: str = setting("stacked", choice(*_OF_KIND))
+    kind: str = setting("oslrau", choice(*_OF_KIND))
     max_nodes: int | None = setting(2000, optional(integer(2)))
     memory: float | None = setting(None, optional(number(0, math.inf)))
     random_state: int = setting(0, integer(0, 2**32 - 1))

@@ -93,7 +93,7 @@ def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, wor
     assert "\n" not in str(caught.value)
 
 
-_OSLRAU = Settings(learner=LearnerSettings(kind="oslrau"))
+_STACKED = Settings(learner=LearnerSettings(kind="stacked"))
 
 
 def test_a_snapshot_is_continued_by_its_kind_of_learner_alone():
@@ -101,22 +101,21 @@ def test_a_snapshot_is_continued_by_its_kind_of_learner_alone():
     pipeline = PartitionPipeline("features", 3, settings)
     pipeline.process(_records(0, 300))
     snapshot = Snapshot.from_bytes(pipeline.snapshot(0, 300).to_bytes())
-    assert snapshot.settings["learner.kind"] == "stacked"
-    assert "learner.corr_threshold" not in snapshot.settings
+    assert snapshot.learner_kind == "oslrau" and "learner.adapt_after" not in snapshot.settings
     restored = PartitionPipeline.restored(snapshot, settings)
     blocks = [one.process(_records(300, 600)) for one in (pipeline, restored)]
     assert blocks[0].scores == blocks[1].scores
-    with pytest.raises(IncompatibleSnapshotError, match=r"learner\.kind = 'stacked', now 'oslrau'"):
-        PartitionPipeline.restored(snapshot, _OSLRAU)
-    wrong = replace(snapshot, scorer=_pipeline(_records(0, 100), _OSLRAU).snapshot(0, 100).scorer)
-    with pytest.raises(StateError, match="expected the kind 'StackedSPN'"):
+    with pytest.raises(IncompatibleSnapshotError, match=r"learner\.kind = 'oslrau', now 'stacked'"):
+        PartitionPipeline.restored(snapshot, _STACKED)
+    wrong = replace(snapshot, scorer=_pipeline(_records(0, 100), _STACKED).snapshot(0, 100).scorer)
+    with pytest.raises(StateError, match="expected the kind 'OSLRAU'"):
         PartitionPipeline.restored(wrong, settings)
 
 
 def test_the_settings_in_a_snapshot_of_an_oslrau_learner_are_those_of_earlier_versions():
     earlier = Snapshot.from_bytes((_GOLDEN / "snapshot-1.bin").read_bytes())
     assert "learner.kind" not in earlier.settings and earlier.learner_kind == "oslrau"
-    now = _pipeline(_records(0, 100), _OSLRAU).snapshot(0, 100).settings
+    now = _pipeline(_records(0, 100)).snapshot(0, 100).settings
     assert "learner.kind" not in now
 
 
