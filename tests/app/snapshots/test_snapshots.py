@@ -81,7 +81,7 @@ def test_damaged_bytes_are_no_snapshot():
         ({"batch_size": 128}, "batch_size = 256, now 128"),
         ({"alarm_rate": 0.01}, "alarm_rate = 0.001, now 0.01"),
         ({"learner": LearnerSettings(max_nodes=900)}, "learner.max_nodes = 2000, now 900"),
-        ({"learner": LearnerSettings(kind="oslrau")}, "learner.kind = 'stacked', now 'oslrau'"),
+        ({"learner": LearnerSettings(kind="stacked")}, "learner.kind = 'oslrau', now 'stacked'"),
     ],
 )
 def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, words):
