@@ -91,7 +91,7 @@ def without(column: int) -> tuple[Any, str, Any]:
 
     def score(self: Ranking, measures: Array) -> Array:
         rest = measures.copy()
-        rest[:, column] = np.nan
+        rest[:, column : column + 1] = np.nan  # rows that no model measured have one column
         return ranked(self, rest)
 
     ranked = Ranking.score
