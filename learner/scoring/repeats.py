@@ -107,22 +107,25 @@ def follow_runs(
 ) -> None:
     """Fill ``result`` (m, d) with the runs of rows (m, d) in ``mean`` ones (d,).
 
-    Changes ``last`` and ``runs`` (slots, d) record by record, and adds to ``counts`` (2, d).
+    A missing value is no evidence, and ends no run. Changes ``last`` and ``runs`` (slots, d) record
+    by record, and adds to ``counts`` (2, d).
     """
     m, d = rows.shape
     for r in range(m):
         slot = slots[r]
         if fresh[r]:
-            last[slot] = np.nan
+            last[slot], runs[slot] = np.nan, 0.0
         for j in range(d):
             x = rows[r, j]
             if x == last[slot, j]:
                 runs[slot, j] += 1.0
             elif x == x:
                 last[slot, j], runs[slot, j] = x, 0.0
-            if x == x:
-                counts[0, j] += 1.0
-                counts[1, j] += 2.0 * runs[slot, j] + 1.0
+            else:
+                result[r, j] = 0.0
+                continue
+            counts[0, j] += 1.0
+            counts[1, j] += 2.0 * runs[slot, j] + 1.0
             result[r, j] = runs[slot, j] / mean[j]
 
 
