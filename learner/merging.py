@@ -101,6 +101,7 @@ def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
     copy = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
     copy.incidents, copy.silences, copy.entity_events = None, False, ()
     values, arrays = unpack(copy.to_bytes(), "StreamScorer")
+    arrays["run_last"] = arrays["run_lengths"] = np.empty((0, 0))
     if "history" in values:
         spans = len(values["history"])
         arrays["history_means"] = np.empty((0, spans, 0, 2))
