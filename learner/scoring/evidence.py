@@ -157,11 +157,17 @@ class Evidence:
         )  # fmt: skip
         if row == len(p_value):
             return row, None
-        own = float(stuck[row]), float(p_value[row])
+        own = float(stuck[row]), float(p_value[row]), int(is_anomaly[row])
         return row, self._found(*own, places[row], slots[row], enough[row])
 
     def _found(
-        self, stuck: float, p_value: float, place: IntArray, slot: int, enough: float
+        self,
+        stuck: float,
+        p_value: float,
+        anomalies: int,
+        place: IntArray,
+        slot: int,
+        enough: float,
     ) -> Found:
         numbers, marks = self.numbers[slot], self.marks[slot]
         k = int(numbers[:N].argmax())
@@ -169,7 +175,7 @@ class Evidence:
         numbers[:N] = 0.0
         if stuck >= max(enough, nats):
             here = Place(*place.tolist())
-            return Found(stuck, here, here, p_value, int(marks[ANOMALIES] > 0))
+            return Found(stuck, here, here, p_value, anomalies)
         start, peak = (Place(*marks[at : at + 3].tolist()) for at in (3 * k, PEAK))
         return Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
 
@@ -188,6 +194,7 @@ class Evidence:
 
     def state(self, slots: int) -> dict[str, NDArray[Any]]:
         """Return all that ``restore`` needs, of so many slots in use, as arrays."""
+        self._reserve(slots)  # some may have had no record yet
         return {
             "evidence": self.numbers[:slots],
             "evidence_marks": self.marks[:slots],

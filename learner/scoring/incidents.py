@@ -118,6 +118,11 @@ class Incidents:
         self.open: dict[int, Open] = {}
         self._evidence = Evidence()
 
+    @property
+    def enough(self) -> float:
+        """The evidence, in nats, that opens an incident."""
+        return limit(self.parameters.false_alarm_rate)
+
     def trace(self, rows: Rows, keys: Sequence[Key] = ()) -> list[Step]:
         """Follow the next records (m,), and return the rows at which something happened.
 
@@ -151,7 +156,7 @@ class Incidents:
         stop, closing = len(rows.p_value), None
         for slot, held in self.open.items():
             until, row = self._end_of(slot, held, rows, at)
-            if row is not None and (closing is None or until < stop):
+            if row is not None and (closing is None or (until, row) < (stop, closing[1])):
                 stop, closing = until, (slot, row)
         return stop, closing
 
@@ -179,7 +184,7 @@ class Incidents:
         """Return the evidence (m,) that opens an incident, or extends the one that is open."""
         rate = self.parameters.false_alarm_rate
         extension = max(rate, EXTENSION / self.parameters.quiet_records)
-        result = np.full(len(slots), limit(rate))
+        result = np.full(len(slots), self.enough)
         if self.open:
             result[np.isin(slots, list(self.open))] = limit(extension)
         return result
@@ -253,8 +258,9 @@ class Incidents:
         """Return the incidents of a state of ``d`` fields; StateError if it cannot be one."""
         incidents = cls(IncidentParameters(**values["parameters"]))
         incidents._evidence.restore(arrays)
-        counts = (map(record_count, values[name]) for name in ("slots", "quiet", "anomalies"))
-        if not values["open"]:
+        names = ("slots", "quiet", "anomalies")
+        counts = [[record_count(number) for number in values[name]] for name in names]
+        if not values["open"] and not any(counts):
             return incidents
         blame = arrays["incident_means"], arrays["incident_seen"]
         for plain, means, seen, slot, *numbers in zip(values["open"], *blame, *counts, strict=True):

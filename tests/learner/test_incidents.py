@@ -1,6 +1,7 @@
 """Incidents: when they open and close, how severe they are, and that the log alone decides."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
+from naive_incidents import NaiveEvidence, NaiveIncidents
 from scipy.signal import lfilter
 from scipy.stats import norm
 
@@ -19,11 +21,14 @@ from faust_oslrau.learner import (
     StateError,
     StreamScorer,
 )
-from faust_oslrau.learner.scoring.incidents import YOUNG, Incidents
+from faust_oslrau.learner.scoring import incidents as incidents_module
+from faust_oslrau.learner.scoring.evidence import MOST, Evidence
+from faust_oslrau.learner.scoring.incidents import YOUNG, Incidents, Rows
 from faust_oslrau.learner.state import pack, unpack
 
 ALARM_RATE = 0.001
 USUAL = 0.5
+SLOTS = 4
 
 
 def places_of(m):
@@ -32,158 +37,208 @@ def places_of(m):
     return np.column_stack([numbers, 10 * numbers, 1000 + numbers])
 
 
+def rows_of(p_values, slots=None, fresh=None, stuck=None, places=None):
+    """Return records of these p-values; of one entity and nothing stuck, unless they are given."""
+    p = np.array(p_values, np.float64)
+    m = len(p)
+    return Rows(
+        p,
+        np.zeros(m) if stuck is None else stuck,
+        p <= ALARM_RATE,
+        places_of(m) if places is None else places,
+        np.zeros(m, np.int64) if slots is None else slots,
+        np.zeros(m, np.bool_) if fresh is None else fresh,
+    )
+
+
 def trace(p_values, incidents=None, **parameters):
-    """Return (row, state, incident) of everything that happens to a stream of p-values."""
+    """Return the steps of a stream of p-values."""
     incidents = incidents or Incidents(IncidentParameters(**parameters))
-    p_values = np.array(p_values, np.float64)
-    return incidents.trace(p_values, p_values <= ALARM_RATE, places_of(len(p_values)))
+    return incidents.trace(rows_of(p_values))
+
+
+def in_pieces(rows, cuts, parameters, restart=False):
+    """Return the steps of a stream that is cut into pieces, and what follows it in the end."""
+    incidents, steps = Incidents(parameters), []
+    for first, last in pairwise([0, *cuts, len(rows.p_value)]):
+        if last > first:
+            traced = incidents.trace(rows.part(slice(first, last)))
+            steps += [step._replace(row=first + step.row) for step in traced]
+        if restart:
+            incidents = copied(incidents)
+    return steps, incidents
+
+
+def copied(incidents):
+    """Return incidents restored from their state; their blame is that of two fields."""
+    for held in incidents.open.values():
+        held.blame.means, held.blame.seen = np.zeros((7, 2)), np.zeros(2)
+    values, arrays = incidents.state(SLOTS)
+    return Incidents.restored(values, {name: a.copy() for name, a in arrays.items()}, 2)
 
 
 def quiet(n):
     return [USUAL] * n
 
 
+def usual(n):
+    return np.random.default_rng(7).random(n).tolist()
+
+
+BURST = [1e-9] * 3
+"""As few unusual records as open an incident."""
+
+
 def states(steps):
     return [(step.row, step.state) for step in steps if step.state is not None]
 
 
-def naive(p_values, parameters):
-    """Follow one stream record by record in plain Python; return the states of incidents."""
+def streams(seed, n=1500):
+    """Return records of several entities, which give way to others now and then.
 
-    def limits(rate):
-        return math.log(2 / rate), math.log(2 * 0.098 / rate)
-
-    opening = limits(parameters.false_alarm_rate)
-    going_on = limits(max(parameters.false_alarm_rate, 0.1 / parameters.quiet_records))
-    found, together, start = [], 0.0, None
-    latest, total, level = None, 0.0, 0
-    stretch, squares, dependence = 0.0, [], 1.0
-    usual = 32 * (2 * (1 - (1 + math.log(100)) / 100) - 0.99**2) * 0.455
-    for row, p in enumerate(p_values):
-        evidence = []
-        if row % 32 == 0:
-            squares.append(stretch**2)
-            stretch = 0.0
-            if len(squares) >= 8:
-                dependence = max(np.median(squares[-64:]) / usual, 1.0)
-        if p == p:
-            stretch += min(-math.log(p), math.log(100)) - 0.99
-            if together <= 0:
-                start = row
-            together = max(together + math.log(0.2) - 0.8 * math.log(p), 0.0)
-            ways = [(together, start), (-math.log(p), row)]
-            alone, several = opening if latest is None else going_on
-            enough = (several * dependence, alone)
-            evidence = [way for way, limit in zip(ways, enough, strict=True) if way[0] >= limit]
-        if evidence:
-            nats, began = max(evidence, key=lambda way: way[0])
-            total = nats if latest is None else total + nats
-            severity = min(25 * math.log10(1 + total), 100)
-            now = int(severity >= parameters.major) + int(severity >= parameters.critical)
-            if latest is None:
-                found.append((row, "opened", began))
-            elif now > level:
-                found.append((row, "updated", None))
-            latest, together, level = row, 0.0, now
-        elif latest is not None and row >= latest + parameters.quiet_records:
-            found.append((row, "closed", None))
-            latest = None
-    return found
-
-
-def began(step):
-    """Return the row with which the evidence of an opened incident began."""
-    return step.incident.start.number - YOUNG if step.state == "opened" else None
-
-
-def bursts(seed, n=3000):
-    """Return uniform p-values with single extreme ones, and stretches of low and missing ones."""
+    Their p-values are uniform, missing, or low for a while; some of their fields are stuck.
+    """
     rng = np.random.default_rng(seed)
-    p = rng.random(n)
+    p, slots = rng.random(n), rng.integers(SLOTS, size=n) * rng.integers(2)
     p[:20] = np.nan
     for _ in range(8):
         at, length = int(rng.integers(n)), int(rng.choice([1, 3, 20, 150]))
         p[at : at + length] **= float(rng.choice([1.5, 4, 20]))
-    return np.maximum(p, 1e-300)
+    stuck = rng.exponential(1.0, n) * rng.choice([0.0, 1.0, 4.0], n, p=[0.6, 0.39, 0.01])
+    places = places_of(n)
+    places[:, 2] = np.cumsum(rng.integers(0, 900, n)) + rng.integers(-2000, 2000, n)
+    places[rng.random(n) < 0.2, 2] = -1
+    return rows_of(np.maximum(p, 1e-300), slots, rng.random(n) < 0.004, stuck, places)
+
+
+def told(steps):
+    """Return events with their incidents, whose evidence is a sum of rounded logarithms."""
+    return [
+        (row, state, replace(incident, evidence=round(incident.evidence, 6)))
+        for row, state, incident, *_ in steps
+        if state is not None
+    ]
+
+
+some_parameters = st.builds(
+    IncidentParameters,
+    quiet_records=st.sampled_from([1, 20, 256]),
+    quiet_seconds=st.sampled_from([None, 3.0, 40.0]),
+)
+some_cuts = st.lists(st.integers(0, 1500), max_size=6).map(sorted)
 
 
 def test_usual_records_open_nothing():
     assert trace(np.random.default_rng(0).random(5000)) == []
 
 
-def test_one_grossly_unusual_record_opens_an_incident_which_closes_after_quiet():
-    steps = trace([*quiet(100), 1e-9, *quiet(400)], quiet_records=50)
-    assert states(steps) == [(100, "opened"), (150, "closed")]
+def test_a_few_grossly_unusual_records_open_an_incident_which_closes_after_quiet():
+    steps = trace([*quiet(100), *BURST, *quiet(400)], quiet_records=50)
+    assert states(steps) == [(102, "opened"), (152, "closed")]
     incident = steps[-1].incident
+    first, last = ((YOUNG + row, 10 * (YOUNG + row), 1000 + YOUNG + row) for row in (100, 102))
     places = (incident.opened, incident.start, incident.peak, incident.latest)
-    assert places == ((YOUNG + 100, 10 * YOUNG + 1000, YOUNG + 1100),) * 4
-    assert (incident.p_value, incident.anomalies, incident.length) == (1e-9, 1, 1)
+    assert places == (last, first, last, last)
+    assert (incident.p_value, incident.anomalies, incident.length) == (1e-9, 3, 3)
     assert incident.severity_name == "minor"
+
+
+@pytest.mark.parametrize("p_value", [1e-9, 1e-300])
+def test_one_unusual_record_opens_none(p_value):
+    assert trace([*quiet(100), p_value, *quiet(100)]) == []
+
+
+def stuck_at(row, nats, p_values):
+    return rows_of(p_values, stuck=np.where(np.arange(len(p_values)) == row, nats, 0.0))
+
+
+def test_a_stuck_field_opens_one_that_begins_with_the_record_that_shows_it():
+    p_values = [*quiet(50), 9e-4, *quiet(50)]
+    assert Incidents(IncidentParameters()).trace(stuck_at(51, 12.6, p_values)) == []
+    (step,) = Incidents(IncidentParameters()).trace(stuck_at(51, 12.7, p_values))
+    incident = step.incident
+    assert (step.row, step.state, incident.evidence) == (51, "opened", 12.7)
+    assert incident.opened == incident.start == incident.peak
+    assert (incident.p_value, incident.anomalies) == (USUAL, 0)  # the one before is none of it
+
+
+def test_each_entity_has_an_incident_of_its_own():
+    """Records of two entities take turns; the faults of both overlap."""
+    p_values, slots = usual(1200), np.arange(1200) % 2
+    for row in (600, 602, 604, 605, 607, 609, 610):
+        p_values[row] = 1e-9
+    keys = [b"even", b"odd"] * 600
+    steps = Incidents(IncidentParameters(quiet_records=100)).trace(rows_of(p_values, slots), keys)
+    found = [(step.incident.entity, step.state) for step in steps if step.state is not None]
+    assert found == [("even", "opened"), ("odd", "opened"), ("even", "closed"), ("odd", "closed")]
+    closed = {step.incident.entity: step for step in steps if step.state == "closed"}
+    for step in closed.values():  # by the number of its own records
+        assert step.row - (step.incident.latest.number - YOUNG) == 200
+
+
+def test_an_incident_closes_when_another_entity_takes_the_slot():
+    p_values = [*usual(300), *BURST, *usual(20)]
+    fresh = np.arange(323) == 310
+    (_, closed) = states(Incidents(IncidentParameters()).trace(rows_of(p_values, fresh=fresh)))
+    assert closed == (310, "closed")
+
+
+def test_two_incidents_that_end_at_the_same_record_close_in_one_order_however_it_is_cut():
+    """The later one is due by its number just before the other's slot is taken."""
+    p_values, slots = [*BURST, *BURST, *quiet(6)], np.array([0] * 3 + [1] * 8 + [0])
+    rows = rows_of(p_values, slots, fresh=np.arange(12) == 11)
+    parameters = IncidentParameters(quiet_records=5)
+    expected = [(2, "opened"), (5, "opened"), (10, "closed"), (11, "closed")]
+    for cuts in ([], [11], [6, 10]):
+        assert states(in_pieces(rows, cuts, parameters)[0]) == expected
 
 
 def test_the_first_records_of_a_stream_are_no_evidence():
     incidents = Incidents(IncidentParameters())
     places = places_of(300) - [YOUNG, 0, 0]
-    assert incidents.trace(np.full(300, 1e-9), np.ones(300, bool), places) == []
+    assert incidents.trace(rows_of(np.full(300, 1e-9), places=places)) == []
 
 
 def timed(p_values, milliseconds, **parameters):
     """Return the steps of a stream of p-values with these timestamps, -1 for none."""
-    incidents, p_values = Incidents(IncidentParameters(**parameters)), np.array(p_values)
     places = places_of(len(p_values))
     places[:, 2] = milliseconds
-    return states(incidents.trace(p_values, p_values <= ALARM_RATE, places))
+    incidents = Incidents(IncidentParameters(**parameters))
+    return states(incidents.trace(rows_of(p_values, places=places)))
 
 
 def test_an_incident_closes_by_the_timestamps_of_records_if_a_time_is_given():
-    p_values = [1e-9, *quiet(9)]
-    every_second = 1000 * np.arange(10)
-    assert timed(p_values, every_second, quiet_seconds=4) == [(0, "opened"), (4, "closed")]
+    every_second = 1000 * np.arange(12)
+    found = timed([*BURST, *quiet(9)], every_second, quiet_seconds=4)
+    assert found == [(2, "opened"), (6, "closed")]
     # However many records there are: their number does not count.
-    assert timed([1e-9, *quiet(599)], np.arange(600), quiet_seconds=4) == [(0, "opened")]
+    assert timed([*BURST, *quiet(599)], np.arange(602), quiet_seconds=4) == [(2, "opened")]
 
 
 def test_a_fault_after_the_time_of_quiet_is_the_next_incident():
-    gap = [0, 1000, 1500, 9000, 9001]
-    p_values = [1e-9, USUAL, 1e-9, 1e-9, USUAL]
-    assert timed(p_values, gap, quiet_seconds=5) == [(0, "opened"), (3, "closed"), (3, "opened")]
+    gap = [0, 0, 0, 1000, 1500, 1500, 9000, 9000, 9000, 9001]
+    p_values = [*BURST, USUAL, 1e-9, 1e-9, *BURST, USUAL]
+    found = timed(p_values, gap, quiet_seconds=5)
+    assert found == [(2, "opened"), (6, "closed"), (8, "opened")]
 
 
 def test_late_records_and_those_without_a_timestamp_close_nothing_before_their_number_is_due():
-    backwards = [9000, 8000, 1000, -1, 9500]
-    assert timed([1e-9, *quiet(4)], backwards, quiet_seconds=1) == [(0, "opened")]
-    without = timed([1e-9, *quiet(9)], [-1] * 10, quiet_seconds=1, quiet_records=5)
-    assert without == [(0, "opened"), (5, "closed")]
-
-
-@settings(max_examples=examples(20), deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.integers(0, 300), max_size=6).map(sorted))
-def test_with_a_time_of_quiet_too_any_cutting_gives_the_same(seed, cuts):
-    rng = np.random.default_rng(seed)
-    p_values = np.where(rng.random(300) < 0.1, 1e-8, rng.random(300))
-    places = places_of(300)
-    places[:, 2] = np.cumsum(rng.integers(0, 900, 300)) + rng.integers(-2000, 2000, 300)
-    found = []
-    for bounds in ([0, 300], [0, *cuts, 300]):
-        incidents, steps = Incidents(IncidentParameters(quiet_seconds=3)), []
-        for first, last in pairwise(bounds):
-            if last > first:
-                some = slice(first, last)
-                traced = incidents.trace(p_values[some], p_values[some] < 0.001, places[some])
-                steps += [step._replace(row=first + step.row) for step in traced]
-        found.append((steps, incidents.open))
-    assert found[0] == found[1]
+    backwards = [9000, 9000, 9000, 8000, 1000, -1, 9500]
+    assert timed([*BURST, *quiet(4)], backwards, quiet_seconds=1) == [(2, "opened")]
+    without = timed([*BURST, *quiet(9)], [-1] * 12, quiet_seconds=1, quiet_records=5)
+    assert without == [(2, "opened"), (7, "closed")]
 
 
 def test_an_incident_names_the_entity_of_the_record_that_opened_it():
     rng = np.random.default_rng(0)
     X, keys = rng.normal(size=(3000, 3)), [b"a", b"b", None, b"x" * 1000] * 750
-    X[2001] += 50.0
-    X[2503] -= 50.0
-    one = StreamScorer(OSLRAU(), max_entities=4, incidents=IncidentParameters())
-    first = one.process(X[:2010], keys[:2010])
+    X[2001:2061:4] += 50.0
+    X[2503:2563:4] -= 50.0
+    parameters = IncidentParameters(quiet_records=100)
+    one = StreamScorer(OSLRAU(), max_entities=4, incidents=parameters)
+    first = one.process(X[:2100], keys[:2100])
     copy = StreamScorer.from_bytes(one.to_bytes())  # while it is open
-    events = [*first.incidents, *copy.process(X[2010:], keys[2010:]).incidents]
+    events = [*first.incidents, *copy.process(X[2100:], keys[2100:]).incidents]
     named = [(event.state, event.incident.entity) for event in events]
     assert ("opened", "b") in named and ("closed", "b") in named
     assert ("opened", "x" * 256) in named
@@ -208,21 +263,22 @@ def test_many_records_that_are_a_little_unusual_open_one():
 
 
 def test_faults_close_together_are_one_incident_and_far_apart_two():
-    close = trace([*quiet(9), 1e-9, *quiet(49), 1e-9, *quiet(99)], quiet_records=50)
-    assert states(close) == [(9, "opened"), (109, "closed")]
-    assert close[-1].incident.anomalies == 2 and close[-1].incident.length == 51
-    apart = trace([*quiet(9), 1e-9, *quiet(51), 1e-9, *quiet(99)], quiet_records=50)
-    assert states(apart) == [(9, "opened"), (59, "closed"), (61, "opened"), (111, "closed")]
+    close = trace([*quiet(9), *BURST, *quiet(48), *BURST, *quiet(99)], quiet_records=50)
+    assert states(close) == [(11, "opened"), (111, "closed")]
+    assert close[-1].incident.anomalies == 5 and close[-1].incident.length == 53
+    apart = trace([*quiet(9), *BURST, *quiet(51), *BURST, *quiet(99)], quiet_records=50)
+    assert states(apart) == [(11, "opened"), (61, "closed"), (65, "opened"), (115, "closed")]
 
 
 def test_a_lasting_fault_is_one_incident_whose_severity_rises_by_name():
-    steps = trace([*quiet(9), *[1e-6] * 500, *quiet(300)])
+    steps = trace([*usual(700), *[1e-6] * 500, *usual(300)])
     assert [state for _, state in states(steps)] == ["opened", "updated", "updated", "closed"]
     names = [step.incident.severity_name for step in steps if step.state is not None]
     assert names == ["minor", "major", "critical", "critical"]
     last = steps[-1].incident
     assert (last.anomalies, last.length) == (500, 500)
-    assert last.evidence == pytest.approx(500 * -math.log(1e-6))
+    each = math.log(0.2) + 0.8 * MOST  # as much as a record counts at the most
+    assert last.evidence == pytest.approx(500 * each, rel=0.01)
 
 
 def test_anomalous_records_within_an_incident_are_counted_and_the_most_unusual_is_its_peak():
@@ -233,25 +289,24 @@ def test_anomalous_records_within_an_incident_are_counted_and_the_most_unusual_i
 
 
 def test_severity_is_25_for_each_power_of_ten_nats():
-    nats = 99.0
-    steps = trace([*quiet(9), math.exp(-nats)])
-    assert steps[0].incident.severity == pytest.approx(50.0)
-    assert steps[0].incident.severity_name == "major"
-    assert trace([1e-300] * 500)[-1].incident.severity == 100.0
+    for nats, severity, name in ((99.0, 50.0, "major"), (1e5, 100.0, "critical")):
+        (step,) = Incidents(IncidentParameters()).trace(stuck_at(9, nats, quiet(10)))
+        assert step.incident.severity == pytest.approx(severity)
+        assert step.incident.severity_name == name
 
 
 def test_thresholds_of_severity_are_parameters():
     parameters = IncidentParameters(major=20.0, critical=25.0)
-    steps = trace([*quiet(9), 1e-9], Incidents(parameters))
+    steps = trace([*quiet(9), *BURST], Incidents(parameters))
     assert steps[0].incident.severity_name == "critical"
 
 
 @needs_compiler("millions of p-values")
-def test_independent_uniform_p_values_open_at_most_as_many_incidents_as_the_rate_says():
-    rate, n = 1e-4, 2_000_000
+def test_independent_uniform_p_values_open_fewer_incidents_than_the_rate_says():
+    rate, n = 1e-3, 2_000_000
     steps = trace(np.random.default_rng(2).random(n), false_alarm_rate=rate, quiet_records=20)
     opened = sum(step.state == "opened" for step in steps)
-    assert 0.5 * n * rate < opened < 1.1 * n * rate  # ways overlap
+    assert opened < 0.1 * n * rate  # by far: the bound holds for any sums
 
 
 @needs_compiler("half a million p-values")
@@ -264,23 +319,61 @@ def test_low_p_values_that_come_together_by_chance_open_few_incidents():
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([1, 20, 256]))
-def test_incidents_are_those_of_the_rules_in_plain_python(seed, quiet_records):
-    parameters = IncidentParameters(quiet_records=quiet_records)
-    p = bursts(seed, n=1500)
-    found = [
-        (step.row, step.state, began(step))
-        for step in trace(p, Incidents(parameters))
-        if step.state is not None
-    ]
-    assert found == naive(p.tolist(), parameters)
+@given(st.integers(0, 10_000), some_parameters, st.sampled_from([1, 2, 256]))
+def test_incidents_are_those_of_the_rules_in_plain_python(seed, parameters, most):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(incidents_module, "MOST_OPEN", most)
+        found = told(Incidents(parameters).trace(streams(seed)))
+    assert found == told(NaiveIncidents(parameters, most).trace(streams(seed)))
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 10_000), some_parameters, some_cuts, st.booleans())
+def test_any_cutting_and_any_restart_give_the_same_steps(seed, parameters, cuts, restart):
+    rows = streams(seed)
+    steps, whole = in_pieces(rows, [], parameters)
+    pieces, last = in_pieces(rows, cuts, parameters, restart)
+    assert [step[:3] + step[4:] for step in pieces] == [step[:3] + step[4:] for step in steps]
+    assert list(last.open) == list(whole.open)
+    left, right = copied(last).state(SLOTS), copied(whole).state(SLOTS)
+    assert left[0] == right[0]
+    assert {k: a.tobytes() for k, a in left[1].items()} == {
+        k: a.tobytes() for k, a in right[1].items()
+    }
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.5, 12.0))
+def test_evidence_is_that_of_sums_in_plain_python(seed, enough):
+    rows = streams(seed)
+    limits = enough * np.random.default_rng(seed).uniform(0.5, 1.5, len(rows.p_value))
+    kernel, naive, at = Evidence(), NaiveEvidence(), 0
+    while at < len(limits):
+        some = rows.part(slice(at, None))
+        row, found = kernel.add(*some, limits[at:])
+        expected_row, expected = naive.add(some, limits[at:].tolist())
+        assert row == expected_row and (found is None) == (expected is None)
+        if found is not None:
+            assert found.nats == pytest.approx(expected.nats, rel=1e-9)
+            assert found[1:] == expected[1:]
+        at += row + 1
+
+
+def test_the_state_of_evidence_does_not_depend_on_cuts_if_an_entity_has_had_no_record():
+    rows = rows_of([0.1, 0.2, 0.3], np.arange(3))
+    whole, pieces = Evidence(), Evidence()
+    for evidence, cuts in ((whole, [3]), (pieces, [2, 3])):
+        for first, last in pairwise([0, *cuts]):
+            evidence.add(*rows.part(slice(first, last)), np.full(last - first, 20.0))
+    for left, right in zip(whole.state(4).values(), pieces.state(4).values(), strict=True):
+        assert left.tobytes() == right.tobytes()
 
 
 def faulty(seed=3, n=3000, d=3):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.5)
-    X[1300, 1] += 30.0
-    X[1700:1720, 2] += 6.0
+    X[1300:1310, 1] += 30.0
+    X[1700:1730, 2] += 6.0
     X[2300:2600, 0] += 2.5
     X[rng.random(X.shape) < 0.01] = np.nan
     return X
@@ -308,23 +401,23 @@ def whole():
 
 def test_the_events_of_a_scored_stream_tell_its_faults(whole):
     opened = [event for event in whole.incidents if event.state == "opened"]
-    assert opened[0].incident.opened.number == 1300
+    assert 1300 < opened[0].incident.opened.number < 1320
     assert opened[0].blame.order[0, 0] == 1
     lasting = [event.incident.opened.number for event in opened]
-    assert any(1700 <= number < 1720 for number in lasting)
+    assert any(1700 <= number < 1730 for number in lasting)
     assert any(2300 <= number < 2600 for number in lasting)
 
 
 def test_blame_is_in_the_units_of_the_fields(whole):
-    (event,) = (e for e in whole.incidents if e.state == "opened" and e.row == 1300)
-    assert event.blame.value[0, 1] == WHOLE[1300, 1]
+    (event,) = (e for e in whole.incidents if e.state == "opened" and 1300 < e.row < 1320)
+    assert event.blame.value[0, 1] == WHOLE[event.row, 1]
     assert event.blame.nats[0, 1] > event.blame.usual[0, 1]
     assert abs(event.blame.expected[0, 1]) < 10
 
 
 def test_the_blame_of_an_incident_is_averaged_over_its_records(whole):
     closed = [
-        e for e in whole.incidents if e.state == "closed" and 1700 <= e.incident.start.number < 1720
+        e for e in whole.incidents if e.state == "closed" and 1700 <= e.incident.start.number < 1730
     ]
     assert closed[0].blame.order[0, 0] == 2
     assert 2.0 < closed[0].blame.value[0, 2] < 10.0
@@ -347,7 +440,8 @@ def test_any_cutting_and_any_restart_give_the_same_incidents(whole, cuts, restar
 def test_incidents_name_records_by_the_places_that_the_caller_gives():
     places = np.column_stack([7 + 3 * np.arange(3000), 10**12 + np.arange(3000)])
     events = scorer().process(WHOLE, places=places).incidents
-    assert events[0].incident.opened == (1300, 7 + 3900, 10**12 + 1300)
+    at = events[0].row
+    assert events[0].incident.opened == (at, 7 + 3 * at, 10**12 + at)
     with pytest.raises(InvalidInputError, match="places"):
         scorer().process(WHOLE, places=places[:-1])
 
@@ -381,7 +475,7 @@ def test_without_incidents_scores_and_state_are_the_same():
     for name in ("log_likelihood", "p_value", "is_anomaly", "n_learned"):
         assert getattr(blocks[0], name).tobytes() == getattr(blocks[1], name).tobytes()
     assert [c.tobytes() for c in blocks[0].blame] == [c.tobytes() for c in blocks[1].blame]
-    assert blocks[0].incidents == () and plain.open_incident is None
+    assert blocks[0].incidents == () and plain.open_incidents == []
     following.incidents = None
     assert following.to_bytes() == plain.to_bytes()
 
@@ -389,7 +483,7 @@ def test_without_incidents_scores_and_state_are_the_same():
 def test_new_parameters_apply_from_the_next_row_on():
     one = scorer(quiet_records=2000)
     one.process(WHOLE[:1400])
-    assert one.open_incident is not None
+    assert one.open_incidents
     one.incidents = IncidentParameters(quiet_records=10)
     (event,) = one.process(WHOLE[1400:1401]).incidents
     assert event.state == "closed"
@@ -416,12 +510,12 @@ def test_wrong_parameters_are_refused(wrong):
     ("name", "change"),
     [
         ("evidence", lambda a: a - 1e9),
-        ("evidence", lambda a: a[:1]),
+        ("evidence", lambda a: a[:0]),
         ("evidence", lambda a: a + 2),
-        ("evidence", lambda a: a * 0),
+        ("evidence", lambda a: a[:, :2]),
         ("evidence_squares", lambda a: a - 1),
         ("evidence_squares", lambda a: a[:1]),
-        ("evidence_marks", lambda a: a[:1]),
+        ("evidence_marks", lambda a: a[:0]),
         ("evidence_marks", lambda a: a * 0 - 10),
         ("incident_means", lambda a: a[:, :1]),
         ("incident_seen", lambda a: a - 100),
@@ -429,8 +523,8 @@ def test_wrong_parameters_are_refused(wrong):
 )
 def test_a_state_that_cannot_be_one_is_refused(name, change):
     one = scorer()
-    one.process(WHOLE[:1310])
-    assert one.open_incident is not None
+    one.process(WHOLE[:1320])
+    assert one.open_incidents
     values, arrays = unpack(one.to_bytes(), "StreamScorer")
     arrays[name] = change(arrays[name])
     with pytest.raises(StateError):
@@ -442,14 +536,17 @@ def test_a_state_that_cannot_be_one_is_refused(name, change):
     [
         {"open": {}},
         {"open": 3},
-        {"uncounted": -1},
+        {"quiet": [-1]},
+        {"anomalies": [-1]},
+        {"slots": [1]},
+        {"slots": [0, 0]},
         {"parameters": {"quiet_records": 0}},
         {"parameters": {"other": 0}},
     ],
 )
 def test_values_that_cannot_be_of_a_state_are_refused(change):
     one = scorer()
-    one.process(WHOLE[:1310])
+    one.process(WHOLE[:1320])
     values, arrays = unpack(one.to_bytes(), "StreamScorer")
     values["incidents"] |= change
     with pytest.raises(StateError):
