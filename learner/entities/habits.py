@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Measured, Predictive
-from faust_oslrau.learner.row_densities import of_rows
+from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
 from faust_oslrau.learner.vector.lanes import padded
 
@@ -155,7 +155,7 @@ class Habits:
             found._entities, found._products = self._entities[slots], self._products[slots]
         return found
 
-    def conditionals(self, network: Predictive, which: NDArray[np.bool_]) -> Predictive:
+    def conditionals(self, network: Predictive, which: Which) -> Predictive:
         """Return the densities of some of the rows (m,) that were mixed last."""
         if self._shared is None or self._predicted is None:
             return of_rows(network, which)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.queries.scaling import location_and_scale
+from faust_oslrau.learner.row_densities import Which
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state import record_count
@@ -230,7 +231,7 @@ class Entities:
         """Whether densities are mixed: from the first kinds on."""
         return self._habits.has_begun
 
-    def conditionals(self, network: Predictive, which: NDArray[np.bool_]) -> Predictive:
+    def conditionals(self, network: Predictive, which: Which) -> Predictive:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
 

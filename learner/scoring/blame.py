@@ -34,7 +34,7 @@ class Blame(NamedTuple):
     value
         The record's values.
     nats
-        -log p(x_i | the fields that are not to blame).
+        -log p(x_i | the fields that are not to blame); of a stuck field, with the evidence for it.
     usual
         The mean of ``nats`` if x_i agrees with these fields: the entropy of a Gaussian with the
         standard deviation ``deviation``.
@@ -58,8 +58,8 @@ class Blame(NamedTuple):
         """Nats (k, d) beyond the usual."""
         return self.nats - self.usual
 
-    def of(self, which: NDArray[np.bool_]) -> Self:
-        """Return the blame of those records (k,) alone."""
+    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+        """Return the blame of some of the records."""
         return type(self)._make(column[which] for column in self)
 
     @classmethod
@@ -79,32 +79,44 @@ class Blame(NamedTuple):
 
 
 def blame(
-    learner: Comparable, rows: FloatArray, score: FloatArray, alone: FloatArray, is_usual: IsUsual
+    learner: Comparable,
+    rows: FloatArray,
+    score: FloatArray,
+    alone: FloatArray,
+    is_usual: IsUsual,
+    stuck: FloatArray | None = None,
 ) -> Blame:
     """Blame the fewest fields of each row (k, d) without which the rest of it is usual.
 
     ``score`` (k,) is the log-density of the rows. ``alone`` (k, d) are the nats by which each value
-    exceeds the usual if nothing else is known. At least one field of each row is blamed, the one
-    that exceeds the usual by most. Fields ``FAR`` from their mean are blamed as well if they are
-    far from what the rest says: in heavy tails, the log-density does not show each of them.
+    exceeds the usual if nothing else is known. ``stuck`` (k, d) is the evidence, in nats, of fields
+    that are stuck, 0 for others: where there are any, these are blamed whatever their density.
+    Else at least one field of each row is blamed, the one that exceeds the usual by most. Fields
+    ``FAR`` from their mean are blamed as well if they are far from what the rest says: in heavy
+    tails, the log-density does not show each of them.
     ``extrapolated`` is False everywhere: the learner does not know the range of values.
     """
     found = compare(learner, rows)
     wrong, highest = _worst(found.excess)
-    several = ~is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
+    stuck = np.zeros(rows.shape) if stuck is None else stuck
+    is_stuck = stuck > 0.0
+    known = is_stuck.any(axis=1)
+    wrong[known] = is_stuck[known]
+    several = ~known & ~is_usual(score + highest) & (~np.isnan(rows) & ~wrong).any(axis=1)
     if several.any():
         wrong[several] = several_wrong_fields(
             of_rows(learner, several), rows[several], score[several], found.excess[several],
             alone[several], is_usual,
         )  # fmt: skip
     far = alone > FAR
-    again = several | (far & ~wrong).any(axis=1)
+    again = known | several | (far & ~wrong).any(axis=1)
     _compare_again(learner, rows, wrong, again, found)
     added = again[:, None] & far & ~wrong & (found.excess > FAR)
     wrong |= added
     _compare_again(learner, rows, wrong, np.asarray(added.any(axis=1)), found)
+    found = found._replace(nats=found.nats + stuck)
     worst, _ = _worst(np.where(wrong, found.excess, np.nan))
-    wrong &= worst | (found.excess > LEAST)
+    wrong &= is_stuck | worst | (found.excess > LEAST)
     order = np.lexsort([-found.excess, np.isnan(rows), ~wrong], axis=1)
     nats, usual, expected, deviation = (np.where(wrong, column, np.nan) for column in found)
     return Blame(

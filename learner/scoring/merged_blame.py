@@ -64,5 +64,6 @@ class MergedBlame:
         order = np.argsort(-total, kind="stable")
         named = dict(zip(NUMBERS, numbers[:, None, :], strict=True))
         named["extrapolated"] = named["extrapolated"] > 0.5
-        n_blamed = np.count_nonzero(total >= LEAST_SHARE * np.nanmax(total, initial=0.0))
+        most = np.nanmax(total, initial=-np.inf)  # below 0 where values are as good as usual
+        n_blamed = np.count_nonzero(total >= min(LEAST_SHARE * most, most))
         return Blame(order=order[None, :], n_blamed=np.array([n_blamed]), **named)

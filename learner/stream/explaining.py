@@ -44,7 +44,8 @@ def explain(
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
     ``rows`` are as the learner is given them, ``density`` is that of these rows. ``stuck`` (m, d)
-    is the evidence that fields are stuck.
+    is the evidence that fields are stuck. Where it is enough for an incident, the incident blames
+    these fields. What is blamed in an anomaly does not depend on incidents.
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
@@ -52,24 +53,30 @@ def explain(
         traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *slots)
         steps = state.incidents.trace(traced, block.keys[at])
     evident = has_evidence(steps, len(rows))
-    either = is_anomaly | evident
-    if not (either.any() or steps):
+    if not (is_anomaly.any() or steps):
         return
+    stuck = _enough(state, stuck, evident)
+    is_stuck = stuck.any(axis=1)
+    others = is_anomaly | (evident & ~is_stuck)
+    which = np.concatenate([np.flatnonzero(others), np.flatnonzero(is_stuck)])
+    again = np.arange(len(which)) >= np.count_nonzero(others)
     if state.habits is not None:
-        model = state.habits.conditionals(density.established, either)
+        model = state.habits.conditionals(density.established, which)
     else:
-        model = of_rows(density.established, either)
-    found = _blame(state, model, rows[either], log_density[either])
+        model = of_rows(density.established, which)
+    given = np.where(again[:, None], stuck[which], 0.0)
+    found = _blame(state, model, rows[which], log_density[which], given)
     if state.history is not None:
         found = state.history.undo_blame(found)
     if state.seasons is not None and seasonal is not None:
-        found = state.seasons.undo_blame(found, seasonal.units[either])
+        found = state.seasons.undo_blame(found, seasonal.units[which])
     if state.entities is not None and own is not None:
-        found = state.entities.undo_blame(found, own.units[either])
-    found = state.transforms.undo_blame(found)._replace(value=block.given[at][either])
-    block.blame.append(found.of(is_anomaly[either]))
+        found = state.entities.undo_blame(found, own.units[which])
+    found = state.transforms.undo_blame(found)._replace(value=block.given[at][which])
+    block.blame.append(found.of(is_anomaly[which] & ~again))
     if state.incidents is not None:
-        events = state.incidents.events(steps, found.of(evident[either]))
+        told = np.flatnonzero(again | (evident & ~is_stuck)[which])
+        events = state.incidents.events(steps, found.of(told[which[told].argsort()]))
         block.incidents += [event._replace(row=at.start + event.row) for event in events]
 
 
@@ -132,13 +139,25 @@ def _in_own_units(state: ScorerState, aspect: Aspect) -> Aspect:
     return aspect._replace(value=value, usual=usual)
 
 
+def _enough(state: ScorerState, stuck: FloatArray, evident: NDArray[np.bool_]) -> FloatArray:
+    """Return the evidence (m, d) that opens incidents, of ``evident`` rows (m,); 0 for less."""
+    if state.incidents is None:
+        return np.zeros(stuck.shape)
+    return np.where(evident[:, None] & (stuck >= state.incidents.enough), stuck, 0.0)
+
+
 def _blame(
-    state: ScorerState, model: Comparable, rows: FloatArray, log_density: FloatArray
+    state: ScorerState,
+    model: Comparable,
+    rows: FloatArray,
+    log_density: FloatArray,
+    stuck: FloatArray,
 ) -> Blame:
     alone = _alone(state, rows)
     if state.history is not None:
         model, alone = GivenMeans(model, state.history), state.history.beside_unknown_means(alone)
-    found = blame(model, rows, log_density, alone, _usual(state))
+        stuck = np.nan_to_num(state.history.beside_unknown_means(stuck))
+    found = blame(model, rows, log_density, alone, _usual(state), stuck)
     return found._replace(extrapolated=state.ranges.is_outside(found.expected))
 
 

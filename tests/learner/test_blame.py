@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
-from faust_oslrau.learner.scoring.blame import blame
+from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.comparison import excess_alone
+from faust_oslrau.learner.scoring.merged_blame import MergedBlame
 
 D = 6
 
@@ -34,9 +35,9 @@ def stacked():
     return StackedSPN().partial_fit(TRAINED, batch_size=256)
 
 
-def blame_above(model, rows, limit):
+def blame_above(model, rows, limit, stuck=None):
     alone = excess_alone(rows, TRAINED[:200])
-    return blame(model, rows, model.score_samples(rows), alone, lambda s: s > limit)
+    return blame(model, rows, model.score_samples(rows), alone, lambda s: s > limit, stuck)
 
 
 def blamed(model, rows):
@@ -170,6 +171,43 @@ def test_a_record_of_one_field_can_only_blame_that(model):
 def test_a_record_whose_fields_are_all_wrong_blames_all(model):
     found = blame_above(model, 100 * SCALE[None] * [1, -1, 1, -1, 1, -1], -10.0)
     assert found.n_blamed[0] == D
+
+
+def test_stuck_fields_are_blamed_however_usual_their_values_are(model):
+    mask = np.zeros((20, D), bool)
+    mask[:, 4], mask[10:, 2] = True, True
+    found = blame_above(model, ROWS[:20], -1e6, np.where(mask, 13.0, 0.0))
+    assert (wrong_fields(found) == mask).all()
+    assert np.isfinite(found.nats[mask]).all() and np.isnan(found.nats[~mask]).all()
+    nats, expected, deviation = (column[:10, 4] for column in model.given_others(ROWS[:10]))
+    np.testing.assert_allclose(found.nats[:10, 4], nats + 13.0)
+    np.testing.assert_allclose(found.expected[:10, 4], expected)
+    np.testing.assert_allclose(found.deviation[:10, 4], deviation)
+    without = np.where(mask, np.nan, ROWS[:20])[10:]  # nothing is expected by a stuck field
+    _, expected, deviation = model.given_others(without)
+    np.testing.assert_allclose(found.expected[10:][mask[10:]], expected[mask[10:]])
+    np.testing.assert_allclose(found.deviation[10:][mask[10:]], deviation[mask[10:]])
+
+
+def test_a_value_that_is_far_off_is_blamed_beside_a_stuck_field(model):
+    rows = ROWS[:20].copy()
+    rows[:, 1] += 30 * SCALE[1]
+    stuck = np.zeros(rows.shape)
+    stuck[:, 4] = 13.0
+    found = blame_above(model, rows, -15.0, stuck)
+    assert (wrong_fields(found) == np.isin(np.arange(D), [1, 4])).all()
+
+
+def test_an_incident_blames_the_worst_field_though_its_values_are_as_good_as_usual():
+    numbers = np.array([[np.nan, -0.3, np.nan]])
+    none = np.full((1, 3), np.nan)
+    each = Blame(
+        np.array([[1, 0, 2]]), np.array([1]), none, numbers, 0 * numbers, none, none, none > 0
+    )
+    merged = MergedBlame()
+    merged.add(each, 0)
+    assert merged.mean().n_blamed[0] == 1 and merged.mean().order[0, 0] == 1
+    assert MergedBlame().mean().n_blamed[0] == 0
 
 
 @needs_compiler("thousands of records")
