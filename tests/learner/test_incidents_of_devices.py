@@ -1,0 +1,67 @@
+"""What a deployment of many devices gets with ``max_entities`` and no other setting."""
+
+import numpy as np
+import pytest
+from interpreter import needs_compiler
+
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
+
+pytestmark = needs_compiler("tens of thousands of records")
+
+DEVICES, FIELDS, BROKEN = 30, 3, 7
+
+
+def devices(seed, fault, n):
+    """Return records of devices, whose they are, and the rows of the faults, of one device.
+
+    Each device has levels and scales of its own; the fields of all depend on each other in the same
+    way. A field of the broken device is stuck for 200 of its records near its level, or drifts by
+    ten deviations over 1,000 of them.
+    """
+    rng = np.random.default_rng([51, seed])
+    who = rng.integers(DEVICES, size=n)
+    level = 5 * rng.normal(size=(DEVICES, FIELDS))
+    scale = rng.uniform(0.5, 2, (DEVICES, FIELDS))
+    common = rng.normal(size=(n, FIELDS)) @ (0.5 * rng.normal(size=(FIELDS, FIELDS)) + np.eye(3)).T
+    X = level[who] + scale[who] * common / common.std(axis=0)
+    rows = np.flatnonzero((who == BROKEN) & (np.arange(n) >= n // 4))
+    if fault == "stuck":
+        rows = rows[:200]
+        X[rows, 1] = level[BROKEN, 1] + 0.3 * scale[BROKEN, 1]
+    elif fault == "drift":
+        rows = rows[:1000]
+        X[rows, 1] += 0.01 * np.arange(1000) * scale[BROKEN, 1]
+    return X, [b"device-%d" % device for device in who], rows
+
+
+def events(X, keys):
+    scorer = StreamScorer(OSLRAU(), max_entities=100, incidents=IncidentParameters())
+    return scorer.process(X, keys).incidents
+
+
+def opened(X, keys):
+    return [event for event in events(X, keys) if event.state == "opened"]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_stuck_field_of_one_device_is_one_incident_of_it_and_blamed(seed):
+    X, keys, rows = devices(seed, "stuck", 16_000)
+    first, *_, last = events(X, keys)
+    assert first.incident.entity == f"device-{BROKEN}" and first.row in rows
+    assert last.incident.opened == first.incident.opened  # there is no other
+    assert last.blame.order[0, : last.blame.n_blamed[0]].tolist() == [1]
+    assert last.blame.value[0, 1] == pytest.approx(X[rows[0], 1])
+    assert np.isfinite(last.blame.expected[0, 1]) and last.blame.deviation[0, 1] > 0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_drift_of_one_device_is_an_incident_of_it_within_half_of_the_drift(seed):
+    X, keys, rows = devices(seed, "drift", 60_000)
+    first, *_ = opened(X, keys)
+    assert first.incident.entity == f"device-{BROKEN}"
+    assert rows[0] < first.row <= rows[499]
+
+
+def test_without_a_fault_there_is_at_most_one_incident_in_60_000_records():
+    X, keys, _ = devices(0, "none", 60_000)
+    assert len(opened(X, keys)) <= 1
