@@ -88,7 +88,7 @@ def test_rows_are_named_by_partition_and_offset(file, tmp_path):
 
 def test_anomalies_and_incidents_are_written_as_a_worker_sends_them(tmp_path):
     rows = np.random.default_rng(6).normal(size=(ROWS, 2))
-    rows[1100] = 1e6
+    rows[1100:1115] = 1e6
     file, alerts = tmp_path / "rows.ndjson", tmp_path / "alerts.ndjson"
     file.write_bytes(b"\n".join(orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()))
     result = run(file, "--out", tmp_path / "scores.ndjson", "--anomalies", alerts)
