@@ -480,6 +480,30 @@ def test_without_incidents_scores_and_state_are_the_same():
     assert following.to_bytes() == plain.to_bytes()
 
 
+def stuck_rows():
+    """Return records whose field 1 is stuck for a while, with a wrong field 0 in some of them."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(2400, 3)) @ (np.eye(3) + 0.5)
+    X[1500:1600, 1] = 0.2
+    X[1530:1600:10, 0] += 40.0
+    return X
+
+
+@pytest.mark.parametrize(
+    "layers", [{}, {"history": ("10",)}, {"transforms": {1: "asinh"}}, {"seasons": "UTC"}]
+)
+def test_an_incident_blames_the_stuck_field_and_anomalies_what_they_blame_without(layers):
+    X = stuck_rows()
+    following = StreamScorer(OSLRAU(), incidents=IncidentParameters(), **layers).process(X)
+    plain = StreamScorer(OSLRAU(), **layers).process(X)
+    for left, right in zip(following.blame, plain.blame, strict=True):
+        np.testing.assert_array_equal(left, right)
+    last = [e for e in following.incidents if 1500 <= e.incident.opened.number < 1600][-1]
+    assert last.state == "closed" and last.blame.order[0, 0] == 1
+    assert last.blame.value[0, 1] == pytest.approx(0.2)
+    assert last.blame.excess[0, 1] > 12.0
+
+
 def test_new_parameters_apply_from_the_next_row_on():
     one = scorer(quiet_records=2000)
     one.process(WHOLE[:1400])
