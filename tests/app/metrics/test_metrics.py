@@ -211,8 +211,8 @@ def _correlated(number):
 
 
 def test_a_record_far_away_is_blamed_on_its_field_and_skipped():
-    rows = _correlated(1500)
-    rows[900, 1] = 1e6
+    rows = _correlated(1800)
+    rows[1300, 1] = 1e6  # before, there are too few records to say what is far
     block = PartitionPipeline("features", 1, Settings()).process(_records(rows))
     assert block.blamed["b"] >= 1
     assert block.skipped["far"] >= 1
