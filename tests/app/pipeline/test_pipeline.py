@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from faust_oslrau.app.partitions.held_partition import network_size
 from faust_oslrau.app.pipeline import STAGES, IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
 SETTINGS = Settings(batch_size=32, alarm_rate=0.05)
@@ -86,7 +86,7 @@ def test_scores_are_those_of_the_scorer_alone(whole):
     _, (block,) = whole
     scored = {message.offset for message in block.scores}
     rows = [row_of(record) for record in RECORDS if record.offset in scored]
-    alone = StreamScorer(StackedSPN(), 32, 0.05).process(np.array(rows))
+    alone = StreamScorer(OSLRAU(), 32, 0.05).process(np.array(rows))
     messages = [json.loads(message.value) for message in block.scores]
     given_scores = np.array([m["log_likelihood"] for m in messages], dtype=float)
     np.testing.assert_array_equal(given_scores, alone.log_likelihood)
@@ -202,7 +202,7 @@ def test_the_settings_reach_the_learner_and_the_scorer():
 def test_the_learner_has_the_chosen_parameters_and_its_network_is_measured_and_drawn():
     learner = LearnerSettings(max_nodes=400, memory=1e4)
     pipeline, _ = run([RECORDS], replace(SETTINGS, learner=learner))
-    assert repr(pipeline.learner) == "StackedSPN(max_nodes=400, memory=10000.0)"
+    assert repr(pipeline.learner) == "OSLRAU(max_nodes=400, memory=10000.0)"
     size = network_size(pipeline.learner)
     assert sum(size.nodes.values()) == pipeline.learner.n_nodes_ <= 400
     assert pipeline.snapshot(0, N).nodes == pipeline.learner.n_nodes_
@@ -253,7 +253,7 @@ def test_transformed_fields_are_scored_in_their_units_and_rejected_out_of_range(
     first = pipeline.process(records[:1000])
     restored = PartitionPipeline.restored(pipeline.snapshot(0, 1000), chosen)
     second = restored.process(records[1000:])
-    alone = StreamScorer(StackedSPN(), transforms={1: "log"}).process(np.delete(rows, 1500, axis=0))
+    alone = StreamScorer(OSLRAU(), transforms={1: "log"}).process(np.delete(rows, 1500, axis=0))
     joined_scores = np.concatenate([first.log_likelihood, second.log_likelihood])
     np.testing.assert_array_equal(joined_scores, alone.log_likelihood)
     assert np.nanmean(joined_scores) > np.nanmean(plain.log_likelihood)
