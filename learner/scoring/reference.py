@@ -31,6 +31,10 @@ RECENT = 8192
 """Records that p-values are shares of: so many that eight are below a rate of 0.001, so few that
 they follow the stream."""
 
+YOUNG, SETTLED = 496, 2016
+"""The scores of so many first records do not count once the stream has so many: a young model gave
+them, so they are low, and hid faults for the next 8,192 records."""
+
 FAR = 1e-6
 """Share of usual records that are taken for far ones. With 1e-4, more records of slow streams were
 held back, and more of them alarmed."""
@@ -164,10 +168,11 @@ class Reference:
         if len(self.held.rows) >= self.adapt_after:
             released, self.held, self.is_changing = self.held, released, False
             usual = usual.and_those(released.of(released.numbers >= end - RECENT))
-        self.densities = np.concatenate([self.densities, usual.densities])[-RECENT:]
-        self.scores, ascending = moved(self.scores, self._ascending, usual.scores)
+        most = RECENT if end < SETTLED else min(end - YOUNG, RECENT)
+        self.densities = np.concatenate([self.densities, usual.densities])[-most:]
+        self.scores, ascending = moved(self.scores, self._ascending, usual.scores, most)
         known = marks[~np.isnan(marks)]
-        self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known)
+        self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known, RECENT)
         self._calibrate(ascending, ascending_marks)
         return Admitted(~far, released.rows)
 
@@ -207,10 +212,10 @@ class Reference:
 
 
 def moved(
-    recent: FloatArray, ascending: FloatArray, new: FloatArray
+    recent: FloatArray, ascending: FloatArray, new: FloatArray, most: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the last ``RECENT`` of some numbers and new ones: oldest first, and ascending."""
-    new = new[-RECENT:]
+    """Return the last ``most`` of some numbers and new ones: oldest first, and ascending."""
+    new = new[-most:]
     recent = np.concatenate([recent, new])
-    gone, recent = np.split(recent, [max(len(recent) - RECENT, 0)])
+    gone, recent = np.split(recent, [max(len(recent) - most, 0)])
     return recent, replace_ordered(ascending, np.sort(gone), np.sort(new))
