@@ -172,7 +172,7 @@ class Reference:
         self.densities = np.concatenate([self.densities, usual.densities])[-most:]
         self.scores, ascending = moved(self.scores, self._ascending, usual.scores, most)
         known = marks[~np.isnan(marks)]
-        self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known, RECENT)
+        self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known)
         self._calibrate(ascending, ascending_marks)
         return Admitted(~far, released.rows)
 
@@ -212,7 +212,7 @@ class Reference:
 
 
 def moved(
-    recent: FloatArray, ascending: FloatArray, new: FloatArray, most: int
+    recent: FloatArray, ascending: FloatArray, new: FloatArray, most: int = RECENT
 ) -> tuple[FloatArray, FloatArray]:
     """Return the last ``most`` of some numbers and new ones: oldest first, and ascending."""
     new = new[-most:]

@@ -10,7 +10,7 @@ from interpreter import examples, needs_compiler
 
 from faust_oslrau.learner import InvalidParameterError, StateError
 from faust_oslrau.learner.scoring.calibration import Calibration
-from faust_oslrau.learner.scoring.reference import CHANGE, FAR, RECENT, Reference
+from faust_oslrau.learner.scoring.reference import CHANGE, FAR, RECENT, SETTLED, YOUNG, Reference
 
 FAULT = -1e6
 NONE = np.full(1, np.nan)
@@ -40,7 +40,8 @@ class Naive:
             learned += [number for number, _ in self.held]
             usual += [score for number, score in self.held if number >= end - RECENT]
             self.held, self.is_changing = [], False
-        self.counted = (self.counted + usual)[-RECENT:]
+        most = RECENT if end < SETTLED else min(end - YOUNG, RECENT)
+        self.counted = (self.counted + usual)[-most:]
         self.marks = (self.marks + [mark for mark in marks if mark == mark])[-RECENT:]
         return learned
 
@@ -74,10 +75,10 @@ def normal(seed, n):
 
 
 def filled(n=2048, adapt_after=512):
-    """Return a reference set of usual scores, and the number of records."""
+    """Return a reference set of ``n`` usual scores, and the number of records."""
     reference = Reference(adapt_after)
-    admit(reference, normal(0, n), n)
-    return reference, n
+    admit(reference, normal(0, n), n + YOUNG)
+    return reference, n + YOUNG
 
 
 BATCHES = st.lists(

@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 import pytest
 from click.testing import CliRunner
+from worker_settings import split
 
 from faust_oslrau.app.cli import main
 
