@@ -9,7 +9,7 @@ import pytest
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import EntityCounts, IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(5)
@@ -36,7 +36,7 @@ def test_scores_are_those_of_the_scorer_alone():
     block = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
     valid = np.arange(N) % 100 != 99
     keys = [b"%d" % machine if machine else None for machine in OF[valid]]
-    alone = StreamScorer(StackedSPN(), max_entities=6).process(ROWS[valid], keys)
+    alone = StreamScorer(OSLRAU(), max_entities=6).process(ROWS[valid], keys)
     assert block.log_likelihood.tobytes() == alone.log_likelihood.tobytes()
     assert block.p_value.tobytes() == alone.p_value.tobytes()
 

@@ -7,7 +7,7 @@ import orjson
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(8)
@@ -28,7 +28,7 @@ def values(messages):
 
 def test_scores_and_anomalies_tell_the_forecasts_of_the_scorer_alone():
     block = PartitionPipeline("features", 0, SETTINGS).process(RECORDS)
-    alone = StreamScorer(StackedSPN(), history=("10",), forecasting=True).process(ROWS).forecast
+    alone = StreamScorer(OSLRAU(), history=("10",), forecasting=True).process(ROWS).forecast
     for name, expected in zip(alone._fields, alone, strict=True):
         told = [[field[name] for field in score["forecast"]] for score in values(block.scores)]
         np.testing.assert_array_equal(np.array(told, float), expected)

@@ -7,7 +7,7 @@ import pytest
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(5)
@@ -24,7 +24,7 @@ def records(times=TIMES):
 
 def test_scores_are_those_of_the_scorer_alone_and_depend_on_the_time_stamps():
     block = PartitionPipeline("features", 0, SETTINGS).process(list(records()))
-    scorer = StreamScorer(StackedSPN(), history=("10", "30s"))
+    scorer = StreamScorer(OSLRAU(), history=("10", "30s"))
     alone = scorer.process(ROWS, None, np.column_stack([np.arange(N), TIMES]))
     assert block.log_likelihood.tobytes() == alone.log_likelihood.tobytes()
     slower = PartitionPipeline("features", 0, SETTINGS).process(list(records(10 * TIMES)))
