@@ -36,8 +36,8 @@ ROWS = np.random.default_rng(0).normal(size=(300, 3))
 
 
 def test_anomalies_that_are_not_learned_do_not_widen_the_range():
-    rows = np.random.default_rng(1).normal(size=(1100, 3))
-    rows[1000, 1] = 1e6
+    rows = np.random.default_rng(1).normal(size=(1400, 3))
+    rows[1300, 1] = 1e6
     _, arrays_ = unpack(scorer_after(rows).to_bytes(), "StreamScorer")
     assert arrays_["highest"][1] < 10 and (arrays_["lowest"] < arrays_["highest"]).all()
 

@@ -92,12 +92,12 @@ def _produce(broker: str, topic: str, file: Path, *options: str) -> subprocess.P
 
 
 def _rows(folder: Path, number: int) -> Path:
-    """Return a file of correlated rows, some far away, some no JSON."""
+    """Return a file of correlated rows, some far away and 16 together, some no JSON."""
     path = folder / f"{number}.ndjson"
     rng = random.Random(number)
     with path.open("w") as file:
         for i in range(number):
-            a = rng.gauss(0, 1) + 1000 * (i % 499 == 498)
+            a = rng.gauss(0, 1) + 1000 * (i % 499 == 498 or i % 1999 >= 1983)
             row = {"a": a, "b": a + rng.gauss(0, 0.1), "c": rng.gauss(5, 2)}
             file.write((json.dumps(row) if i % 97 else "broken") + "\n")
     return path

@@ -13,11 +13,11 @@ import pytest
 
 @pytest.fixture
 def worker(topics, client, start_worker, topic_name):
-    """A worker that has done 500 records of partition 0 and 2 broken ones of partition 1."""
-    rows = np.random.default_rng(0).normal(size=(500, 2)).tolist()
+    """A worker that has done 1,300 records of partition 0 and 2 broken ones of partition 1."""
+    rows = np.random.default_rng(0).normal(size=(1300, 2)).tolist()
     client.send(topic_name, [(0, orjson.dumps({"a": a, "b": b})) for a, b in rows])
     client.send(topic_name, [(1, b"broken")] * 2)
-    return start_worker().wait_ready().wait_records(502)
+    return start_worker().wait_ready().wait_records(1302)
 
 
 def _json(worker, page):
@@ -44,7 +44,7 @@ def test_structures_are_given_by_partition(worker, topic_name):
 def test_the_live_state_comes_in_parts_that_fit_together(worker):
     def done():
         seconds = _json(worker, "/live")["seconds"]
-        return (sum(seconds["scored"]), sum(seconds["rejected"])) == (500, 2)
+        return (sum(seconds["scored"]), sum(seconds["rejected"])) == (1300, 2)
 
     worker.wait_until(done, "showing all in whole seconds")
     whole = _json(worker, "/live")
@@ -62,13 +62,13 @@ def test_an_anomaly_whose_record_hardly_any_reader_takes_is_shown_as_it_is(
 ):
     record = b'{"a":1e9,"b":1e9,"far":1e400,"deep":' + b"[" * 399 + b"]" * 399 + b"}"
     client.send(topic_name, [(0, record)])
-    worker.wait_records(503)
+    worker.wait_records(1303)
     worker.wait_until(
         lambda: worker.get("/live")[0] != 200 or "1e400" in worker.get("/live")[1],
         "showing the anomaly",
     )
     shown = _json(worker, "/live")["anomalies"][-1]
-    assert (shown["offset"], shown["is_anomaly"], shown["key"]) == (500, True, None)
+    assert (shown["offset"], shown["is_anomaly"], shown["key"]) == (1300, True, None)
     assert shown["record"] == json.loads(record)
 
 

@@ -65,12 +65,12 @@ def test_a_file_is_read_with_its_tables(tmp_path):
 
 def test_the_environment_wins_over_the_file_and_overrides_over_both(tmp_path):
     path = toml(
-        tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nadapt_after = 5'
+        tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nrandom_state = 5'
     )
     environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "500"}
     settings = load_settings(path, environ, web_port=3, broker=None)
     assert (settings.broker, settings.batch_size, settings.web_port) == ("a:1", 64, 3)
-    assert (settings.learner.adapt_after, settings.learner.max_nodes) == (5, 500)
+    assert (settings.learner.random_state, settings.learner.max_nodes) == (5, 500)
 
 
 def test_the_environment_can_name_the_file(tmp_path):
@@ -174,7 +174,7 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
     [
         ({"KIND": "forest"}, "setting learner.kind: expected one of oslrau, stacked, got 'forest'"),
         (
-            {"OSLRAU": "min_count=5"},
+            {"KIND": "stacked", "OSLRAU": "min_count=5"},
             "setting learner.oslrau: expected no value with learner.kind = 'stacked', as it is "
             "of the kind 'oslrau'",
         ),
@@ -189,7 +189,7 @@ def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_default
             "oSLRAU's network is a kind of its own: learner.kind",
         ),
         (
-            {"MAX_NODES": "none"},
+            {"KIND": "stacked", "MAX_NODES": "none"},
             "setting learner.max_nodes: expected at least 100 with kind stacked, got None",
         ),
     ],

@@ -113,7 +113,7 @@ def test_a_snapshot_is_continued_by_its_kind_of_learner_alone():
 
 
 def test_the_settings_in_a_snapshot_of_an_oslrau_learner_are_those_of_earlier_versions():
-    earlier = Snapshot.from_bytes((_GOLDEN / "snapshot-1.bin").read_bytes())
+    earlier = Snapshot.from_bytes((_GOLDEN / "snapshot-2.bin").read_bytes())
     assert "learner.kind" not in earlier.settings and earlier.learner_kind == "oslrau"
     now = _pipeline(_records(0, 100)).snapshot(0, 100).settings
     assert "learner.kind" not in now
