@@ -70,10 +70,11 @@ def variants(learner: str) -> dict[str, Variant]:
         "no tail": ((calibration, "fit_tail", lambda ascending: None),),
         "tail to the lowest": ((calibration, "TRIMMED", 0),),
         "tail from 256 records on": ((calibration, "FEWEST", 256),),
-        "nothing is held back": ((reference, "FAR", 0.0),),
+        "nothing is held back": ((reference, "FAR", 1e-300),),
         "held back at 1e-4": ((reference, "FAR", 1e-4),),
         "held back at 1e-8": ((reference, "FAR", 1e-8),),
         "changes do not count": ((reference, "CHANGE", 2.0),),
+        "scores of a young model count": ((reference, "SETTLED", np.inf),),
         "evidence: many records only": horizons(0.5),
         "evidence: few records only": horizons(0.2),
         "evidence: a longer horizon": horizons(0.8),
@@ -99,7 +100,7 @@ def without(column: int) -> tuple[Any, str, Any]:
 
 
 def no_runs(self: Repeats, rows: Array, slots: Array, fresh: Array) -> Array:
-    return np.zeros(len(rows))
+    return np.zeros(rows.shape)
 
 
 def none_alike(ascending: Array, mark: Array) -> Array:
