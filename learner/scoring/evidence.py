@@ -30,6 +30,8 @@ from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import log_positive
 
+from .reference import RECENT
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -43,7 +45,7 @@ N = len(SHAPES)
 WAYS = N + 1
 """Ways to reach a limit: each horizon, and a stuck field."""
 
-MOST = math.log(2.0 * 8192.0)
+MOST = math.log(2.0 * RECENT)
 """Most nats that a record counts: those of the most unusual one of as many as are recent."""
 
 STRETCH = 32

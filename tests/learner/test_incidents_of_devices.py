@@ -4,34 +4,10 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 
+from benchmarks.systems.devices import BROKEN, devices
 from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 
 pytestmark = needs_compiler("tens of thousands of records")
-
-DEVICES, FIELDS, BROKEN = 30, 3, 7
-
-
-def devices(seed, fault, n):
-    """Return records of devices, whose they are, and the rows of the faults, of one device.
-
-    Each device has levels and scales of its own; the fields of all depend on each other in the same
-    way. A field of the broken device is stuck for 200 of its records near its level, or drifts by
-    ten deviations over 1,000 of them.
-    """
-    rng = np.random.default_rng([51, seed])
-    who = rng.integers(DEVICES, size=n)
-    level = 5 * rng.normal(size=(DEVICES, FIELDS))
-    scale = rng.uniform(0.5, 2, (DEVICES, FIELDS))
-    common = rng.normal(size=(n, FIELDS)) @ (0.5 * rng.normal(size=(FIELDS, FIELDS)) + np.eye(3)).T
-    X = level[who] + scale[who] * common / common.std(axis=0)
-    rows = np.flatnonzero((who == BROKEN) & (np.arange(n) >= n // 4))
-    if fault == "stuck":
-        rows = rows[:200]
-        X[rows, 1] = level[BROKEN, 1] + 0.3 * scale[BROKEN, 1]
-    elif fault == "drift":
-        rows = rows[:1000]
-        X[rows, 1] += 0.01 * np.arange(1000) * scale[BROKEN, 1]
-    return X, [b"device-%d" % device for device in who], rows
 
 
 def events(X, keys):
