@@ -144,15 +144,30 @@ def test_wrong_use_has_its_own_exit_codes(replayed, tmp_path):
     assert run("--broker", f"127.0.0.1:{free_ports(1)[0]}").exit_code == 3
 
 
-def start(*arguments, **options):
-    command = [sys.executable, "-c", "from faust_oslrau.app.cli import main; main()", "tail"]
-    return subprocess.Popen(
-        [*command, *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | options,
-    )  # fmt: skip
+@pytest.fixture
+def start():
+    """A function that starts the command in a process of its own."""
+    started = []
+
+    def run(*arguments, **variables):
+        command = [sys.executable, "-c", "from faust_oslrau.app.cli import main; main()", "tail"]
+        started.append(
+            subprocess.Popen(
+                [*command, *map(str, arguments)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | variables,
+            )
+        )
+        return started[-1]
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
-def test_a_closed_pipe_ends_it_without_a_word(replayed):
+def test_a_closed_pipe_ends_it_without_a_word(replayed, start):
     process = start(replayed / "scores.ndjson")
     assert b"score" in process.stdout.readline()
     process.stdout.close()
@@ -160,7 +175,7 @@ def test_a_closed_pipe_ends_it_without_a_word(replayed):
     process.wait(30)
 
 
-def test_characters_that_the_output_does_not_know_are_escaped(replayed):
+def test_characters_that_the_output_does_not_know_are_escaped(replayed, start):
     process = start(replayed / "alerts.ndjson", PYTHONIOENCODING="latin-1")
     out, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, b"")
@@ -183,7 +198,7 @@ class TestOnTheEmbeddedBroker:
     def servers(self, broker):
         return broker.bootstrap_servers
 
-    def test_messages_are_printed_as_they_come_until_ctrl_c(self, broker, client, topic_name):
+    def test_messages_are_printed_as_they_come(self, broker, client, topic_name, start):
         broker.create_topic(topic_name, 2)
         client.send(topic_name, [(0, alert(1, NOON))])
         process = start("--topic", topic_name, "--broker", broker.bootstrap_servers, "--json",
@@ -195,7 +210,7 @@ class TestOnTheEmbeddedBroker:
         assert process.communicate(timeout=30) == (b"", b"")
         assert process.returncode == 0
 
-    def test_without_since_only_new_messages_are_printed(self, broker, client, topic_name):
+    def test_without_since_only_new_messages_are_printed(self, broker, client, topic_name, start):
         broker.create_topic(topic_name, 1)
         client.send(topic_name, [(0, alert(1, NOON))])
         process = start("--broker", broker.bootstrap_servers, OSLRAU_ANOMALIES_TOPIC=topic_name)
@@ -207,8 +222,8 @@ class TestOnTheEmbeddedBroker:
 
 
 @pytest.mark.real_kafka
-def test_since_begins_at_a_time_of_a_topic(kafka, client, topic_name):
-    client.create(topic_name, 2)
+def test_since_begins_at_a_time_of_a_topic(kafka, client, topic_name, start):
+    client.create(topic_name, 2, **{"retention.ms": "-1"})
     rows = [(i % 2, alert(i, NOON + i), None, (), NOON + i) for i in range(10)]
     client.send(topic_name, rows)
     since = datetime.fromtimestamp((NOON + 5) / 1000, UTC).isoformat()
