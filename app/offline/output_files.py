@@ -12,7 +12,7 @@ from typing import Any, Self
 import orjson
 
 from faust_oslrau.app.errors import OslrauError
-from faust_oslrau.topics import OutMessage
+from faust_oslrau.topics import KafkaRecord, OutMessage
 
 from .input_files import import_pyarrow
 
@@ -72,10 +72,10 @@ class NdjsonFile(MessageFile):
 
 
 class DeadLetterFile(MessageFile):
-    """Dead letters as JSON objects; bytes that are not UTF-8 become `{"base64": ...}`."""
+    """Dead letters as JSON objects."""
 
     def _append(self, messages: Sequence[OutMessage]) -> None:
-        self._file.writelines(orjson.dumps(_letter(message)) + b"\n" for message in messages)
+        self._file.writelines(orjson.dumps(letter_data(message)) + b"\n" for message in messages)
 
 
 class ParquetFile(MessageFile):
@@ -123,7 +123,8 @@ def _contribution(pyarrow: Any) -> Any:
     return pyarrow.struct([*members, ("extrapolated", pyarrow.bool_())])
 
 
-def _letter(message: OutMessage) -> dict[str, Any]:
+def letter_data(message: OutMessage | KafkaRecord) -> dict[str, Any]:
+    """Return a dead letter as plain data; bytes that are not UTF-8 become `{"base64": ...}`."""
     return {
         "key": _text(message.key),
         "value": _text(message.value),
