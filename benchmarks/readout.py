@@ -61,9 +61,9 @@ records that change for good at a random place; of exchangeable records with cod
 and rounded numbers. *Repeated* is the share of equal spikes, every 500 records, with a p-value at
 most 0.001; *after* that of the records of bursts that follow a stuck field. Faults in {N_FAULTS:,}
 records are *found* if an incident opens while they last, by kind; *false* incidents overlap none,
-for each fault that is found. In all rows but the first, a part is left out: the difference that it makes,
-with the paired standard error over streams; in **bold** beyond two of these. *Plain* is a readout
-of some 40 lines."""
+for each fault that is found. In all rows but the first, a part is left out: the difference that it
+makes, with the paired standard error over streams; in **bold** beyond two of these. *Plain* is a
+readout of some 40 lines."""
 
 
 class Stream(NamedTuple):
