@@ -75,7 +75,8 @@ def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, top
     client.send(topic_name, rows(100))
     worker = start_worker(snapshot_interval=0.3).wait_records(100)
     worker.wait_until(lambda: worker.model()[0]["snapshot_offset"] == 100, "snapshotted")
-    assert worker.metric("oslrau_snapshot_bytes") > 1000
+    # The page of metrics is made anew a moment later.
+    worker.wait_until(lambda: worker.metric("oslrau_snapshot_bytes") > 1000, "measured")
     worker.wait_until(lambda: worker.metric("oslrau_snapshot_age_seconds") < 0.1, "up to date")
     worker.kill()
     (state,) = newest_states(settings, 1).values()
