@@ -155,7 +155,7 @@ def _stored_arrays(data: Extent, layout: list[Any]) -> dict[str, StoredArray]:
 
 def record_count(value: Any) -> int:
     """Return a number of records; StateError where it cannot be one."""
-    n = int(value)
-    if not 0 <= n < MOST_RECORDS:
-        raise StateError(f"state: expected a number of records, got {n}")
-    return n
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 <= value < MOST_RECORDS and value == int(value)):
+        raise StateError(f"state: expected a number of records, got {value!r}")
+    return int(value)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
 
 from .ordered import ranks
 
@@ -48,6 +49,13 @@ class Change(NamedTuple):
     records: int
 
 
+_BELOW = float(np.nextafter(LIMIT, 0.0))
+_DRIFT = {
+    "drift_reference": Entry(("n",), -np.inf, np.inf, nan=True),
+    "drift_numbers": Entry((6,), 0, [LARGEST, 1, LARGEST, _BELOW, _BELOW, LARGEST]),
+}
+
+
 class Drift:
     """Self-starting CUSUM of the mean rank of each batch's scores.
 
@@ -68,24 +76,18 @@ class Drift:
         """How far the scores have fallen, in [0, inf); at 1 there is an event."""
         return self._fallen / LIMIT
 
-    @property
-    def state(self) -> tuple[FloatArray, FloatArray]:
-        """All that ``restore`` needs."""
+    def state(self) -> Arrays:
+        """Return all that ``restore`` needs, as arrays."""
         numbers = [self._n, self._mean, self._squares, self._fallen, self._risen, self._records]
-        return self._reference, np.array(numbers, np.float64)
+        return {"drift_reference": self._reference, "drift_numbers": np.array(numbers, np.float64)}
 
-    def restore(self, reference: FloatArray, numbers: FloatArray) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        if reference.ndim != 1 or len(reference) > REFERENCE_SCORES or numbers.shape != (6,):
-            raise StateError("state: expected the reference and six numbers of a drift detector")
-        n, mean, squares, fallen, risen, records = numbers.tolist()
-        sums = 0 <= mean <= 1 and 0 <= squares < math.inf
-        if not (sums and 0 <= fallen < LIMIT and 0 <= risen < LIMIT):
-            raise StateError("state: expected the sums of ranks of a drift detector")
+        reference, numbers = read(arrays, _DRIFT, n=range(REFERENCE_SCORES + 1))
         if len(reference) == REFERENCE_SCORES and not (reference[:-1] <= reference[1:]).all():
             raise StateError("state: expected a drift detector's reference in order")
-        self._reference = reference
-        self._n, self._records = record_count(n), record_count(records)
+        n, mean, squares, fallen, risen, records = numbers.tolist()
+        self._reference, self._n, self._records = reference, record_count(n), record_count(records)
         self._mean, self._squares, self._fallen, self._risen = mean, squares, fallen, risen
 
     def update(self, score: FloatArray) -> Change | None:

@@ -20,13 +20,13 @@ reaches a limit depends on limit over variance.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state import MOST_RECORDS
+from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import log_positive
 
@@ -117,6 +117,16 @@ def limit(rate: float) -> float:
     return math.log(WAYS / rate)
 
 
+_EVIDENCE = {
+    "": Entry(
+        ("k", N + 3), [0.0] * (N + 1) + 2 * [-LARGEST], N * [LARGEST] + [1.0] + 2 * [LARGEST]
+    ),
+    "_marks": Entry(("k", 3 * N + 4), [-np.inf] * ANOMALIES + [0.0], dtype="<i8"),
+    "_squares": Entry((STRETCHES,), 0.0),
+    "_common": Entry((2,), [0.0, 1.0], [MOST_RECORDS, LARGEST]),
+}
+
+
 class Evidence:
     """The evidence of the latest records of each entity, or of the partition.
 
@@ -194,7 +204,7 @@ class Evidence:
             self.numbers = np.concatenate([self.numbers, np.zeros((more, N + 3))])
             self.marks = np.concatenate([self.marks, np.zeros((more, 3 * N + 4), np.int64)])
 
-    def state(self, slots: int) -> dict[str, NDArray[Any]]:
+    def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use, as arrays."""
         self._reserve(slots)  # some may have had no record yet
         return {
@@ -204,26 +214,9 @@ class Evidence:
             "evidence_common": self.common,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        numbers, marks = arrays["evidence"], arrays["evidence_marks"]
-        squares, common = arrays["evidence_squares"], arrays["evidence_common"]
-        shapes = numbers.shape[1:], marks.shape[1:], squares.shape, common.shape
-        if shapes != ((N + 3,), (3 * N + 4,), (STRETCHES,), (2,)) or len(numbers) != len(marks):
-            raise StateError("state: expected the numbers, marks and stretches of evidence")
-        if not np.isfinite(numbers).all() or (numbers[:, :N] < 0).any():
-            raise StateError("state: expected finite evidence of at least 0")
-        if not ((numbers[:, LOWEST] >= 0) & (numbers[:, LOWEST] <= 1)).all():
-            raise StateError("state: expected the lowest p-values of evidence")
-        if not ((squares >= 0) & (squares < math.inf)).all():
-            raise StateError("state: expected squares of stretches")
-        record_count(common[N_STRETCHES])
-        if not 1 <= common[DEPENDENCE] < math.inf:
-            raise StateError("state: expected a dependence of at least 1")
-        if (marks[:, ANOMALIES] < 0).any():
-            raise StateError("state: expected numbers of anomalous records")
-        self.numbers, self.marks = numbers, marks.astype(np.int64)
-        self.squares, self.common = squares, common
+        self.numbers, self.marks, self.squares, self.common = read(arrays, _EVIDENCE, "evidence")
 
 
 @kernel

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.lanes import padded
 
 from .nearest import fill_variances, mean_near
@@ -49,6 +49,9 @@ eighth of the records on. The fourth nearest of more rows would be nearer, so al
 many: else the p-values of a whole batch would be too low when samples get smaller."""
 
 
+_NEIGHBOURS = {"neighbours": Entry(("k", "d"), nan=True), "variance": Entry(("d",), 0.0)}
+
+
 class Neighbours:
     """Some of a stream's last records, and how far others are from near ones of a few of them.
 
@@ -69,17 +72,16 @@ class Neighbours:
     def __init__(self) -> None:
         self._set(np.empty((0, 0)), np.empty(0), 0)
 
-    def restore(self, rows: FloatArray, variance: FloatArray, n: int) -> None:
-        """Take up a state; StateError where it cannot be one."""
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {"neighbours": self.rows, "variance": self.variance}
+
+    def restore(self, arrays: Arrays, n: int) -> None:
+        """Take up a state of ``n`` records; StateError where it cannot be one."""
         most = POOL
         if stride(n) < STRIDE:  # else there are more records than could be gone through
             most = min(POOL, int(np.count_nonzero(is_kept(0, n, stride(n)))))
-        if rows.ndim != 2 or not min(n, 1) <= len(rows) <= most:
-            raise StateError(f"state: expected at most {most} neighbours of {n} records")
-        if variance.shape != rows.shape[1:]:
-            raise StateError("state: expected a variance for each field of the neighbours")
-        if np.isinf(rows).any() or not (np.isfinite(variance) & (variance >= 0)).all():
-            raise StateError("state: expected finite neighbours, and variances of at least 0")
+        rows, variance = read(arrays, _NEIGHBOURS, k=range(min(n, 1), most + 1))
         self._set(rows, variance, n)
 
     def _set(self, rows: FloatArray, variance: FloatArray, n: int) -> None:

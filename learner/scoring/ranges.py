@@ -6,8 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 
 FloatArray = NDArray[np.float64]
+
+
+_RANGES = {"lowest": Entry(("d",), nan=True), "highest": Entry(("d",), nan=True)}
 
 
 class Ranges:
@@ -20,13 +24,17 @@ class Ranges:
     def __init__(self) -> None:
         self.lowest, self.highest = np.empty(0), np.empty(0)
 
-    def restore(self, lowest: FloatArray, highest: FloatArray, d: int | None) -> None:
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {"lowest": self.lowest, "highest": self.highest}
+
+    def restore(self, arrays: Arrays, d: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        if lowest.shape != highest.shape or lowest.shape not in ((0,), (d,)):
-            raise StateError("state: expected a lowest and a highest value for each field")
-        unknown = np.isnan(lowest) & np.isnan(highest)
-        if np.isinf([lowest, highest]).any() or not (unknown | (lowest <= highest)).all():
-            raise StateError("state: expected finite ranges of values")
+        if "lowest" not in arrays:
+            return  # states of earlier versions have no ranges
+        lowest, highest = read(arrays, _RANGES, d=(0, d or 0))
+        if not ((np.isnan(lowest) & np.isnan(highest)) | (lowest <= highest)).all():
+            raise StateError("state: expected the lowest value of each field below the highest")
         self.lowest, self.highest = lowest, highest
 
     def update(self, rows: FloatArray) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
 
 FloatArray = NDArray[np.float64]
 
@@ -37,6 +38,9 @@ def share_of_batch(m: int, n: int) -> float:
     return min(1.0, max(2.0 * m / n, m / MEMORY))
 
 
+_MEASURES = {"level": Entry(("k",), nan=True), "spread": Entry(("k",), POSITIVE)}
+
+
 class Ranking:
     """The lowest of several measures, each in units of its own spread among recent records.
 
@@ -54,15 +58,16 @@ class Ranking:
     def __init__(self) -> None:
         self.level, self.spread, self.n = np.empty(0), np.empty(0), 0
 
-    def restore(self, level: FloatArray, spread: FloatArray, n: int) -> None:
-        """Restore a state; StateError if it cannot be one."""
-        if level.ndim != 1 or level.shape != spread.shape or (len(level) == 0) != (n == 0):
-            raise StateError("state: expected a level and a spread for each measure")
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {"level": self.level, "spread": self.spread}
+
+    def restore(self, arrays: Arrays, n: int) -> None:
+        """Restore a state of ``n`` records; StateError if it cannot be one."""
+        level, spread = read(arrays, _MEASURES)
         # A measure that began later has no level yet, but the log-density, the first, has one.
-        if np.isinf(level).any() or np.isnan(level[:1]).any():
-            raise StateError("state: expected finite levels of measures")
-        if not ((spread > 0) & (spread < np.inf)).all():
-            raise StateError("state: expected a positive spread of each measure")
+        if (len(level) == 0) != (n == 0) or np.isnan(level[:1]).any():
+            raise StateError("state: expected levels of measures where there are records")
         self.level, self.spread, self.n = level, spread, n
 
     def score(self, measures: FloatArray) -> FloatArray:

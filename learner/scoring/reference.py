@@ -12,12 +12,13 @@ the records held back count until that is over, so that alarms come at their rat
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.state_schema import BELOW_ONE, Arrays, Entry, counts, flags, read
 
 from .alike import share_alike
 from .calibration import Calibration
@@ -44,6 +45,16 @@ CHANGE = 1 / 8
 
 ADAPT_AFTER = 512
 """Records held back that are learned, by default."""
+
+
+_SCORES = Entry(("n",), -np.inf, np.inf)
+_RECENT = {"scores": _SCORES, "densities": _SCORES, "marks": Entry(("k",), 0.0, BELOW_ONE)}
+_HELD = {
+    "rows": Entry(("n", "d"), nan=True),
+    "scores": _SCORES,
+    "densities": _SCORES,
+    "numbers": counts("n"),
+}
 
 
 class Admitted(NamedTuple):
@@ -75,18 +86,12 @@ class Held(NamedTuple):
         return cls(np.empty((0, d)), np.empty(0), np.empty(0), np.empty(0, np.int64))
 
     @classmethod
-    def restored(
-        cls, rows: FloatArray, scores: FloatArray, densities: FloatArray, numbers: IntArray
-    ) -> Self:
+    def restored(cls, arrays: Arrays) -> Self:
         """Return the rows of a state; StateError if they cannot be."""
-        shapes = {scores.shape, densities.shape, numbers.shape}
-        if rows.ndim != 2 or shapes != {rows.shape[:1]}:
-            raise StateError("state: expected a score and a number for each record held back")
-        if np.isinf(rows).any() or np.isnan(scores).any() or np.isnan(densities).any():
-            raise StateError("state: expected finite records held back")
-        if not (numbers[:-1] < numbers[1:]).all() or (numbers < 0).any():
+        held = cls(*read(arrays, _HELD, "held_"))
+        if not (held.numbers[:-1] < held.numbers[1:]).all():
             raise StateError("state: expected the records held back in order")
-        return cls(rows, scores, densities, numbers)
+        return held
 
     def of(self, which: Mask) -> Self:
         """Return some of the rows (h,)."""
@@ -184,7 +189,7 @@ class Reference:
         if self.is_changing:
             self._present = Calibration(np.sort(np.concatenate([ascending, self.held.scores])))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         return {
             "recent_scores": self.scores,
@@ -194,21 +199,14 @@ class Reference:
             "is_changing": np.array([self.is_changing], np.uint8),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        scores, densities, marks = (
-            arrays[f"recent_{name}"] for name in ("scores", "densities", "marks")
-        )
-        if any(array.ndim != 1 or len(array) > RECENT for array in (scores, marks)):
-            raise StateError(f"state: expected at most {RECENT} recent records")
-        if densities.shape != scores.shape or np.isnan(scores).any() or np.isnan(densities).any():
-            raise StateError("state: expected a score and a log-density of each recent record")
-        if not ((marks >= 0) & (marks < 1)).all():
-            raise StateError("state: expected marks of recent records")
-        self.scores, self.densities, self.marks = scores, densities, marks
-        self.held = Held.restored(*(arrays[f"held_{name}"] for name in Held._fields))
-        self.is_changing = bool(arrays["is_changing"].item())
-        self._calibrate(np.sort(scores), np.sort(marks))
+        most = range(RECENT + 1)
+        self.scores, self.densities, self.marks = read(arrays, _RECENT, "recent_", n=most, k=most)
+        self.held = Held.restored(arrays)
+        (is_changing,) = read(arrays, {"is_changing": flags(1)})
+        self.is_changing = bool(is_changing[0])
+        self._calibrate(np.sort(self.scores), np.sort(self.marks))
 
 
 def moved(

@@ -10,12 +10,11 @@ which records lie, so that a field that rests now and then, for long, is no faul
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 FloatArray = NDArray[np.float64]
@@ -24,6 +23,10 @@ Mask = NDArray[np.bool_]
 
 MEMORY = 8192.0
 """Records that mean runs are averaged over."""
+
+
+_RUNS = {"last": Entry(("k", "d"), nan=True), "lengths": Entry(("k", "d"), 0.0)}
+_COUNTS = {"counts": Entry((2, "d"), 0.0), "new": Entry((2, "d"), 0.0)}
 
 
 class Repeats:
@@ -70,7 +73,7 @@ class Repeats:
         self.counts = self.counts * kept + self._new
         self._new = np.zeros_like(self._new)
 
-    def state(self, slots: int) -> dict[str, NDArray[Any]]:
+    def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use."""
         return {
             "run_last": self.last[:slots],
@@ -79,19 +82,10 @@ class Repeats:
             "run_new": self._new,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int) -> None:
+    def restore(self, arrays: Arrays, d: int) -> None:
         """Restore a state of rows of ``d`` fields; StateError if it cannot be one."""
-        last, runs, counts, new = (
-            arrays[f"run_{name}"] for name in ("last", "lengths", "counts", "new")
-        )
-        if last.ndim != 2 or last.shape != runs.shape or last.shape[1] not in (0, d):
-            raise StateError("state: expected a latest value and a run of each field")
-        if counts.shape not in ((2, 0), (2, d)) or counts.shape != new.shape:
-            raise StateError("state: expected the usual run of each field")
-        numbers = (runs, counts, new)
-        if np.isinf(last).any() or not all((n >= 0).all() and (n < np.inf).all() for n in numbers):
-            raise StateError("state: expected finite runs of at least 0")
-        self.last, self.runs, self.counts, self._new = last, runs, counts, new
+        self.last, self.runs = read(arrays, _RUNS, "run_", d=(0, d))
+        self.counts, self._new = read(arrays, _COUNTS, "run_", d=(0, d))
 
 
 @kernel

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
 from faust_oslrau.learner.vector.lanes import padded
 
 from .mixture_fit import fill_moments, fill_shares, spread_out, with_background
@@ -98,6 +99,15 @@ TURNS = np.array([(i + 1) * GOLDEN % 2**64 / 2**64 for i in range(MOST)])
 """Numbers in [0, 1), spread evenly, where a fit would draw at random."""
 
 
+_GAUSSIANS = {
+    "location": Entry(("d",)),
+    "scale": Entry(("d",), 0.0),
+    "weight": Entry(("k",), POSITIVE),
+    "mean": Entry(("k", "d")),
+    "covariance": Entry(("k", "d", "d")),
+}
+
+
 class TailMass:
     """A few Gaussians, and how much of them lies further out than a record.
 
@@ -120,26 +130,18 @@ class TailMass:
         self.mean, self.covariance = np.empty((0, 0)), np.empty((0, 0, 0))
         self.n = 0
 
-    def restore(
-        self,
-        location: FloatArray,
-        scale: FloatArray,
-        weight: FloatArray,
-        mean: FloatArray,
-        covariance: FloatArray,
-        n: int,
-    ) -> None:
-        """Take up a state; StateError where it cannot be one."""
-        k, d = len(weight), len(location)
-        shapes = [array.shape for array in (scale, weight, mean, covariance)]
-        if k > MOST or shapes != [(d,), (k,), (k, d), (k, d, d)]:
-            raise StateError("state: expected a weight, mean and covariance of each Gaussian")
-        self.location, self.scale, self.weight = location, scale, weight
-        self.mean, self.covariance, self.n = mean, covariance, n
-        positive = (weight > 0).all() and (scale >= 0).all()
-        finite = all(np.isfinite(array).all() for array in (location, scale, weight, mean))
-        if not (positive and finite and (k == 0 or self._prepare())):
-            raise StateError("state: expected finite Gaussians with positive definite covariances")
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {f"mass_{name}": getattr(self, name) for name in _GAUSSIANS}
+
+    def restore(self, arrays: Arrays, n: int) -> None:
+        """Take up a state of ``n`` records; StateError where it cannot be one."""
+        self.location, self.scale, self.weight, self.mean, self.covariance = read(
+            arrays, _GAUSSIANS, "mass_", k=range(MOST + 1)
+        )
+        self.n = n
+        if len(self.weight) > 0 and not self._prepare():
+            raise StateError("state: expected Gaussians with positive definite covariances")
 
     def log_mass(self, rows: FloatArray) -> FloatArray:
         """Return the log (m,) of the mass further out than the ``rows`` (m, d), at most 0.

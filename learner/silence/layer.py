@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 
 from .clock import COUNTS, N_ROWS, STRETCH, new_clock
 from .following import N_PARTITION, N_SILENT, NOW, PARTITION, SLOTS, follow
@@ -22,6 +22,17 @@ Key = bytes | None
 
 LONGEST_NAME = 256
 """Bytes of an entity's name that are kept."""
+
+
+_GAPS = {
+    "clock": Entry((N_ROWS, 2), -1, dtype="<i8"),
+    "partition": Entry((N_PARTITION,), 0.0),
+    "numbers": Entry(("n", N_NUMBERS)),
+    "largest": Entry(("n", 2, LARGEST), dtype="<f4"),
+    "deadlines": Entry(("n",), -np.inf, np.inf),
+    "last": Entry(("n", 2), dtype="<i8"),
+    "names": Entry(("b",), dtype="|u1"),
+}
 
 
 class Silences:
@@ -136,7 +147,7 @@ class Silences:
         self._last = np.concatenate([self._last, np.full((more, 2), -1)])
         self._names += more * [None]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         n = int(self._partition[SLOTS])
         names = json.dumps(self._names[:n]).encode()
@@ -150,29 +161,21 @@ class Silences:
             "silence_names": np.frombuffer(names, np.uint8),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], entities: int) -> None:
+    def restore(self, arrays: Arrays, entities: int) -> None:
         """Restore a state of so many entities at most; StateError if it cannot be one."""
-        clock, partition = arrays["silence_clock"], arrays["silence_partition"]
-        numbers, largest = arrays["silence_numbers"], arrays["silence_largest"]
-        deadlines, last = arrays["silence_deadlines"], arrays["silence_last"]
+        clock, partition, numbers, largest, deadlines, last, text = read(
+            arrays, _GAPS, "silence_", n=range(1, entities + 2)
+        )
         n = len(numbers)
-        shapes = [
-            (clock, (N_ROWS, 2)), (partition, (N_PARTITION,)), (numbers, (n, N_NUMBERS)),
-            (largest, (n, 2, LARGEST)), (deadlines, (n,)), (last, (n, 2)),
-        ]  # fmt: skip
-        if any(array.shape != shape for array, shape in shapes) or not 1 <= n <= 1 + entities:
-            raise StateError("state: expected the gaps of each entity")
-        if (clock < -1).any() or (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH:
+        if (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH or partition[SLOTS] != n:
             raise StateError("state: expected a partition's clock")
-        finite = all(np.isfinite(array).all() for array in (partition, numbers, largest))
-        finite = finite and not np.isnan(deadlines).any()
-        if not finite or (partition < 0).any() or partition[SLOTS] != n:
-            raise StateError("state: expected finite gaps of entities")
         known = np.minimum(numbers[:, [NEW, OLD]], LARGEST)
         if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
             raise StateError("state: expected the largest gaps of each entity in order")
-        names = json.loads(arrays["silence_names"].tobytes())
-        if len(names) != n or not all(isinstance(name, str | None) for name in names):
+        names = json.loads(text.tobytes())
+        if not (isinstance(names, list) and len(names) == n):
+            raise StateError("state: expected the names of entities")
+        if not all(isinstance(name, str | None) for name in names):
             raise StateError("state: expected the names of entities")
         self._clock, self._partition = clock, partition
         self._numbers, self._largest, self._deadlines = numbers, largest, deadlines

@@ -19,21 +19,44 @@ from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 from faust_oslrau.learner.state import Parts, parts, record_count, unpack
+from faust_oslrau.learner.state_schema import Arrays, Entry, check_types, read
 
 from .state import Pending, ScorerState
 
 FloatArray = NDArray[np.float64]
 Values = dict[str, Any]
-Arrays = dict[str, NDArray[Any]]
 
 STATE_FORMAT = 8
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
 
+_SCORES = Entry(("n",), -np.inf, np.inf, nan=True)
+_PENDING = {
+    "rows": Entry(("n", "d"), nan=True),
+    "measures": Entry(("n", "k"), -np.inf, nan=True),
+    "scores": _SCORES,
+    "marks": _SCORES,
+}
+
+
+_NONE = type(None)
+_TYPES = {
+    "batch_size": (int,),
+    "alarm_rate": (float, int),
+    "learning": (bool,),
+    "adapt_after": (int,),
+    "max_entities": (int, _NONE),
+    "max_former_entities": (int, _NONE),
+    "history": (list, _NONE),
+    "seasons": (str, _NONE),
+    "entity_events": (list, _NONE),
+    "incidents": (dict, _NONE),
+}
+
+
 def to_parts(state: ScorerState) -> Parts:
     """Return the bytes of the whole state in parts, which are valid until it changes."""
-    reference, numbers = state.drift.state
     values = {
         "format": STATE_FORMAT,
         "batch_size": state.batch_size,
@@ -48,19 +71,11 @@ def to_parts(state: ScorerState) -> Parts:
     }
     arrays: Arrays = {
         "learner": np.frombuffer(state.learner.to_bytes(), np.uint8),
-        "level": state.ranking.level,
-        "spread": state.ranking.spread,
-        "drift_reference": reference,
-        "drift_numbers": numbers,
-        "neighbours": state.neighbours.rows,
-        "variance": state.neighbours.variance,
-        "mass_location": state.tail_mass.location,
-        "mass_scale": state.tail_mass.scale,
-        "mass_weight": state.tail_mass.weight,
-        "mass_mean": state.tail_mass.mean,
-        "mass_covariance": state.tail_mass.covariance,
-        "lowest": state.ranges.lowest,
-        "highest": state.ranges.highest,
+        **state.ranking.state(),
+        **state.drift.state(),
+        **state.neighbours.state(),
+        **state.tail_mass.state(),
+        **state.ranges.state(),
         **state.reference.state(),
         **state.repeats.state(_slots(state)),
         **_pending(state),
@@ -100,7 +115,8 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
     try:
         state = _begun(values, learner.from_bytes(arrays["learner"].tobytes()))
         _restore_rows(state, values, arrays)
-        _restore_scores(state, values, arrays)
+        state.ranking.restore(arrays, record_count(values["ranked"]))
+        state.drift.restore(arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state)
         _follow_pending(state)
@@ -112,7 +128,10 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
 
 
 def _begun(values: Values, learner: Learner) -> ScorerState:
+    check_types(values, _TYPES)
     limit, spans = map(values.get, ("max_entities", "history"))
+    if not all(isinstance(span, str) for span in spans or []):
+        raise StateError(f"state: expected spans of a history, got {spans!r}")
     return ScorerState(
         learner,
         values["batch_size"],
@@ -128,12 +147,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
 
 def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     """Restore the rows that are kept, all of them as wide as the stream."""
-    pending = Pending(*(arrays[f"pending_{name}"] for name in Pending._fields))
-    lengths = {column.shape[:1] for column in pending}
-    if [column.ndim for column in pending] != [2, 2, 1, 1] or len(lengths) > 1:
-        raise StateError("state: expected measures, score and mark of each pending record")
-    if np.isinf(pending.rows).any() or np.isposinf(pending.measures).any():
-        raise StateError("state: expected finite pending records")
+    pending = Pending(*read(arrays, _PENDING, "pending_"))
     state.n_records = record_count(values["n_records"])
     state.next_batch = record_count(values["next_batch"])
     n_pending = len(pending.rows)
@@ -143,13 +157,8 @@ def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if n_pending > 0:
         state.pending = [pending]
     state.reference.restore(arrays)
-    state.neighbours.restore(
-        arrays["neighbours"], arrays["variance"], record_count(values["neighbours_taken"])
-    )
-    state.tail_mass.restore(
-        arrays["mass_location"], arrays["mass_scale"], arrays["mass_weight"],
-        arrays["mass_mean"], arrays["mass_covariance"], state.neighbours.n,
-    )  # fmt: skip
+    state.neighbours.restore(arrays, record_count(values["neighbours_taken"]))
+    state.tail_mass.restore(arrays, state.neighbours.n)
     _restore_widths(state, arrays)
 
 
@@ -165,8 +174,7 @@ def _restore_widths(state: ScorerState, arrays: Arrays) -> None:
         state.n_fields = columns if history is None else history.n_fields(columns)
     if fields not in (None, state.n_fields):
         raise StateError("state: expected all records to have as many fields")
-    unknown = np.empty(0)  # states of earlier versions have no ranges
-    state.ranges.restore(arrays.get("lowest", unknown), arrays.get("highest", unknown), columns)
+    state.ranges.restore(arrays, columns)
 
 
 def _width(kept: list[FloatArray]) -> int | None:
@@ -175,11 +183,6 @@ def _width(kept: list[FloatArray]) -> int | None:
     if len(widths) > 1:
         raise StateError("state: expected all records to have as many fields")
     return widths.pop() if widths else None
-
-
-def _restore_scores(state: ScorerState, values: Values, arrays: Arrays) -> None:
-    state.ranking.restore(arrays["level"], arrays["spread"], record_count(values["ranked"]))
-    state.drift.restore(arrays["drift_reference"], arrays["drift_numbers"])
 
 
 def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:

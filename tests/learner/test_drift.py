@@ -78,11 +78,13 @@ def test_detection_goes_on_from_its_state_to_the_same_changes():
         found.append(whole.update(batch))
         assert copy.update(batch) == found[-1]
         fresh = Drift()
-        fresh.restore(*copy.state)
+        fresh.restore(copy.state())
         copy = fresh
     assert any(found)
 
 
 def test_a_state_that_cannot_be_is_refused():
     with pytest.raises(StateError):
-        Drift().restore(np.zeros(REFERENCE_SCORES + 1), np.zeros(6))
+        Drift().restore(
+            {"drift_reference": np.zeros(REFERENCE_SCORES + 1), "drift_numbers": np.zeros(6)}
+        )

@@ -152,8 +152,8 @@ def test_nothing_is_learned_of_no_rows():
     ],
 )
 def test_a_state_that_cannot_be_is_refused(rows, variance, n):
-    with pytest.raises(StateError, match="neighbours"):
-        Neighbours().restore(rows, variance, n)
+    with pytest.raises(StateError, match=r"neighbours|variance"):
+        Neighbours().restore({"neighbours": rows, "variance": variance}, n)
 
 
 def test_every_state_can_be_taken_up_and_gone_on_from():
@@ -161,7 +161,7 @@ def test_every_state_can_be_taken_up_and_gone_on_from():
     going_on, row = Neighbours(), np.array([[1.0, 2.0]])
     for n in range(4200):
         taken_up = Neighbours()
-        taken_up.restore(going_on.rows, going_on.variance, going_on.n)
+        taken_up.restore(going_on.state(), going_on.n)
         for found in (going_on, taken_up):
             found.update(np.array([[n, np.sin(n)]]))
         assert taken_up.rows.tobytes() == going_on.rows.tobytes()

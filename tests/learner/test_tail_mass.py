@@ -172,10 +172,7 @@ def test_wide_records_have_fewer_gaussians():
 
 def test_every_state_can_be_taken_up_and_gone_on_from():
     going_on, taken_up = fitted(PAST), TailMass()
-    taken_up.restore(
-        going_on.location, going_on.scale, going_on.weight, going_on.mean.copy(),
-        going_on.covariance, going_on.n,
-    )  # fmt: skip
+    taken_up.restore({name: a.copy() for name, a in going_on.state().items()}, going_on.n)
     for found in (going_on, taken_up):
         found.update(PAST[::-1].copy(), 1000 + REFIT)
     assert taken_up.covariance.tobytes() == going_on.covariance.tobytes()
