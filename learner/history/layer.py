@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.row_densities import RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.ranking import share_of_batch
-from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, read
 
 from .running_means import MEAN, WEIGHT, take_means
 from .spans import read_spans
@@ -26,6 +26,13 @@ TYPICAL = 0.6745
 
 FARTHEST = 1e150
 """Distance that larger ones count as, so that their squares are numbers."""
+
+
+_MEANS = {
+    "last": Entry(("k",), dtype="<i8"),
+    "means": Entry(("k", "s", "d", 2), [0.0 if at == WEIGHT else -LARGEST for at in range(2)]),
+}
+_SPREAD = {"spread": Entry(("s", "d"), POSITIVE, np.inf), "records": counts(1)}
 
 
 class History:
@@ -172,7 +179,7 @@ class History:
             blame.extrapolated[:, :d],
         )
 
-    def state(self, slots: int) -> dict[str, NDArray[Any]]:
+    def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use."""
         return {
             "history_means": self._means[:slots],
@@ -181,22 +188,14 @@ class History:
             "history_records": np.array([self._n]),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int | None) -> None:
+    def restore(self, arrays: Arrays, d: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        means, last = arrays["history_means"], arrays["history_last"]
-        spread, spans = arrays["history_spread"], len(self._spans)
-        n_fields = 0 if len(last) == 0 else d or 0  # nothing was widened before units are known
-        if means.shape != (len(last), spans, n_fields, 2) or spread.shape not in (
-            (spans, 0),
-            (spans, d or 0),
-        ):
-            raise StateError("state: expected running means of each field")
-        if not np.isfinite(means).all() or (means[..., WEIGHT] < 0.0).any():
-            raise StateError("state: expected finite running means")
-        if not (spread > 0.0).all():
-            raise StateError("state: expected positive distances from running means")
-        self._means, self._last, self._spread = means, last, spread
-        self._n = record_count(arrays["history_records"].item())
+        spans = len(self._spans)
+        # nothing was widened before units are known
+        n_fields = 0 if len(arrays["history_last"]) == 0 else d or 0
+        self._last, self._means = read(arrays, _MEANS, "history_", s=spans, d=n_fields)
+        self._spread, records = read(arrays, _SPREAD, "history_", s=spans, d=(0, d or 0))
+        self._n = int(records[0])
 
 
 class GivenMeans(RowDensities):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calendar import DAY, UNKNOWN
@@ -35,6 +34,16 @@ LARGEST_VALUE = 1e15
 COUNT, SUM, REST, SQUARES = range(4)
 """Sums of a quarter of an hour: number of values, values, values less what the season expects, its
 squares."""
+
+
+_DAYS = {
+    "dates": Entry(("j",), dtype="<i8"),
+    "level": Entry(("j", QUARTERS, "d"), dtype="<f4", nan=True),
+    "spread": Entry(("j", HOURS, "d"), dtype="<f4", nan=True),
+    "open": Entry((2,), dtype="<i8"),
+    "sums": Entry((2, QUARTERS, "d", 4), nan=True),
+    "last": Entry((1,), dtype="<i8"),
+}
 
 
 class Days:
@@ -121,7 +130,7 @@ class Days:
         self.spread[:, :, fields] = np.nan
         self._sums[:, :, fields, REST:] = np.nan
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs."""
         return {
             "season_dates": self.dates,
@@ -132,22 +141,14 @@ class Days:
             "season_last": np.array([self._last]),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a state of as many fields; StateError if it cannot be one."""
-        dates, level, spread = (arrays[f"season_{name}"] for name in ("dates", "level", "spread"))
-        opened, sums = arrays["season_open"], arrays["season_sums"]
-        shapes = [(len(dates), *own.shape[1:]) for own in (self.level, self.spread)]
-        if [level.shape, spread.shape] != shapes or len(dates) > MOST_DAYS:
-            raise StateError("state: expected the hours of each date")
-        if opened.shape != (2,) or sums.shape != self._sums.shape:
-            raise StateError("state: expected the sums of two dates")
-        if np.isinf(level).any() or np.isinf(spread).any() or np.isinf(sums).any():
-            raise StateError("state: expected finite sums of dates")
-        if not (sums[..., COUNT] >= 0.0).all() or np.isnan(sums[..., SUM]).any():
+        self.dates, self.level, self.spread, self._open, self._sums, last = read(
+            arrays, _DAYS, "season_", j=range(MOST_DAYS + 1), d=self._sums.shape[2]
+        )
+        if not (self._sums[..., COUNT] >= 0.0).all() or np.isnan(self._sums[..., SUM]).any():
             raise StateError("state: expected counts of records")
-        self.dates, self.level, self.spread = dates, level, spread
-        self._open, self._sums = opened, sums
-        self._last = int(arrays["season_last"].item())
+        self._last = int(last[0])
 
 
 def log_deviation(sums: FloatArray) -> FloatArray:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, flags, read
 
 from .calendar import UNKNOWN, Calendar, week, weekday
 from .days import HOURS, OF_HOUR, QUARTERS, Days
@@ -49,6 +49,15 @@ class SeasonalRows(NamedTuple):
     rows: FloatArray
     log_jacobian: FloatArray
     units: FloatArray
+
+
+_USUAL = {
+    "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+    "counting": flags(6, "d"),
+    "centre": Entry(("d",)),
+    "usual": Entry((2, WEEK, "d"), [[[-LARGEST]], [[POSITIVE]]]),
+    "latest": Entry((1,), dtype="<i8"),
+}
 
 
 class Seasons:
@@ -211,7 +220,7 @@ class Seasons:
             deviation=blame.deviation * ratio,
         )
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs."""
         return {
             "season_reference": self._reference,
@@ -223,25 +232,14 @@ class Seasons:
             **self.recent.state(),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int | None, pending: int) -> None:
+    def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
         """Restore a state of ``d`` fields, ``pending`` rows of which wait for the next boundary."""
-        self._reference = arrays["season_reference"]
-        width = self._reference.shape[-1]
-        self._counting = arrays["season_counting"].astype(np.bool_)
-        self._centre, usual = arrays["season_centre"], arrays["season_usual"]
-        self._last = int(arrays["season_latest"].item())
-        shapes = [
-            (self._reference, (2, width)), (self._counting, (6, width)),
-            (self._centre, (width,)), (usual, (2, WEEK, width)),
-        ]  # fmt: skip
-        if width not in (0, d or 0) or any(array.shape != shape for array, shape in shapes):
-            raise StateError("state: expected what is usual at each time, for each field")
-        if not all(np.isfinite(array).all() for array in (self._centre, usual, self._reference)):
-            raise StateError("state: expected finite levels of times")
-        if not ((usual[1] > 0.0).all() and (self._reference[1] > 0.0).all()):
-            raise StateError("state: expected positive deviations of times")
+        self._reference, counting, self._centre, usual, last = read(
+            arrays, _USUAL, "season_", d=(0, d or 0)
+        )
+        self._counting, self._last = counting.astype(np.bool_), int(last[0])
         self._usual = profile(*usual)
-        self._days = Days(width)
+        self._days = Days(len(self._centre))
         self._days.restore(arrays)
         self.recent.restore(arrays, pending)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -40,6 +40,14 @@ class Rows(NamedTuple):
         return Rows(self.values[at], self.times[at], self.slots[at], self.fresh[at])
 
 
+_ROWS = {
+    "rows": Entry(("m", "d"), nan=True),
+    "times": Entry(("m",), dtype="<i8"),
+    "slots": counts("m"),
+    "fresh": flags("m"),
+}
+
+
 class RecentRows:
     """The last rows up to the last learning boundary, and those since then."""
 
@@ -63,7 +71,7 @@ class RecentRows:
         """The last rows up to the last boundary, the first of which there is one."""
         return self._settled[0]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs."""
         parts = [*self._settled, *self._pending]
         rows = joined(parts) if parts else _no_rows()
@@ -74,17 +82,13 @@ class RecentRows:
             "season_fresh": rows.fresh.astype(np.uint8),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], pending: int) -> None:
+    def restore(self, arrays: Arrays, pending: int) -> None:
         """Restore a state whose last ``pending`` rows came after the last boundary."""
-        rows = Rows(
-            arrays["season_rows"], arrays["season_times"], arrays["season_slots"],
-            arrays["season_fresh"].astype(np.bool_),
-        )  # fmt: skip
-        m = len(rows.values)
-        if rows.values.ndim != 2 or any(column.shape != (m,) for column in rows[1:]):
-            raise StateError("state: expected time and slot of each recent record")
-        if not 0 <= m - pending <= MOST or np.isinf(rows.values).any() or (rows.slots < 0).any():
-            raise StateError("state: expected recent records")
+        values, times, slots, fresh = read(
+            arrays, _ROWS, "season_", m=range(pending, pending + MOST + 1)
+        )
+        rows = Rows(values, times, slots, fresh.astype(np.bool_))
+        m = len(values)
         if m > pending:
             self._settled = [rows.part(slice(m - pending))]
         if pending > 0:
