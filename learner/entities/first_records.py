@@ -8,12 +8,12 @@ scale, or have several states each, that is another distribution than one of kno
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
 
 from .habit_kernels import Predicted
 from .kinds import Kinds
@@ -35,6 +35,11 @@ MEMORY = 4000.0
 
 PRIOR_RECORDS = 2.0
 """Records that say that the kinds, and all other densities, are as good as each other."""
+
+
+_ROWS = Entry(("n", "d"), nan=True)
+_FIRST = {"counts": Entry((2, 2), 0.0), "rows": _ROWS, "at": counts("n")}
+_WAITING = {"waiting": _ROWS}
 
 
 class FirstRecords:
@@ -122,7 +127,7 @@ class FirstRecords:
         """Forget the rows since the last boundary, learned or not."""
         self._votes, self._rows, self._at = np.zeros(2), self._rows[:0], self._at[:0]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         return {
             "first_counts": np.stack([self._counts, self._votes]),
@@ -132,7 +137,7 @@ class FirstRecords:
             **{f"first_{name}": array for name, array in self._kinds.state().items()},
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int, scored: int) -> None:
+    def restore(self, arrays: Arrays, d: int, scored: int) -> None:
         """Restore a state; StateError if it cannot be one.
 
         Of rows with ``d`` fields, ``scored`` of which wait for the next boundary.
@@ -141,13 +146,9 @@ class FirstRecords:
             return  # states of earlier versions have none: they are learned from now on
         own = {name.removeprefix("first_"): array for name, array in arrays.items()}
         self._kinds.restore({name: own[name] for name in self._kinds.state()}, d)
-        self._counts, self._votes = own["counts"]
-        self._rows, self._at, self._waiting = own["rows"], own["at"], own["waiting"]
-        for rows, n in ((self._rows, len(self._at)), (self._waiting, len(self._waiting))):
-            if rows.shape not in ((n, d), (0, 0)) or n != len(rows) or np.isinf(rows).any():
-                raise StateError("state: expected the first records of entities")
-        at = self._at
-        if ((at < 0) | (at >= scored)).any() or len(self._waiting) >= AT_ONCE:
+        (self._counts, self._votes), self._rows, self._at = read(own, _FIRST, d=(0, d))
+        (self._waiting,) = read(own, _WAITING, n=range(AT_ONCE), d=(0, d))
+        if any(len(rows) > 0 and rows.shape[1] != d for rows in (self._rows, self._waiting)):
             raise StateError("state: expected the first records of entities")
-        if own["counts"].shape != (2, 2) or not (own["counts"] >= 0).all():
-            raise StateError("state: expected counts of first records")
+        if (self._at >= scored).any():
+            raise StateError("state: expected first records among those that wait")

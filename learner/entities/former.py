@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 
 from .roster import Key, keys_of, packed_keys
 
 FloatArray = NDArray[np.float64]
 Statistics = NDArray[np.float32]
+
+
+_FORMER = {"levels": Entry(("k", "d")), "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4")}
 
 
 class Former(NamedTuple):
@@ -57,7 +61,7 @@ class FormerEntities:
         """Return the levels of an entity that comes back, which is no former one any more."""
         return self._of.pop(key, None)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         text, lengths = packed_keys(list(self._of))
         means, statistics = np.empty((0, 0)), np.empty((0, 0, 2), np.float32)
@@ -71,16 +75,11 @@ class FormerEntities:
             "former_statistics": statistics,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int) -> None:
+    def restore(self, arrays: Arrays, d: int) -> None:
         """Restore a state of entities with ``d`` fields; StateError if it cannot be one."""
-        keys = keys_of(arrays["former_keys"], arrays["former_key_lengths"])
-        means, statistics = arrays["former_levels"], arrays["former_statistics"]
+        keys = keys_of(arrays, "former_key")
         k = len(keys)
-        width = d if k > 0 else 0
-        if means.shape != (k, width) or statistics.shape != (k, width, 2) or k > self.limit:
-            raise StateError("state: expected levels of each former entity")
-        finite = np.isfinite(means).all() and np.isfinite(statistics).all()
-        if not finite or (statistics < 0).any():
-            raise StateError("state: expected finite levels of former entities")
-        levels = map(Former, means, statistics)
-        self._of = dict(zip(keys, levels, strict=True))
+        means, statistics = read(arrays, _FORMER, "former_", k=k, d=d if k > 0 else 0)
+        if k > self.limit:
+            raise StateError(f"state: expected at most {self.limit} former entities, got {k}")
+        self._of = dict(zip(keys, map(Former, means, statistics), strict=True))

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
 from faust_oslrau.learner.vector.lanes import padded
 
 from .first_records import FirstRecords
@@ -68,6 +68,19 @@ class Mixed(NamedTuple):
     measures: FloatArray
     log_density: FloatArray
     log_mass: FloatArray
+
+
+_STRENGTHS = Entry((2, len(OWN_STRENGTHS)))
+_HABITS = {
+    "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
+    "products": Entry(("k", "p"), dtype="<f4"),
+    "by_age": Entry((len(AGES) + 1, DENSITIES), 0.0),
+    "shares": Entry(("s", "K"), 0.0),
+    "strengths": _STRENGTHS,
+    "new_by_age": Entry((len(AGES) + 1, DENSITIES)),
+    "new_strengths": _STRENGTHS,
+    "new_records": counts(1),
+}
 
 
 class Habits:
@@ -224,7 +237,7 @@ class Habits:
         weight = self._shared.weight
         return self._entities[slots, FIRST_KIND : FIRST_KIND + len(weight)].astype(float), weight
 
-    def state(self, k: int) -> dict[str, NDArray[Any]]:
+    def state(self, k: int) -> Arrays:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return {
             **self._kinds.state(),
@@ -239,38 +252,23 @@ class Habits:
             "habit_new_records": self._votes.n,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int, k: int, scored: int) -> None:
+    def restore(self, arrays: Arrays, d: int, k: int, scored: int) -> None:
         """Restore a state; StateError if it cannot be one.
 
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
         self._first.restore(arrays, d, scored)
-        self._entities, self._products = arrays["habit_entities"], arrays["habit_products"]
-        self._by_age, self._shares = arrays["habit_by_age"], arrays["habit_shares"]
-        strengths, new = arrays["habit_strengths"], arrays["habit_new_strengths"]
-        n = arrays["habit_new_records"]
-        mixture, ages = self._kinds.mixture, (len(AGES) + 1, DENSITIES)
-        begun = len(self._entities) > 0
-        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
-            (self._entities, (k, WIDTH) if begun else (0, 0)),
-            (self._products, (k, d * (d + 1) // 2) if begun else (0, 0)),
-            (self._by_age, ages),
-            (self._shares, (scored, len(mixture.count)) if mixture and scored else (0, 0)),
-            (strengths, (2, len(OWN_STRENGTHS))),
-            (arrays["habit_new_by_age"], ages),
-            (new, (2, len(OWN_STRENGTHS))),
-            (n, (1,)),
-        ]
-        if any(array.shape != shape for array, shape in shapes):
-            raise StateError("state: expected habits of each entity")
-        if not all(np.isfinite(array).all() for array, _ in shapes):
-            raise StateError("state: expected finite habits of entities")
-        counts = (self._by_age, self._shares, self._entities, n)
-        if any((array < 0).any() for array in counts):
-            raise StateError("state: expected no negative counts of entities")
-        self._kind_votes, self._whole_votes = strengths
-        self._votes = Votes(arrays["habit_new_by_age"], new[0], new[1], n)
+        mixture, sizes = self._kinds.mixture, {"k": 0, "w": 0, "p": 0, "s": 0, "K": 0}
+        if len(arrays["habit_entities"]) > 0:
+            sizes |= {"k": k, "w": WIDTH, "p": d * (d + 1) // 2}
+        if mixture and scored:
+            sizes |= {"s": scored, "K": len(mixture.count)}
+        (
+            self._entities, self._products, self._by_age, self._shares,
+            (self._kind_votes, self._whole_votes), by_age, votes, n,
+        ) = read(arrays, _HABITS, "habit_", **sizes)  # fmt: skip
+        self._votes = Votes(by_age, votes[0], votes[1], n)
         self._share()
 
 

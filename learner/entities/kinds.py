@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE, shrink_to_pooled
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, counts, read
 
 FloatArray = NDArray[np.float64]
 
@@ -35,6 +34,16 @@ MEMORY = 20_000.0
 
 FARTHEST = 30.0
 """Usual deviations by which a field may be off at the most in what kinds are made of."""
+
+
+_MIXTURE = {
+    "count": Entry(("K",), 0.0),
+    "mean": Entry(("K", "d")),
+    "sums": Entry(("K", "d")),
+    "squares": Entry(("K", "w")),
+    "votes": Entry(("s",)),
+    "shrinkage": Entry((1,), POSITIVE),
+}
 
 
 class Kinds:
@@ -79,7 +88,7 @@ class Kinds:
         if self.n >= STARTS[-1]:
             self._first = np.empty((0, 0))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         mixture = self.mixture or GaussianMixture(0, self._first.shape[1])
         lower = _lower(mixture.sums.shape[1])
@@ -94,14 +103,17 @@ class Kinds:
             "kinds_records": np.array([self.n]),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int) -> None:
+    def restore(self, arrays: Arrays, d: int) -> None:
         """Restore a state of rows with ``d`` fields; StateError if it cannot be one."""
-        self.n, self._first = record_count(arrays["kinds_records"].item()), arrays["kinds_first"]
+        (records,) = read(arrays, {"kinds_records": counts(1)})
+        self.n = int(records[0])
         waiting = self.n if 0 < self.n < STARTS[-1] else 0
-        if self._first.shape != (waiting, d) and self._first.size + waiting > 0:
-            raise StateError("state: expected the first records of all kinds")
-        if np.isinf(self._first).any():
-            raise StateError("state: expected finite first records")
+        (self._first,) = read(
+            arrays,
+            {"kinds_first": Entry(("n", "d"), nan=True)},
+            n=waiting,
+            d=d if waiting else (0, d),
+        )
         if self.n >= STARTS[0]:
             self.mixture = _mixture(arrays, d)
 
@@ -126,23 +138,17 @@ def _lower(d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return i, j
 
 
-def _mixture(arrays: dict[str, NDArray[Any]], d: int) -> GaussianMixture:
-    count, mean, sums, squares, votes = (
-        arrays[f"kinds_{name}"] for name in ("count", "mean", "sums", "squares", "votes")
-    )
-    shrinkage, K = arrays["kinds_shrinkage"].item(), len(count)
-    shapes = [array.shape for array in (mean, sums, squares, votes)]
-    expected = [(K, d), (K, d), (K, d * (d + 1) // 2), (len(shrinkages(d)),)]
-    if not 0 < K <= MOST or shapes != expected:
-        raise StateError("state: expected records, means and covariances of kinds")
-    if not all(np.isfinite(array).all() for array in (count, mean, sums, squares, votes)):
-        raise StateError("state: expected finite kinds")
-    if (count < 0).any() or count.sum() <= 0 or not 0 < shrinkage < np.inf:
+def _mixture(arrays: Arrays, d: int) -> GaussianMixture:
+    count, mean, sums, squares, votes, shrinkage = read(
+        arrays, _MIXTURE, "kinds_",
+        K=range(1, MOST + 1), d=d, w=d * (d + 1) // 2, s=len(shrinkages(d)),
+    )  # fmt: skip
+    if count.sum() <= 0:
         raise StateError("state: expected records of each kind")
-    mixture, (i, j) = GaussianMixture(K, d), _lower(d)
+    mixture, (i, j) = GaussianMixture(len(count), d), _lower(d)
     mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
     mixture.squares[:, i, j] = squares
-    mixture.shrinkage, mixture.votes = shrinkage, votes
+    mixture.shrinkage, mixture.votes = float(shrinkage[0]), votes
     mixture.update()
     whitening = mixture.gaussians.whitening
     if not (np.isfinite(whitening).all() and np.isfinite(mixture.gaussians.log_norm).all()):

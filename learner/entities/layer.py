@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.row_densities import Which
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, flags, read
 
 from . import memory, population, profiles
 from .former import FormerEntities
@@ -55,6 +55,19 @@ class OwnRows(NamedTuple):
     rows: FloatArray
     log_jacobian: FloatArray
     units: FloatArray
+
+
+_ENTITIES = {
+    "levels": Entry(("k", "d")),
+    "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
+    "followed": Entry(("f", "d", 5)),
+    "losses": Entry((5, "d"), 0.0),
+    "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+    "population": Entry((6, "d")),
+    "first": counts("m"),
+    "first_fresh": flags("m"),
+    "records": counts(1),
+}
 
 
 class Entities:
@@ -335,14 +348,11 @@ class Entities:
         restore_values(np.ascontiguousarray(U), units, self._population, self._reference, X, slope)
         return X, slope
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
-        keys, lengths, ages = self.roster.state
-        k, first = len(ages), 0 if self.has_begun else None
+        k, first = len(self.roster), 0 if self.has_begun else None
         return {
-            "entity_keys": keys,
-            "entity_key_lengths": lengths,
-            "entity_ages": ages,
+            **self.roster.state(),
             "entity_levels": self._levels[:k],
             "entity_statistics": self._statistics[:k],
             "entity_followed": self._followed[:k],
@@ -358,71 +368,35 @@ class Entities:
             **({} if self.watch is None else self.watch.state(k)),
         }
 
-    def restore(
-        self, arrays: dict[str, NDArray[Any]], d: int | None, pending: int, scored: int
-    ) -> None:
+    def restore(self, arrays: Arrays, d: int | None, pending: int, scored: int) -> None:
         """Restore a state; StateError if it cannot be one.
 
         Of rows of ``d`` fields, ``pending`` of which wait for the next boundary; ``scored`` of
         these have a score.
         """
-        self.roster.restore(
-            arrays["entity_keys"], arrays["entity_key_lengths"], arrays["entity_ages"]
-        )
-        self._levels, self._statistics = arrays["entity_levels"], arrays["entity_statistics"]
-        self._followed, self._losses = arrays["entity_followed"], arrays["entity_losses"]
+        self.roster.restore(arrays)
         self._reference = arrays["entity_reference"]
-        self._population = arrays["entity_population"]
-        self._slots = arrays["entity_first"]
-        self._fresh = arrays["entity_first_fresh"].astype(np.bool_)
-        self._n = record_count(arrays["entity_records"].item())
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
-            (self._levels, (held, width)),
-            (self._statistics, (held, width, 2)),
-            (self._followed, (min(held, memory.FOLLOWED), width, 5)),
-            (self._losses, (5, width)),
-            (self._reference, (2, width)),
-            (self._population, (6, width)),
-            (self._slots, (first,)),
-            (self._fresh, (first,)),
-        ]
-        if any(array.shape != shape for array, shape in shapes):
-            raise StateError("state: expected statistics of each entity")
-        self._check()
+        sizes = {"k": held, "d": width, "f": min(held, memory.FOLLOWED), "m": first}
+        (
+            self._levels, self._statistics, self._followed, self._losses,
+            self._reference, self._population, self._slots, fresh, records,
+        ) = read(arrays, _ENTITIES, "entity_", **sizes)  # fmt: skip
+        self._fresh, self._n = fresh.astype(np.bool_), int(records[0])
+        if (self._slots >= len(self.roster)).any():
+            raise StateError("state: expected entities of the first records")
+        # else scores would be no numbers
+        counted = self._followed[..., memory.COUNT]
+        positive = self._population[[B0, NU, TAU2, MEMORY, FRAME]]
+        if (counted < 0).any() or (positive <= 0).any():
+            raise StateError("state: expected positive variances of entities")
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
         if self.watch is not None:
             self.watch.restore(arrays, width, len(self.roster))
-
-    def _check(self) -> None:
-        """Refuse a state that would give scores that are no numbers."""
-        if not ((self._slots >= 0) & (self._slots < len(self.roster))).all():
-            raise StateError("state: expected entities of the first records")
-        numbers = (
-            self._levels,
-            self._statistics,
-            self._followed,
-            self._losses,
-            self._reference,
-            self._population,
-        )
-        if not all(np.isfinite(array).all() for array in numbers):
-            raise StateError("state: expected finite statistics of entities")
-        positive = (
-            self._reference[1],
-            self._population[[B0, NU, TAU2, MEMORY, FRAME]],
-        )
-        counts = (
-            self._statistics,
-            self._followed[..., memory.COUNT],
-            self._losses,
-        )
-        if any((array <= 0).any() for array in positive) or any((a < 0).any() for a in counts):
-            raise StateError("state: expected positive variances of entities")
 
 
 def _enlarged(array: NDArray[T], n: int) -> NDArray[T]:

@@ -89,7 +89,7 @@ def _united(states: Sequence[Arrays]) -> list[Entity]:
         for number, state in enumerate(states)
         for slot, (key, age) in enumerate(
             zip(
-                keys_of(state["entity_keys"], state["entity_key_lengths"]),
+                keys_of(state, "entity_key"),
                 state["entity_ages"].tolist(),
                 strict=True,
             )
@@ -127,7 +127,7 @@ def _former(states: Sequence[Arrays], kept: Sequence[Entity], former_limit: int)
     """Return the former entities of all, in units of the first: its own ones gave way last."""
     former, known = FormerEntities(former_limit), {entity.key for entity in kept}
     for state in reversed(states):
-        keys = keys_of(state["former_keys"], state["former_key_lengths"])
+        keys = keys_of(state, "former_key")
         if not keys:
             continue
         levels = _moved(state["former_levels"], state["former_statistics"], state, states[0])

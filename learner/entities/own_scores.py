@@ -10,12 +10,11 @@ deviations, both shrunk to those of all entities.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .population import variance_prior, weighted_mean
@@ -109,6 +108,16 @@ def relate(
             mine[COUNT] = min(n + 1.0, LONGEST)
 
 
+_NOT_NEGATIVE = [0.0, -LARGEST, 0.0]
+_AGES = Entry((len(AGES) + 1, 3), _NOT_NEGATIVE)
+_SCORES = {
+    "scores": Entry(("k", 3), _NOT_NEGATIVE),
+    "usual_scores": Entry((4,), [-LARGEST, POSITIVE, POSITIVE, POSITIVE]),
+    "score_ages": _AGES,
+    "new_score_ages": _AGES,
+}
+
+
 class OwnScores:
     """The usual scores of each entity, of entities of each age, and of all.
 
@@ -149,7 +158,7 @@ class OwnScores:
         """Learn from some entities (k,) what entities are like."""
         self._population = estimate(self._own[some], self._population)
 
-    def state(self, k: int) -> dict[str, NDArray[Any]]:
+    def state(self, k: int) -> Arrays:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return {
             "entity_scores": self._own[:k],
@@ -158,24 +167,9 @@ class OwnScores:
             "entity_new_score_ages": self._new,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], k: int) -> None:
+    def restore(self, arrays: Arrays, k: int) -> None:
         """Restore a state of ``k`` entities; StateError if it cannot be one."""
-        self._own, self._population = arrays["entity_scores"], arrays["entity_usual_scores"]
-        self._ages, self._new = arrays["entity_score_ages"], arrays["entity_new_score_ages"]
-        ages = (len(AGES) + 1, 3)
-        shapes: list[tuple[NDArray[Any], tuple[int, ...]]] = [
-            (self._own, (k, 3)),
-            (self._population, (4,)),
-            (self._ages, ages),
-            (self._new, ages),
-        ]
-        if any(array.shape != shape for array, shape in shapes):
-            raise StateError("state: expected the scores of each entity")
-        if not all(np.isfinite(array).all() for array, _ in shapes):
-            raise StateError("state: expected finite scores of entities")
-        counts = (self._own[:, ::2], self._ages[:, ::2], self._new[:, ::2])
-        if (self._population[1:] <= 0).any() or any((array < 0).any() for array in counts):
-            raise StateError("state: expected positive variances of the scores of entities")
+        self._own, self._population, self._ages, self._new = read(arrays, _SCORES, "entity_", k=k)
         self._units = age_units(self._ages)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError, StateError
+from faust_oslrau.learner.state import MOST_RECORDS
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 
 Key = bytes | None
 """Name of an entity; None for all records without one."""
@@ -150,20 +152,20 @@ class Roster:
         self.evicted += 1
         return slot
 
-    @property
-    def state(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """The keys by slot, one after the other; their lengths, -1 for None; when last seen."""
+    def state(self) -> Arrays:
+        """Return keys by slot, one after the other; their lengths, -1 for None; when last seen."""
         text, lengths = packed_keys(self._keys)
-        return text, lengths, self._n - self._last[: len(lengths)]
+        ages = self._n - self._last[: len(lengths)]
+        return {"entity_keys": text, "entity_key_lengths": lengths, "entity_ages": ages}
 
-    def restore(
-        self, text: NDArray[np.uint8], lengths: NDArray[np.int64], ages: NDArray[np.int64]
-    ) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        k = len(lengths)
-        if k > self.limit or ages.shape != (k,) or len(np.unique(ages)) < k or (ages < 1).any():
+        keys = keys_of(arrays, "entity_key")
+        schema = {"entity_ages": Entry(("k",), 1, MOST_RECORDS, "<i8")}
+        (ages,) = read(arrays, schema, k=len(keys))
+        if len(keys) > self.limit or len(np.unique(ages)) < len(keys):
             raise StateError("state: expected when each entity was last seen")
-        self._keys = keys_of(text, lengths)
+        self._keys = keys
         self._slots = {key: slot for slot, key in enumerate(self._keys)}
         self._last, self._n, self._oldest = -ages, 0, []
 
@@ -181,21 +183,23 @@ def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], NDArray[np.int6
     return text, np.array([-1 if key is None else len(key) for key in keys], np.int64)
 
 
-def keys_of(text: NDArray[np.uint8], lengths: NDArray[np.int64]) -> list[Key]:
+def keys_of(arrays: Arrays, prefix: str) -> list[Key]:
     """Return the keys that ``packed_keys`` packed; StateError if they cannot be some."""
-    keys = unpacked(text, lengths, DIGEST)
+    keys = unpacked(arrays, prefix, DIGEST)
     if len(set(keys)) < len(keys):
         raise StateError("state: expected different keys of entities")
     return keys
 
 
-def unpacked(text: NDArray[np.uint8], lengths: NDArray[np.int64], longest: int) -> list[Key]:
+def unpacked(arrays: Arrays, prefix: str, longest: int) -> list[Key]:
     """Return names of up to ``longest`` bytes, some perhaps equal, as ``packed_keys`` packed them.
 
     StateError if they cannot be some.
     """
-    if ((lengths < -1) | (lengths > longest)).any() or lengths.clip(0).sum() != len(text):
-        raise StateError("state: expected the keys of entities")
+    schema = {"s": Entry(("n",), dtype="|u1"), "_lengths": Entry(("k",), -1, longest, "<i8")}
+    text, lengths = read(arrays, schema, prefix)
+    if lengths.clip(0).sum() != len(text):
+        raise StateError(f"state: expected {prefix}s of the lengths that are given")
     ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
     return [
         None if length < 0 else joined[end - length : end]

@@ -10,7 +10,6 @@ not move.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from faust_oslrau.learner.scoring.entity_events import (
     Aspect,
     EntityEvent,
 )
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 
 from .roster import Key, Newcomer, packed_keys, unpacked
 
@@ -68,6 +68,14 @@ listed."""
 
 LONGEST_NAME = 256
 """Bytes of an entity's name in an event."""
+
+
+_WATCH = {
+    "unusual": flags("k"),
+    "slots": counts("n"),
+    "usual": Entry(("w",), 1.0),
+    "others": Entry((3,)),
+}
 
 
 class Watch:
@@ -201,7 +209,7 @@ class Watch:
                 found.append(Aspect(name, column, value, middle, float(deviations[at])))
         return tuple(found)
 
-    def state(self, k: int) -> dict[str, NDArray[Any]]:
+    def state(self, k: int) -> Arrays:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         text, lengths = packed_keys([name for _, name in self._latest])
         unusual = np.zeros(k, np.uint8)
@@ -215,21 +223,15 @@ class Watch:
             "watch_others": self._others,
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], d: int, k: int) -> None:
+    def restore(self, arrays: Arrays, d: int, k: int) -> None:
         """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
-        slots, unusual = arrays["watch_slots"], arrays["watch_unusual"]
-        self._usual, self._others = arrays["watch_usual"], arrays["watch_others"]
-        if unusual.shape != (k,) or self._others.shape != (3,):
-            raise StateError("state: expected which entities are unusual")
-        if self._usual.shape not in ((0,), (2 * d + 1,)) or (self._usual < 1.0).any():
-            raise StateError("state: expected usual deviations of entities")
-        if not (np.isfinite(self._usual).all() and np.isfinite(self._others).all()):
-            raise StateError("state: expected finite deviations of entities")
+        names = unpacked(arrays, "watch_name", LONGEST_NAME)
+        unusual, slots, self._usual, self._others = read(
+            arrays, _WATCH, "watch_", k=k, n=len(names), w=(0, 2 * d + 1)
+        )
         if len(self._usual) > 0 and (self._others[1:] < LEAST_SPREAD).any():
             raise StateError("state: expected how much the deviations of entities differ")
-        names = unpacked(arrays["watch_names"], arrays["watch_name_lengths"], LONGEST_NAME)
-        is_known = (slots >= 0) & (slots < k)
-        if slots.shape != (len(names),) or len(names) > LATEST or not is_known.all():
+        if len(names) > LATEST or (slots >= k).any():
             raise StateError("state: expected the latest entities")
         self._unusual = unusual.astype(np.bool_)
         self._latest = list(zip(slots.tolist(), names, strict=True))

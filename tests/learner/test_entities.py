@@ -310,8 +310,8 @@ def test_the_roster_is_the_one_of_a_dict_in_the_order_of_use(pieces, limit, rest
     roster, slots = Roster(limit), OrderedDict()
     for piece in pieces:
         if restart:
-            state, roster = roster.state, Roster(limit)
-            roster.restore(*state)
+            state, roster = roster.state(), Roster(limit)
+            roster.restore(state)
         found, fresh = roster.take(piece)
         for row, key in enumerate(piece):
             assert fresh[row] == (key not in slots)
@@ -327,9 +327,9 @@ def test_every_key_is_an_entity_of_its_own():
     roster = Roster(100)
     assert roster.take(keys)[0].tolist() == list(range(8))
     again = Roster(100)
-    again.restore(*roster.state)
+    again.restore(roster.state())
     assert again.take(keys)[0].tolist() == list(range(8))
-    assert sum(len(array.tobytes()) for array in roster.state) < 400
+    assert sum(len(array.tobytes()) for array in roster.state().values()) < 400
 
 
 def test_text_names_the_entity_of_its_utf8():
