@@ -166,13 +166,15 @@ def rates(name: str, after: int) -> Callable[[ScoredBlock], dict[str, float]]:
     """Return what measures realised over nominal rates of p-values after some records."""
 
     def measure(block: ScoredBlock) -> dict[str, float]:
-        p_value = block.p_value[after:]
-        return {
-            f"{name} {written}": float((p_value <= rate).mean() / rate)
-            for written, rate in RATES.items()
-        }
+        found = realised(block.p_value[after:])
+        return {f"{name} {written}": over for written, over in found.items()}
 
     return measure
+
+
+def realised(p_value: Array) -> dict[str, float]:
+    """Return realised over nominal rates of p-values (m,)."""
+    return {written: float((p_value <= rate).mean() / rate) for written, rate in RATES.items()}
 
 
 def share(name: str, label: NDArray[np.bool_]) -> Callable[[ScoredBlock], dict[str, float]]:

@@ -82,12 +82,10 @@ def read(
         if array is None or array.dtype != entry.dtype or array.ndim != len(entry.shape):
             raise StateError(f"{expected}, got {_kind(array)}")
         for size, dimension in zip(array.shape, entry.shape, strict=True):
-            named = isinstance(dimension, str)
-            allowed = known.get(dimension, (size,)) if isinstance(dimension, str) else dimension
+            allowed = known.get(dimension, size) if isinstance(dimension, str) else dimension
             if size not in ((allowed,) if isinstance(allowed, int) else allowed):
                 raise StateError(f"{expected} where {dimension} = {allowed}, got {_kind(array)}")
-            if named:
-                known[str(dimension)] = size
+            known[str(dimension)] = size
         _check_range(array, entry, prefix + name)
         found.append(array)
     return found
@@ -105,6 +103,12 @@ def _check_range(array: NDArray[Any], entry: Entry, name: str) -> None:
         valid |= np.isnan(array)
     if not valid.all():
         missing = " or missing" if entry.nan else ""
-        raise StateError(
-            f"state: expected {name} from {least.tolist()} to {most.tolist()}{missing}"
-        )
+        raise StateError(f"state: expected {name} {_range(entry)}{missing}")
+
+
+def _range(entry: Entry) -> str:
+    """Say in words which numbers an array may have."""
+    most = "finite" if entry.most == LARGEST else f"at most {entry.most}"
+    if entry.least == -LARGEST:
+        return most
+    return f"{'above 0' if entry.least == POSITIVE else f'at least {entry.least}'} and {most}"

@@ -20,13 +20,13 @@ import click
 from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.offline.following import file_messages, topic_messages
 from faust_oslrau.app.offline.told import MessageReader, Told, as_json
-from faust_oslrau.app.offline.told_lines import line
+from faust_oslrau.app.offline.told_lines import SEVERITY_COLOURS, line
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 from faust_oslrau.topics import KafkaRecord
 
 _DURATION = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_SEVERITIES = ("minor", "major", "critical")
+_SEVERITIES = tuple(SEVERITY_COLOURS)
 
 
 class _Since(click.ParamType):

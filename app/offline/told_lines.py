@@ -15,7 +15,7 @@ from .told import Aspect, Contribution, Message, Told
 _WHAT, _TIME, _PLACE, _ENTITY = 17, 25, 20, 10
 # Names and keys come from outside, and may be as long as a message.
 _MOST_NAME, _MOST_DETAIL = 60, 600
-_SEVERITIES = {"minor": "green", "major": "yellow", "critical": "bright_red"}
+SEVERITY_COLOURS = {"minor": "green", "major": "yellow", "critical": "bright_red"}
 _KINDS = {
     "anomaly": "yellow",
     "drift": "cyan",
@@ -78,7 +78,7 @@ def odds(p_value: float | None) -> str:
 
 def _colour(told: Told) -> str | None:
     if told.message is not None and told.message.event == "incident":
-        return _SEVERITIES.get(told.message.severity_name or "")
+        return SEVERITY_COLOURS.get(told.message.severity_name or "")
     kind = told.what if told.message is None else told.message.event or told.what
     return _KINDS.get(kind)
 

@@ -123,7 +123,7 @@ _EVIDENCE = {
     ),
     "_marks": Entry(("k", 3 * N + 4), [-np.inf] * ANOMALIES + [0.0], dtype="<i8"),
     "_squares": Entry((STRETCHES,), 0.0),
-    "_common": Entry((2,), [0.0, 1.0], [MOST_RECORDS, LARGEST]),
+    "_common": Entry((2,), [0.0, 1.0], [MOST_RECORDS - 1, LARGEST]),
 }
 
 

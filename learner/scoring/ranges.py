@@ -30,7 +30,7 @@ class Ranges:
 
     def restore(self, arrays: Arrays, d: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        if "lowest" not in arrays:
+        if _RANGES.keys().isdisjoint(arrays):
             return  # states of earlier versions have no ranges
         lowest, highest = read(arrays, _RANGES, d=(0, d or 0))
         if not ((np.isnan(lowest) & np.isnan(highest)) | (lowest <= highest)).all():

@@ -173,9 +173,8 @@ class Silences:
         if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
             raise StateError("state: expected the largest gaps of each entity in order")
         names = json.loads(text.tobytes())
-        if not (isinstance(names, list) and len(names) == n):
-            raise StateError("state: expected the names of entities")
-        if not all(isinstance(name, str | None) for name in names):
+        is_list = isinstance(names, list) and len(names) == n
+        if not (is_list and all(isinstance(name, str | None) for name in names)):
             raise StateError("state: expected the names of entities")
         self._clock, self._partition = clock, partition
         self._numbers, self._largest, self._deadlines = numbers, largest, deadlines

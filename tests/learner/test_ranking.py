@@ -59,7 +59,7 @@ def test_a_measure_that_hardly_varies_is_left_in_its_own_units():
 
 
 def test_a_ranking_cannot_have_a_spread_of_zero():
-    with pytest.raises(StateError, match="spread from"):
+    with pytest.raises(StateError, match="spread above 0"):
         Ranking().restore({"level": np.zeros(2), "spread": np.zeros(2)}, 10)
 
 
