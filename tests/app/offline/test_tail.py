@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -214,11 +215,15 @@ class TestOnTheEmbeddedBroker:
         broker.create_topic(topic_name, 1)
         client.send(topic_name, [(0, alert(1, NOON))])
         process = start("--broker", broker.bootstrap_servers, OSLRAU_ANOMALIES_TOPIC=topic_name)
-        time.sleep(3)  # nothing tells when it is at the end
-        client.send(topic_name, [(0, alert(2, NOON))])
-        assert b"machines/0@2 " in process.stdout.readline()
+        with ThreadPoolExecutor() as threads:
+            first = threads.submit(process.stdout.readline)
+            while not first.done():  # nothing tells when it is at the end
+                client.send(topic_name, [(0, alert(2, NOON))])
+                time.sleep(0.5)
+        assert b"machines/0@2 " in first.result()
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == (b"", b"")
+        rest, errors = process.communicate(timeout=30)
+        assert b"machines/0@1 " not in rest and errors == b""
 
 
 @pytest.mark.real_kafka
