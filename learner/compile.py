@@ -2,44 +2,148 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, cast
+
 import numpy as np
+from numba.core import event
+from numpy.typing import NDArray
 
 from .oslrau import OSLRAU
 from .scoring.incident import IncidentParameters
 from .shares.fixed_share import follow
 from .shares.layer import RATES
 from .stacked import StackedSPN
+from .stand_in import StandIn
 from .stream import StreamScorer
+from .vector.compiler import KERNELS, Kernel
+
+FEWEST_FIELDS = 3
+WIDE = 258
+"""Fields from which on a `StackedSPN` has no several covariances."""
+
+Told = Callable[[int, int], None]
+"""Told, after each kernel, how many were compiled, and about how many there are."""
+
+
+def compile_scorer(
+    scorer: StreamScorer, n_fields: int = FEWEST_FIELDS, told: Told | None = None
+) -> None:
+    """Compile the kernels that a new scorer needs, or load them from their cache.
+
+    Runs each kernel on a tiny stream, which uses the scorer up. It should alarm often, so that
+    there is something to explain. A second process compiles what does not depend on the learner.
+    """
+    with _watched(_Compilation(scorer, told)), _no_collection():
+        _run(scorer, n_fields)
 
 
 def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
-    """Compile the kernels of one kind of learner, or load them from their cache.
-
-    Runs each kernel once on a tiny stream.
-    """
-    rows = np.random.default_rng(0).normal(size=(1500, 3))
-    rows[:, 1] += rows[:, 0]
-    rows[5::100, 2] = rows[7::100, 0] = np.nan
-    rows[[700, 900], 1] = [8.0, -8.0]
-    rows[900, 2] = np.nan
+    """Compile all kernels that one kind of learner may need, or load them from their cache."""
     model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind(memory=2000.0)
-    scorer = StreamScorer(
-        model, alarm_rate=0.1, transforms={0: "asinh"}, incidents=IncidentParameters()
-    )
-    for some in np.array_split(rows, [1, 40, 900, 901]):
-        scorer.process(some)
-    StreamScorer.from_bytes(scorer.to_bytes(), kind).process(rows)
-    entities = StreamScorer(kind(), alarm_rate=0.1, max_entities=8, forecasting=True)
-    entities.process(rows, [b"%d" % (row % 9) for row in range(len(rows))])
-    places = np.column_stack([np.arange(100), 1000 * np.arange(100)])
-    layers = StreamScorer(kind(), history=("10",), silences=True, seasons="UTC", forecasting=True)
-    layers.process(rows[:100], places=places)
-    wide = np.tile(rows[:48], 86)  # more fields than several covariances take
-    wide[:20, 0] = np.nan
-    kind().partial_fit(wide, batch_size=16)
+    new = partial(StreamScorer, alarm_rate=0.1, incidents=IncidentParameters())
+    compile_scorer(new(model, transforms={0: "asinh"}))
+    compile_scorer(new(kind(), max_entities=8, forecasting=True))
+    compile_scorer(new(kind(), history=("10",), seasons="UTC", silences=True, forecasting=True))
+    rows = _rows(WIDE)
+    kind().partial_fit(rows[:48], batch_size=16)
+    rows = rows[:, :FEWEST_FIELDS]
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
     model.contributions(rows)
     model.conditional_quantiles(rows[:20] * np.nan, [0.01, 0.99])
+
+
+def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
+    """Process a stream with whatever may happen in one, but for a sudden change."""
+    rows = _rows(max(FEWEST_FIELDS, n_fields))
+    n = np.arange(len(rows))
+    keys = [b"%d" % (k % 9) for k in n] if scorer.parameters["max_entities"] else None
+    places = np.column_stack([n, 1000 * n])
+    for some in np.split(n, [1, 41, 900, 901]):
+        scorer.process(rows[some], keys and [keys[k] for k in some], places[some])
+    scorer = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
+    scorer.process(rows, keys, places + places[-1])
     halves, weight = np.full((1, 2), 0.5), np.ones((len(RATES), 2))
     follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
+
+
+def _rows(n_fields: int) -> NDArray[np.float64]:
+    rows = np.random.default_rng(0).normal(20.0, size=(1500, n_fields))  # all have a logarithm
+    rows[:, 1] += rows[:, 0]
+    rows[5::100, 2] = rows[7::100, 0] = np.nan
+    rows[[700, 900], 1] += [8.0, -8.0]
+    rows[900, 2] = np.nan
+    return rows
+
+
+class _Compilation(event.Listener):
+    """Tells of progress, and has a second process fill the same cache if something is not in it."""
+
+    def __init__(self, scorer: StreamScorer, told: Told | None) -> None:
+        self._state = scorer.to_bytes()
+        self._told = told
+        self._done, self._needed = 0, _n_needed(scorer)
+        self._helper: subprocess.Popen[bytes] | None = None
+
+    def on_start(self, _: event.Event) -> None:
+        if self._helper is None and (os.cpu_count() or 1) > 1:
+            command = [sys.executable, "-m", __name__]
+            self._helper = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            with cast(IO[bytes], self._helper.stdin) as its_input:
+                its_input.write(self._state)
+
+    def on_end(self, done: event.Event) -> None:
+        if isinstance(done.data["dispatcher"], Kernel):
+            self._done += 1
+            if self._told is not None:
+                self._told(self._done, max(self._done, self._needed))
+
+    def stop(self) -> None:
+        if self._helper is not None:
+            self._helper.kill()
+            self._helper.wait()
+
+
+def _n_needed(scorer: StreamScorer) -> int:
+    """Return about how many kernels a scorer needs."""
+    oslrau = isinstance(scorer.learner, OSLRAU)
+    folders = {"vector", "scoring", "shares"} | (
+        {"network", "algorithm", "queries"} if oslrau else {"stacked", "density"}
+    )
+    if scorer.parameters["max_entities"] is not None:
+        folders |= {"entities", "density"}
+    return sum(kernel.folder in folders for kernel in KERNELS)
+
+
+@contextmanager
+def _watched(compilation: _Compilation) -> Iterator[None]:
+    try:
+        with event.install_listener("numba:compile", compilation):
+            yield
+    finally:
+        compilation.stop()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Save a tenth of the time: the compiler makes millions of objects and few cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+if __name__ == "__main__":
+    _run(StreamScorer.from_bytes(sys.stdin.buffer.read(), StandIn))

@@ -13,9 +13,8 @@ import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import LEARNERS, ProcessedBlock
+from faust_oslrau.app.pipeline import ProcessedBlock, compile_pipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import compile_kernels
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
@@ -75,7 +74,7 @@ class ScoredLog:
     def __init__(self, name: str, settings: Settings) -> None:
         if not settings.learning:
             raise SettingsError(f"{name}: expected learning = true, as no model is learned yet")
-        compile_kernels(LEARNERS[settings.learner.kind])  # or the first records would take longer
+        compile_pipeline(settings)
         self.name = name
         self.settings = settings
         self.records = 0

@@ -18,10 +18,9 @@ from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
-from faust_oslrau.app.pipeline import LEARNERS
+from faust_oslrau.app.pipeline import compile_pipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots.configured import snapshot_store
-from faust_oslrau.learner import compile_kernels
 
 from .assignment import Assignment
 from .chores import Chores
@@ -34,6 +33,8 @@ logger = logging.getLogger(__name__)
 # How long a stop waits for batches in work. Brokers answer in milliseconds, and the next worker
 # repeats what they do not acknowledge.
 _STOP_SECONDS = 5.0
+# How often the log tells of kernels that are compiled: several seconds pass between two lines.
+_TOLD_KERNELS = 50
 
 
 class Runtime:
@@ -95,9 +96,8 @@ class Runtime:
         TopicError
             A topic has the wrong configuration, or is missing and cannot be created.
         """
-        self.preparing = "compiling the learner's kernels"
-        logger.info("compiling the learner's kernels, or loading them from the cache")
-        await asyncio.to_thread(compile_kernels, LEARNERS[self.settings.learner.kind])
+        self.preparing = "loading the kernels"
+        await asyncio.to_thread(compile_pipeline, self.settings, self._tell_of_kernels)
         return_compiler()
         self.preparing = "waiting for the broker and the topics"
         self.contact.mark_answer()
@@ -144,6 +144,11 @@ class Runtime:
         if self.assignment is not None:
             self.acknowledged = await self.assignment.stop(_STOP_SECONDS)
         await self._emitter.stop()
+
+    def _tell_of_kernels(self, done: int, needed: int) -> None:
+        self.preparing = f"compiling the kernels, once for this version: {done} of some {needed}"
+        if done % _TOLD_KERNELS == 1:
+            logger.info(self.preparing)
 
     @property
     def _joined(self) -> Assignment:

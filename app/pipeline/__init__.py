@@ -15,7 +15,7 @@ from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .model_file import initial_digest
-from .pipeline import PartitionPipeline
+from .pipeline import PartitionPipeline, compile_pipeline
 from .snapshot import (
     IncompatibleSnapshotError,
     Snapshot,
@@ -38,6 +38,7 @@ __all__ = [
     "Snapshot",
     "changed_settings",
     "check_settings",
+    "compile_pipeline",
     "initial_digest",
     "initial_model",
     "installed_version",

@@ -21,6 +21,7 @@ from faust_oslrau.learner import (
     ScoredBlock,
     StreamScorer,
 )
+from faust_oslrau.learner.compile import Told, compile_scorer
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
@@ -278,6 +279,16 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         silences=settings.silences,
         forecasting=settings.forecasts,
     )
+
+
+def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
+    """Compile the kernels that pipelines with these settings need, or load them from their cache.
+
+    Without it the first records would wait for the compiler.
+    """
+    fields = settings.chosen_fields or tuple(field for field, _ in settings.transforms)
+    often = replace(settings, learning=True, alarm_rate=0.1)
+    compile_scorer(new_scorer(often, fields), len(fields), told)
 
 
 def incident_parameters(settings: Settings) -> IncidentParameters | None:

@@ -9,79 +9,88 @@ import pytest
 from interpreter import needs_compiler
 
 import faust_oslrau.learner
-from faust_oslrau.learner.vector.compiler import drop_stale_cache
+from faust_oslrau.learner.vector.compiler import drop_stale_kernels, hash_of_sources
 
 SCRIPT = """
 import sys
 import numpy as np
-from faust_oslrau.learner import (
-    OSLRAU, IncidentParameters, StackedSPN, StreamScorer, compile_kernels
-)
-
-def compiled():
-    modules = [module for name, module in sys.modules.items() if name.startswith("faust_oslrau.")]
-    kernels = {id(k): k for module in modules for k in vars(module).values()
-               if hasattr(k, "signatures") and hasattr(k, "py_func")}
-    return {k.py_func.__qualname__: len(k.signatures) for k in kernels.values()}
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
+from faust_oslrau.learner.compile import compile_scorer
+from faust_oslrau.learner.vector.compiler import KERNELS
 
 kind = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN}[sys.argv[1]]
-compile_kernels(kind)
+more = {
+    "plain": {},
+    "forgetting": {"transforms": {1: "asinh"}},
+    "entities": {"max_entities": 30, "forecasting": True, "entity_events": ["new", "unusual"]},
+    "layers": {"history": ("10", "5m"), "seasons": "UTC", "silences": True, "forecasting": True},
+    "all": {"max_entities": 30, "history": ("10", "5m"), "seasons": "UTC", "forecasting": True},
+}[sys.argv[2]]
+memory = 2000.0 if sys.argv[2] == "forgetting" else None
+
+def new_scorer(alarm_rate):
+    learner = kind(memory=memory)
+    return StreamScorer(learner, alarm_rate=alarm_rate, incidents=IncidentParameters(), **more)
+
+def compiled():
+    return {kernel: len(kernel.signatures) for kernel in KERNELS}
+
+compile_scorer(new_scorer(0.1))
 before = compiled()
 rng = np.random.default_rng(1)
 rows = rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 6))
 rows[rng.random(rows.shape) < 0.02] = np.nan
 rows[rng.random(4000) < 0.01] *= 5
+rows[2500:, :3] *= -1.0
 rows[3500:] += 200.0
-for transforms in ({}, {1: "asinh"}):
-    incidents = IncidentParameters()
-    scorer = StreamScorer(kind(memory=2000.0), transforms=transforms, incidents=incidents)
-    for block in np.split(rows, [1, 3, 100, 2000, 2001]):
-        scorer.process(block, places=np.array([np.arange(len(block)), np.zeros(len(block))]).T)
+scorer = new_scorer(0.001)
+for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001, 2600, 3000]):
+    keys = [b"%d" % (row % 40) for row in some] if "max_entities" in more else None
+    scorer.process(rows[some], keys, np.array([some, 600_000 * some]).T)
+    if "forecasting" in more:
+        scorer.forecast([b"1", b"unknown"] if keys else None)
+    settings = scorer.incidents, scorer.entity_events, scorer.silences, scorer.forecasting
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
-    scorer.process(rows[:300])
-scorer = StreamScorer(kind(), history=("10", "5m"), seasons="UTC")
-for some in np.split(np.arange(4000), [1, 3, 100, 2000]):
-    scorer.process(rows[some], None, np.array([some, 600_000 * some]).T)
-    scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
-scorer = StreamScorer(kind(), max_entities=30, forecasting=True)
-for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001]):
-    scorer.process(rows[some], [b"%d" % (row % 40) for row in some])
-    scorer.forecast([b"1", b"unknown"])
-    scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
-    scorer.forecasting = True
-rows[2000:, :3] *= -1.0
-scorer = StreamScorer(kind(), alarm_rate=0.05, forecasting=True)
-for some in np.split(rows[:2800], [500, 2001, 2600]):  # a sudden change
-    scorer.process(some)
-    scorer.forecast()
-assert len(scorer.learner.shares) == (2 if kind is StackedSPN else 1)
-print(sorted(name for name, n in compiled().items() if n > before.get(name, 0)))
+    scorer.incidents, scorer.entity_events, scorer.silences, scorer.forecasting = settings
+late = [kernel for kernel, n in compiled().items() if n > before[kernel]]
+print(sorted(f"{kernel.folder}.{kernel.py_func.__name__}" for kernel in late))
 """
 
 
 @needs_compiler("counts compiled kernels")
+@pytest.mark.parametrize("layers", ["plain", "forgetting", "entities", "layers", "all"])
 @pytest.mark.parametrize("kind", ["OSLRAU", "StackedSPN"])
-def test_nothing_is_left_to_compile_once_records_flow(kind):
+def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, kind], capture_output=True, text=True, check=False
+        [sys.executable, "-c", SCRIPT, kind, layers], capture_output=True, text=True, check=False
     )
-    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+    assert (done.stdout.split("\n"), done.returncode) == (["[]", ""], 0), done.stderr
 
 
 @pytest.mark.parametrize("edited", ["vector/math.py", "network/layout.py"])
 def test_an_edit_in_one_folder_drops_the_kernels_of_all(tmp_path, edited):
     cached = [tmp_path / folder / "__pycache__" / "kernel.nbc" for folder in ("network", "scoring")]
     sources = [tmp_path / "vector/math.py", tmp_path / "network/layout.py", tmp_path / "stream.py"]
-    for age, files in ((300, sources), (200, cached), (100, [tmp_path / "stream.py"])):
-        for file in files:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
-            os.utime(file, (1e9 - age, 1e9 - age))
-    drop_stale_cache(tmp_path)
-    assert all(file.exists() for file in cached)  # no kernel depends on the top level
-    os.utime(tmp_path / edited, (1e9, 1e9))
-    drop_stale_cache(tmp_path)
-    assert not any(file.exists() for file in cached)
+    for file in sources:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("old")
+
+    def left() -> list[bool]:
+        drop_stale_kernels.cache_clear()
+        hash_of_sources.cache_clear()
+        for file in cached:
+            drop_stale_kernels(file.parent, hash_of_sources(tmp_path))
+        return [file.exists() for file in cached]
+
+    left()
+    for file in cached:
+        file.touch()
+    (tmp_path / "stream.py").write_text("new")  # no kernel depends on the top level
+    assert left() == [True, True]
+    os.utime(tmp_path / edited, (1e9, 1e9))  # as in a copy
+    assert left() == [True, True]
+    (tmp_path / edited).write_text("new")
+    assert left() == [False, False]
 
 
 def test_no_kernel_is_defined_at_the_top_level():
