@@ -9,7 +9,7 @@ COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(
 # Most tests wait for workers and brokers: more processes than the two cores of CI.
 PROCESSES ?= 5
 
-.PHONY: help demo test prepare test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
+.PHONY: help demo test test-slow prepare test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -19,7 +19,10 @@ demo: $(READY) ## score a stream of simulated machine sensors; make demo ARGS="-
 	@$(BIN)/faust-oslrau demo $(ARGS)
 
 test: prepare ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
-	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
+
+test-slow: prepare ## run the tests that `make test` leaves out: whole benchmarks in small
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
 
 prepare: $(READY) ## download Kafka's jars and compile the kernels, which the tests need
 	@$(BIN)/python -m faust_oslrau.app.brokers || true

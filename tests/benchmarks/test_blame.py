@@ -7,6 +7,7 @@ import pytest
 from benchmarks import blame
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_every_fault_is_measured_on_every_stream_with_every_learner(tmp_path):
     blame.run(tmp_path, quick=True)

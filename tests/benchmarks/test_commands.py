@@ -69,6 +69,7 @@ def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, 
     assert "generated: rings" in {stream["group"] for stream in figures["streams"]}
 
 
+@pytest.mark.slow
 def test_the_parts_benchmark_leaves_each_part_out(tmp_path, data):
     shown = run("parts", "--datasets", tmp_path, "--data", data, "--out", tmp_path).stdout
     figures = json.loads(shown.splitlines()[-1])["figures"]
@@ -87,6 +88,7 @@ def test_the_settled_benchmark_follows_long_streams(tmp_path, monkeypatch):
     assert stretch["lost"] == 0.0  # short streams learn every record
 
 
+@pytest.mark.slow
 def test_the_change_benchmark_follows_changes_and_suffers_faults(tmp_path, monkeypatch):
     monkeypatch.setattr(change, "STATIONARY", 2)
     monkeypatch.setattr(change, "STATIONARY_RECORDS", 1000)
@@ -159,6 +161,7 @@ def quick(name, folder, *arguments):
     return json.loads(last)["figures"]
 
 
+@pytest.mark.slow
 def test_quality_ranks_every_stream_by_every_detector(tmp_path):
     figures = quick("quality", tmp_path)
     methods = {figure["method"] for figure in figures["streams"]}
@@ -172,6 +175,7 @@ def test_quality_ranks_every_stream_by_every_detector(tmp_path):
     assert {"spike", "stuck", "precision"} <= {row["kind"] for row in figures["demo"]}
 
 
+@pytest.mark.slow
 def test_ranking_holds_the_scorer_against_each_other_detector(tmp_path, monkeypatch):
     monkeypatch.setattr(rarities, "N_RECORDS", 1_500)  # the forests are fitted after 1,008
     folder = tmp_path / "labelled"
@@ -194,6 +198,7 @@ def test_ranking_holds_the_scorer_against_each_other_detector(tmp_path, monkeypa
     assert "forest, refit" in (tmp_path / "ranking.md").read_text()
 
 
+@pytest.mark.slow
 def test_calibration_compares_realised_with_nominal_rates(tmp_path, data):
     figures = quick("calibration", tmp_path, "--data", data)
     assert {"correlations", "atoms", "slow drift", "tiny"} <= set(figures)
@@ -201,6 +206,7 @@ def test_calibration_compares_realised_with_nominal_rates(tmp_path, data):
     assert (tmp_path / "calibration.png").is_file()
 
 
+@pytest.mark.slow
 def test_drift_follows_changes_with_and_without_forgetting(tmp_path):
     figures = quick("drift", tmp_path)
     assert {figure["memory"] for figure in figures} == {"off", 30_000, 8_000, 2_000}
@@ -209,6 +215,7 @@ def test_drift_follows_changes_with_and_without_forgetting(tmp_path):
     assert (tmp_path / "drift.png").is_file()
 
 
+@pytest.mark.slow
 def test_incidents_are_fewer_than_alarms_and_find_faults(tmp_path):
     figures = quick("incidents", tmp_path)
     methods = {figure["method"] for figure in figures["faults"]}
@@ -218,6 +225,7 @@ def test_incidents_are_fewer_than_alarms_and_find_faults(tmp_path):
     assert all(figure["alerts"] <= 2 * figure["found"] for figure in own)
 
 
+@pytest.mark.slow
 def test_alarms_are_few_at_the_start_and_repeated_faults_stay_alarms(tmp_path):
     figures = quick("alarms", tmp_path)
     assert [row["streams"] for row in figures["start"][-2:]] == ["all", "demo"]
@@ -230,6 +238,7 @@ def test_alarms_are_few_at_the_start_and_repeated_faults_stay_alarms(tmp_path):
     assert all(float(row["ratio"]) < 2 for row in figures["heavy tails"])
 
 
+@pytest.mark.slow
 def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_runs(tmp_path):
     rng = np.random.default_rng(1)
     labels = np.arange(600) >= 500
@@ -250,6 +259,7 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     assert {f["score"] for f in figures if "F1" in f} >= {"VAR", "history: record, 32 records"}
 
 
+@pytest.mark.slow
 def test_sequence_cost_times_both_learners_with_and_without_a_history(tmp_path):
     figures = quick("sequence-cost", tmp_path)
     assert [row["learner"] for row in figures] == ["oslrau"] * 3 + ["stacked"] * 3
@@ -258,6 +268,7 @@ def test_sequence_cost_times_both_learners_with_and_without_a_history(tmp_path):
     assert all(0.5 < row["multiple"] < 10 for row in figures)
 
 
+@pytest.mark.slow
 def test_forecasts_measures_how_many_values_are_within_the_band(tmp_path):
     figures = quick("forecasts", tmp_path)
     assert {row["given"] for row in figures["rows"]} == {"nothing", "history", "season", "entity"}

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from benchmarks.latency import main
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 def test_a_short_run_leaves_latencies_of_both_readers(kafka_installed, tmp_path):
     arguments = ["--seconds", "4", "--filled", "2000", "--load", "500", "--out", str(tmp_path)]

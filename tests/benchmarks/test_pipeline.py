@@ -44,6 +44,7 @@ def test_metrics_are_summed_over_partitions():
     assert (found.records, found.stages, found.nodes) == (20, {"learn": 3.0}, {"leaf": 14})
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 def test_a_small_run_leaves_a_table_that_ends_with_its_figures(kafka_installed, tmp_path):
     arguments = ["--records", "4000", "--seconds", "20", "--out", str(tmp_path)]

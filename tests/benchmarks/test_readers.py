@@ -13,6 +13,7 @@ def _run(command, out, *arguments):
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 def test_each_kind_of_reader_has_a_round(kafka_installed, tmp_path):
     _run(readers.main, tmp_path, "--seconds=4", "--rate=500", "--filled=2000", "--rounds=1")
@@ -23,6 +24,7 @@ def test_each_kind_of_reader_has_a_round(kafka_installed, tmp_path):
         assert 0 < each["cpu"] < 2
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 def test_partitions_have_a_price(kafka_installed, tmp_path):
     _run(partitions.main, tmp_path, "--partitions=1", "--partitions=8", "--records=2000")

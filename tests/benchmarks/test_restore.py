@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from benchmarks import restore
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 def test_a_short_run_restores_and_takes_over(kafka_installed, tmp_path, monkeypatch):
     small = restore.Model("small", fields=4, components=20, max_nodes=200)

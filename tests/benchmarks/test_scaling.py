@@ -16,6 +16,7 @@ def test_the_cost_of_decoding_grows_with_fields():
     assert few.nodes > 0
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 def test_two_workers_share_the_records(kafka_installed, tmp_path):
     async def run(servers):

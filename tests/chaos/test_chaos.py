@@ -13,7 +13,7 @@ pytestmark = pytest.mark.real_kafka
 def test_nothing_is_lost_or_learned_twice_through_random_faults(
     delivery, kafka_installed, tmp_path
 ):
-    plan = Plan(records=60_000, faults=6, seed=4, delivery=delivery)
+    plan = Plan(records=30_000, faults=3, seed=4, delivery=delivery)
     outcome = Chaos(plan, tmp_path).run()
     assert outcome.is_clean, outcome
-    assert outcome.faults == 6
+    assert outcome.faults == 3
