@@ -19,6 +19,14 @@ class Place(NamedTuple):
     offset: int
 
 
+class Blamed(NamedTuple):
+    """A field to blame, its value, and what the other fields let expect."""
+
+    field: str
+    value: float
+    expected: float | None
+
+
 class Account:
     """The records sent and their answers (scores or dead letters), by partition and offset.
 
@@ -34,6 +42,8 @@ class Account:
         The injected fault of each record that has one.
     alarms
         The records with an anomalous score.
+    explanations
+        The field that is most to blame, of each anomalous record that has one.
     incidents
         The incidents after their latest events, by id, in the order in which they opened.
     """
@@ -43,6 +53,7 @@ class Account:
         self.reasons: Counter[str] = Counter()
         self.labels: dict[Place, str] = {}
         self.alarms: set[Place] = set()
+        self.explanations: dict[Place, Blamed] = {}
         self.incidents: dict[str, DemoIncident] = {}
         self._announced: Counter[Place] = Counter()
         self._logs = [_Log() for _ in range(partitions)]
@@ -68,9 +79,11 @@ class Account:
         self.rejected += 1
         self.reasons[reason] += 1
 
-    def add_anomaly(self, place: Place) -> None:
-        """Add an anomaly message."""
+    def add_anomaly(self, place: Place, blamed: Blamed | None = None) -> None:
+        """Add an anomaly message, and the field that it blames most."""
         self._announced[place] += 1
+        if blamed is not None:
+            self.explanations[place] = blamed
 
     def add_incident(self, incident: DemoIncident) -> None:
         """Add what an event says of an incident."""

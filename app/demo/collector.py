@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord
 
-from .accounting import Account, Place
+from .accounting import Account, Blamed, Place
 from .incidents import DemoIncident
 
 _POLL_MILLISECONDS = 200
@@ -97,8 +97,10 @@ class Collector:
             self._account.add_incident(DemoIncident.of_event(anomaly))
         if "event" in anomaly:
             return
-        self._account.add_anomaly(_place(anomaly))
-        blamed = [(item["field"], item["nats"]) for item in anomaly["contributions"]]
+        items = anomaly["contributions"]
+        most = Blamed(*(items[0][name] for name in Blamed._fields)) if items else None
+        self._account.add_anomaly(_place(anomaly), most)
+        blamed = [(item["field"], item["nats"]) for item in items]
         key = (record.key or b"").decode(errors="replace")
         if key:
             self.alarms_by_key[key] += 1

@@ -31,6 +31,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     rows.add_row("anomalies", f"{summary.alarms:,}", _judged(summary))
     console.print(rows, highlight=False)
     console.print(Columns(_tables(summary), padding=(1, 4)), highlight=False)
+    if summary.latest_injected:
+        console.print(_latest(summary), "", highlight=False)
     console.print(verdict(summary), style="green" if summary.is_accounted else "bold red")
     if summary.worker_failure is not None:
         failure = f"The worker ended unexpectedly:\n{summary.worker_failure}"
@@ -54,23 +56,39 @@ def verdict(summary: Summary) -> str:
 
 
 def _judged(summary: Summary) -> str:
-    meaning = f"among the most unusual {summary.alarm_rate:.2%} of recent records"
     if not summary.injected:
-        return meaning
-    caught = summary.alarms - summary.false_alarms
-    return f"{meaning}; {caught:,} injected, {summary.false_alarms:,} not"
+        return f"among the most unusual {summary.alarm_rate:.2%} of recent records"
+    others, expected = summary.other_alarms, summary.expected_alarms
+    return (
+        f"{summary.alarms - others:,} injected ones; {others:,} of the usual records, where "
+        f"{expected:,.0f} are expected at the alarm rate {summary.alarm_rate:.2%}"
+    )
 
 
 def _tables(summary: Summary) -> list[Table]:
     tables = []
     if summary.injected:
-        tables.append(_injected(summary))
+        tables.append(_by_kind(summary))
     if summary.rejected or summary.malformed:
         tables.append(_rejected(summary))
     return tables
 
 
-def _injected(summary: Summary) -> Table:
+def _latest(summary: Summary) -> Table:
+    rows = _table("the last of them", "partition/offset")
+    rows.add_column("what the worker said")
+    for kind, place, is_alarm, blamed in summary.latest_injected:
+        said = "nothing"
+        if blamed is not None:
+            expected = "" if blamed.expected is None else f", expected {blamed.expected:.4g}"
+            said = f"{blamed.field} is {blamed.value:.4g}{expected}"
+        elif is_alarm:
+            said = "unusual as a whole"
+        rows.add_row(kind, f"{place.partition}/{place.offset}", said)
+    return rows
+
+
+def _by_kind(summary: Summary) -> Table:
     rows = _table("injected anomalies", "caught", "missed", "recall")
     for kind, count in summary.injected.items():
         rows.add_row(kind, *_shown(count))

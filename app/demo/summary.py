@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .accounting import Account, Place
+from .accounting import Account, Blamed, Place
 from .faults import FAULTS, MALFORMATIONS
 
 _EXAMPLES = 5
+_LATEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,15 @@ class Caught:
 
     caught: int
     missed: int
+
+
+class Injected(NamedTuple):
+    """An injected anomaly: its kind, its record, whether it was an alarm, and what was blamed."""
+
+    kind: str
+    place: Place
+    is_alarm: bool
+    blamed: Blamed | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +45,11 @@ class Summary:
         The number of dead letters by reason.
     injected
         The injected anomalies that were caught and missed, by kind.
-    false_alarms
-        Anomalous records without an injected anomaly; all anomalous records of a file.
+    other_alarms, expected_alarms
+        Anomalous records without an injected anomaly, and as many as the alarm rate lets expect of
+        so many usual records. All anomalous records of a file.
+    latest_injected
+        The last injected anomalies, with what their messages said of them.
     incidents, incidents_with_faults
         The number of incidents, and of those with an injected anomaly among their records.
     alarm_rate
@@ -61,7 +74,9 @@ class Summary:
     malformed: dict[str, int]
     injected: dict[str, Caught]
     alarms: int
-    false_alarms: int
+    other_alarms: int
+    expected_alarms: float
+    latest_injected: list[Injected]
     incidents: int
     incidents_with_faults: int
     alarm_rate: float
@@ -109,7 +124,12 @@ def summarize(
         malformed=_malformed(account.labels),
         injected=_caught(injected, account.alarms),
         alarms=len(account.alarms),
-        false_alarms=len(account.alarms - injected.keys()),
+        other_alarms=len(account.alarms - injected.keys()),
+        expected_alarms=alarm_rate * max(0, account.scored - len(injected)),
+        latest_injected=[
+            Injected(kind, place, place in account.alarms, account.explanations.get(place))
+            for place, kind in list(injected.items())[-_LATEST:]
+        ],
         incidents=len(account.incidents),
         incidents_with_faults=sum(map(bool, map(account.injected_in, account.incidents.values()))),
         alarm_rate=alarm_rate,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
 
-from faust_oslrau.app.demo.accounting import Account, Place
+import pytest
+from rich.console import Console
+
+from faust_oslrau.app.demo.accounting import Account, Blamed, Place
 from faust_oslrau.app.demo.incidents import DemoIncident
-from faust_oslrau.app.demo.report import verdict
+from faust_oslrau.app.demo.report import print_summary, verdict
 from faust_oslrau.app.demo.summary import Caught, Summary, summarize
 
 
@@ -34,7 +37,7 @@ def account() -> Account:
 def answer_all(account: Account) -> None:
     account.add_score(Place(0, 0), False)
     account.add_score(Place(0, 1), True)
-    account.add_anomaly(Place(0, 1))
+    account.add_anomaly(Place(0, 1), Blamed("speed", 9.0, 1.5))
     account.add_score(Place(0, 2), False)
     account.add_dead_letter(Place(0, 3), "not_json")
     account.add_score(Place(1, 0), True)
@@ -55,8 +58,17 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
     answer_all(account)
     summary = summary_of(account)
     assert summary.injected == {"spike": Caught(caught=1, missed=1)}
-    assert (summary.alarms, summary.false_alarms) == (2, 1)
+    assert (summary.alarms, summary.other_alarms) == (2, 1)
+    assert summary.expected_alarms == pytest.approx(0.001 * 3)
     assert summary.malformed == {"not_json": 1}
+    found, missed = summary.latest_injected
+    assert found == ("spike", Place(0, 1), True, Blamed("speed", 9.0, 1.5))
+    assert missed == ("spike", Place(0, 2), False, None)
+    console = Console(width=160, record=True, file=StringIO())
+    print_summary(console, summary)
+    shown = " ".join(console.export_text().split())
+    assert "1 injected ones; 1 of the usual records, where 0 are expected" in shown
+    assert "spike 0/1 speed is 9, expected 1.5 spike 0/2 nothing" in shown
 
 
 def test_incidents_are_judged_by_what_was_injected(account: Account) -> None:
