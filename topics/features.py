@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .documents import SHALLOW_BYTES, is_too_deep, parse
-from .fields import find, is_beyond, is_number, numeric_fields, parent_of
+from .fields import find, is_beyond, is_number, numeric_fields, other_fields, parent_of
 from .readers import record_reader
 from .rejections import (
     Reason,
@@ -53,6 +53,13 @@ class FeatureDecoder:
     or absent, and at least one is a number. Numbers of a field in ``bounds`` have to be greater
     than its bound. Other fields are ignored. A field `never_chosen`, which names an entity, is no
     feature.
+
+    Attributes
+    ----------
+    fields
+        The names of the columns; None before they are chosen.
+    left_out
+        Fields of the record that chose, each with the reason why it is no column.
     """
 
     def __init__(
@@ -66,6 +73,7 @@ class FeatureDecoder:
         self._bounds = dict(bounds or {})
         self._never_chosen = never_chosen
         self.fields: tuple[str, ...] | None = None
+        self.left_out: tuple[str, ...] = ()
         if fields is not None:
             self._choose(tuple(fields))
 
@@ -149,6 +157,7 @@ class FeatureDecoder:
         for field in fields:
             if is_beyond(find(document, field)):
                 return reject_beyond(field)
+        self.left_out = other_fields(document, fields, MAX_AUTO_FIELDS)
         return fields or Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
 
     def _document(self, value: bytes | None) -> Any:

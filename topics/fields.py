@@ -7,7 +7,7 @@ objects.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from operator import getitem, itemgetter
@@ -37,6 +37,20 @@ def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
     if len(paths) > most:
         return None
     return tuple(sorted({path for path in paths if is_number(find(document, path))}))
+
+
+def other_fields(document: JsonObject, chosen: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return names of top-level fields that are not chosen, up to `most`, each with its content."""
+    parents = {field.split(".")[0] for field in chosen}
+    others = ((name, content) for name, content in document.items() if name not in parents)
+    return tuple(f"{name} ({_described(content)})" for name, content in islice(others, most))
+
+
+def _described(content: object) -> str:
+    if is_number(content):
+        return "the entity"
+    kinds = {str: "text", list: "a list", dict: "no numbers", type(None): "null"}
+    return kinds[type(content)]
 
 
 def is_number(content: object) -> bool:

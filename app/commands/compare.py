@@ -56,7 +56,8 @@ def compare(
 
     with progress("scored twice") as report:
         log.read(process, report)
-    warn_of_empty_fields(log_a, log_b)
+    for each in (log_a, log_b):
+        warn_of_empty_fields(each.name, each.empty_fields)
     found = compare_logs(log_a, log_b)
     click.echo(orjson.dumps(found.as_dict()) if as_json else comparison_text(found))
     if plot is not None:

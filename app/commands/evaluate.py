@@ -65,7 +65,8 @@ def evaluate(
 
     with progress("scored") as report:
         read_file(source, settings[0].source_topics[0], partitions, process, report)
-    warn_of_empty_fields(*logs)
+    for each in logs:
+        warn_of_empty_fields(each.name, each.empty_fields)
     found = [evaluate_log(log, source.labels) for log in logs]
     if as_json:
         click.echo(orjson.dumps([each.as_dict() for each in found]))

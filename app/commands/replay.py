@@ -10,7 +10,7 @@ from typing import Any
 import click
 import orjson
 
-from faust_oslrau.app.offline.command_line import chosen_log, log_options
+from faust_oslrau.app.offline.command_line import chosen_log, log_options, warn_of_empty_fields
 from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
@@ -57,6 +57,7 @@ def replay(
             letters = files.enter_context(DeadLetterFile(dead_letters))
         run = Replay(settings, scores, alerts, letters)
         log.read(run.process, report)
+    warn_of_empty_fields("replay", run.seen.empty)
     _summarise(run.replayed, out, monotonic() - began, as_json)
 
 

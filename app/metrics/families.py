@@ -136,6 +136,11 @@ _COUNTERS = (
 )
 _GAUGES = (
     _Numbers(
+        "empty_fields",
+        "Fields that none of the first 1,000 records has: their names may be wrong.",
+        lambda of: of.empty_fields,
+    ),
+    _Numbers(
         "network_nodes",
         "Nodes of the sum-product network, by kind.",
         _network("nodes"),

@@ -17,7 +17,6 @@ from .input_files import InputFile, JoinedInput, open_input
 from .logs import Process, read_file, read_topic
 from .partitioner import MOST_PARTITIONS
 from .progress import Report
-from .scored_log import ScoredLog
 
 Command = Callable[..., Any]
 
@@ -108,9 +107,8 @@ def chosen_log(
     return Log(settings, source, topic or settings.source_topics[0], partitions, start, end)
 
 
-def warn_of_empty_fields(*logs: ScoredLog) -> None:
-    """Print a line on stderr for each log with fields that no scored record has."""
-    for log in logs:
-        if log.empty_fields:
-            names = ", ".join(log.empty_fields)
-            click.echo(f"{log.name}: no scored record has a value of {short(names)}", err=True)
+def warn_of_empty_fields(name: str, fields: Sequence[str]) -> None:
+    """Print a line on stderr if there are fields that no scored record has."""
+    if fields:
+        names = short(", ".join(fields))
+        click.echo(f"{name}: no scored record has a value of {names}", err=True)

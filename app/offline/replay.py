@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from faust_oslrau.app.pipeline import PartitionPipeline, new_pipeline
+from faust_oslrau.app.pipeline import PartitionPipeline, SeenFields, new_pipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
@@ -74,10 +74,13 @@ class Replay:
         self._anomalies = anomalies
         self._dead_letters = dead_letters
         self.replayed = Replayed()
+        self.seen = SeenFields()
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
-        block = self._pipelines.of(records).process(records)
+        pipeline = self._pipelines.of(records)
+        block = pipeline.process(records)
+        self.seen.add(pipeline.fields, block.rows)
         self._scores.write(block.scores)
         self._anomalies.write(block.alerts)
         self._dead_letters.write(block.dead_letters)

@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import ProcessedBlock, compile_pipeline
+from faust_oslrau.app.pipeline import ProcessedBlock, SeenFields, compile_pipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord, OutMessage
@@ -85,7 +85,7 @@ class ScoredLog:
         self._pipelines = Pipelines(settings)
         self._blocks: dict[int, list[Scores]] = {}
         self._scored: Counter[int] = Counter()
-        self._has_values: dict[str, bool] = {}  # by field
+        self._seen = SeenFields()
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
@@ -100,12 +100,7 @@ class ScoredLog:
         scores = self._scores(block).take(np.arange(warming_up, len(block.scores)))
         self._blocks.setdefault(partition, []).append(scores)
         self._keep_blamed(partition, scores, block.scores[warming_up:])
-        self._note_fields(records, block)
-
-    def _note_fields(self, records: Sequence[KafkaRecord], block: ProcessedBlock) -> None:
-        for field, column in zip(self.fields(records) or (), block.rows.T, strict=True):
-            has_value = bool((~np.isnan(column)).any())
-            self._has_values[field] = self._has_values.get(field, False) or has_value
+        self._seen.add(self.fields(records), block.rows)
 
     def _scores(self, block: ProcessedBlock) -> Scores:
         offsets, anomalies = (
@@ -129,7 +124,7 @@ class ScoredLog:
     @property
     def empty_fields(self) -> list[str]:
         """The fields without a value in any scored record: their names may be misspelt."""
-        return [field for field, has_values in self._has_values.items() if not has_values]
+        return self._seen.empty
 
     @property
     def scored(self) -> int:

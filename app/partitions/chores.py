@@ -14,6 +14,7 @@ from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.settings import Settings
 
+from .activity import Activity
 from .assignment import Assignment
 from .freed_memory import return_freed_memory
 from .log_changes import find_recreated
@@ -35,6 +36,8 @@ _PAST_SECONDS = 1.0
 _TOPICS_SECONDS = 5.0
 # How often to look for members of the group that are no workers.
 _MEMBERS_SECONDS = 5.0
+# How often to log what was done.
+_ACTIVITY_SECONDS = 60.0
 # How often to return freed memory to the operating system.
 _MEMORY_SECONDS = 10.0
 # How often to look for entities with records in several partitions.
@@ -73,6 +76,7 @@ class Chores:
         self._past = past
         self._foreign_members: set[str] = set()
         self._shared_entities = SharedEntities()
+        self._activity = Activity()
 
     def chores(self) -> Iterator[Awaitable[None]]:
         """Yield the periodic tasks, to be run concurrently until they are cancelled."""
@@ -84,6 +88,7 @@ class Chores:
         if self._settings.follows_incidents:
             yield _every(_PAST_SECONDS, self._read_past_incidents)
         yield _every(_TOPICS_SECONDS, self._watch_topics)
+        yield _every(_ACTIVITY_SECONDS, self._tell_of_activity)
         yield _every(_MEMBERS_SECONDS, self._watch_members)
         yield _every(_MEMORY_SECONDS, self._return_memory)
         if self._settings.entity is not None:
@@ -131,6 +136,9 @@ class Chores:
             history = partition.metrics.history
             if not history.knows_past_incidents:
                 history.add_past_incidents(await self._past.read(tp))
+
+    async def _tell_of_activity(self) -> None:
+        self._activity.tell([held.metrics for held in self._assignment.held.values()])
 
     async def _watch_topics(self) -> None:
         """Reopen the partitions of topics that were deleted and recreated."""

@@ -27,6 +27,7 @@ from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, Silent
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import KafkaRecord
 
+from .field_log import FieldLog
 from .rejection_log import RejectionLog
 from .resume import Resume
 
@@ -67,8 +68,8 @@ class HeldPartition:
         The number of unread records at the last measurement; None before the first.
     missing
         The number of offsets without a record: compaction, retention, transaction markers.
-    rejections
-        Logs the rejected records.
+    rejections, fields
+        Log the rejected records, and what the records lack.
     schedule
         Saves the snapshots when they are due.
     topic_id
@@ -101,6 +102,7 @@ class HeldPartition:
         self.missing = 0
         self._told_without_entity = False
         self.rejections = RejectionLog(tp)
+        self.fields = FieldLog(tp, pipeline)
         self.metrics = metrics
         self.schedule = schedule
         self.metrics.open = pipeline.open_incidents
@@ -296,6 +298,8 @@ class HeldPartition:
         block.seconds["emit"] += time.perf_counter() - began
         self.metrics.count_emitted(block, ages(block))
         self.rejections.add(block)
+        self.fields.add(block)
+        self.metrics.empty_fields = len(self.fields.empty)
         self._tell_without_entity(block, next_offset)
 
     def _tell_without_entity(self, block: ProcessedBlock, next_offset: int) -> None:

@@ -16,6 +16,7 @@ from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .model_file import initial_digest
 from .pipeline import PartitionPipeline, compile_pipeline
+from .seen_fields import SeenFields
 from .snapshot import (
     IncompatibleSnapshotError,
     Snapshot,
@@ -33,6 +34,7 @@ __all__ = [
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",
+    "SeenFields",
     "SilenceCounts",
     "Skipped",
     "Snapshot",

@@ -124,6 +124,11 @@ class PartitionPipeline:
         return self._decoder.fields
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Fields of the record that chose the columns, each with the reason why it is none."""
+        return self._decoder.left_out
+
+    @property
     def initial_model(self) -> str | None:
         """The digest of the setting `initial_model`; None without one."""
         return initial_digest(self._settings)

@@ -1,0 +1,28 @@
+"""Which fields have had a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SeenFields:
+    """The fields of records, and whether any record had a value of them."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._has_values: dict[str, bool] = {}
+
+    def add(self, fields: Sequence[str] | None, rows: NDArray[np.float64]) -> None:
+        """Look at rows (m, d) of `fields`, NaN = missing."""
+        self.records += len(rows)
+        for field, column in zip(fields or (), rows.T, strict=True):
+            has_value = bool((~np.isnan(column)).any())
+            self._has_values[field] = self._has_values.get(field, False) or has_value
+
+    @property
+    def empty(self) -> list[str]:
+        """The fields without a value in any record: their names may be misspelt."""
+        return [field for field, has_values in self._has_values.items() if not has_values]

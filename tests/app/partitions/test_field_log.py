@@ -1,0 +1,51 @@
+"""Which fields a partition has chosen, and which its records lack, in the log."""
+
+from __future__ import annotations
+
+import json
+
+from faust_oslrau.app.partitions.field_log import FieldLog
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+
+def follow(settings, row, number):
+    """Score so many equal records, and return what follows the fields."""
+    pipeline = PartitionPipeline("features", 2, settings)
+    log = FieldLog(("features", 2), pipeline)
+    value = json.dumps(row).encode()
+    for first in range(0, number, 100):
+        records = [
+            Record("features", 2, offset, None, None, value, ())
+            for offset in range(first, first + 100)
+        ]
+        log.add(pipeline.process(records))
+    return log
+
+
+def test_a_choice_is_told_once_with_what_it_leaves_out(caplog):
+    caplog.set_level("INFO")
+    row = {"a": 1, "b": {"c": 2.5, "name": "x"}, "status": "ok", "tags": [1], "to": None, "id": 7}
+    follow(Settings(entity="id"), row, 300)
+    assert caplog.messages == [
+        "features/2: the first valid record chooses 2 fields: a, b.c; it leaves out status (text), "
+        "tags (a list), to (null), id (the entity)"
+    ]
+
+
+def test_configured_fields_are_not_told_of(caplog):
+    caplog.set_level("INFO")
+    assert follow(Settings(features=("a",)), {"a": 1, "b": 2}, 1200).empty == []
+    assert caplog.messages == []
+
+
+def test_a_field_that_no_record_has_is_told_of_after_a_thousand_records(caplog):
+    settings = Settings(features=("a", "tempreature"))
+    assert follow(settings, {"a": 1, "temperature": 2}, 900).empty == []
+    assert caplog.messages == []
+    assert follow(settings, {"a": 1, "temperature": 2}, 1200).empty == ["tempreature"]
+    assert caplog.messages == [
+        "features/2: none of the first 1000 records has a value of tempreature: "
+        "are the names right?"
+    ]
