@@ -10,6 +10,7 @@ from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
 from .scores import Scores, encode_scores
 from .silences import encode_silence
+from .times import TimeReader
 
 __all__ = [
     "KEY",
@@ -22,6 +23,7 @@ __all__ = [
     "Record",
     "Rejection",
     "Scores",
+    "TimeReader",
     "aspect_data",
     "dead_letter",
     "encode_anomaly",

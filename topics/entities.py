@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from .documents import parse
-from .fields import find, is_beyond, is_number
+from .contents import content_reader
+from .fields import is_beyond, is_number
 from .records import KafkaRecord
 
 KEY = "key"
@@ -32,7 +30,7 @@ class EntityReader:
     """
 
     def __init__(self, name: str) -> None:
-        self._content = None if name == KEY else _content_reader(name)
+        self._content = None if name == KEY else content_reader(name)
 
     def read(self, records: Sequence[KafkaRecord]) -> list[bytes | None]:
         """Return the entity of each record; None where it has none."""
@@ -54,32 +52,3 @@ def as_entity(content: Any) -> bytes | None:
     if abs(content) < LARGEST_INTEGER and content == int(content):
         return b"%d" % int(content)
     return repr(float(content)).encode()
-
-
-def _content_reader(field: str) -> Callable[[bytes], Any]:
-    """Return a function that reads one field of a valid record."""
-
-    def read(value: bytes) -> Any:
-        try:
-            return find(parse(value), field)
-        except ValueError:  # a text that is not one, in a field that the decoder skips
-            return None
-
-    return read if "." in field else _faster(field, read)
-
-
-def _faster(field: str, otherwise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Return a function that reads a top-level field without a dict of all of them."""
-    try:
-        record = msgspec.defstruct("Entity", [("name", Any, None)], rename={"name": field})
-        decode: Callable[[bytes], Any] = msgspec.json.Decoder(record).decode
-    except ValueError:  # a name with a character that JSON escapes
-        return otherwise
-
-    def read(value: bytes) -> Any:
-        try:
-            return decode(value).name
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return otherwise(value)
-
-    return read

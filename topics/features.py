@@ -51,8 +51,8 @@ class FeatureDecoder:
     A record is valid if it is a JSON object of at most `max_bytes` bytes and `MAX_DEPTH` levels,
     every chosen field is a number within the range of a double, a boolean (0 or 1), null
     or absent, and at least one is a number. Numbers of a field in ``bounds`` have to be greater
-    than its bound. Other fields are ignored. A field `never_chosen`, which names an entity, is no
-    feature.
+    than its bound. Other fields are ignored. Fields `never_chosen` are no features, each for the
+    reason given: it names the entity, or the time.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class FeatureDecoder:
         fields: Sequence[str] | None,
         max_bytes: int,
         bounds: Mapping[str, float] | None = None,
-        never_chosen: str | None = None,
+        never_chosen: Mapping[str, str] | None = None,
     ) -> None:
         self._max_bytes = max_bytes
         self._bounds = dict(bounds or {})
-        self._never_chosen = never_chosen
+        self._never_chosen = dict(never_chosen or {})
         self.fields: tuple[str, ...] | None = None
         self.left_out: tuple[str, ...] = ()
         if fields is not None:
@@ -153,11 +153,11 @@ class FeatureDecoder:
         fields = numeric_fields(document, MAX_AUTO_FIELDS)
         if fields is None:
             return Rejection(Reason.NO_FEATURES, _TOO_MANY)
-        fields = tuple(field for field in fields if field != self._never_chosen)
+        fields = tuple(field for field in fields if field not in self._never_chosen)
         for field in fields:
             if is_beyond(find(document, field)):
                 return reject_beyond(field)
-        self.left_out = other_fields(document, fields, MAX_AUTO_FIELDS)
+        self.left_out = other_fields(document, fields, self._never_chosen, MAX_AUTO_FIELDS)
         return fields or Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
 
     def _document(self, value: bytes | None) -> Any:

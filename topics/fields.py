@@ -15,6 +15,8 @@ from typing import Any
 
 JsonObject = Mapping[str, Any]
 
+_CONTENTS: Mapping[type, str] = {str: "text", list: "a list", type(None): "null"}
+
 
 def find(document: JsonObject, field: str) -> Any:
     """Return the content of a field; None if it is absent."""
@@ -39,18 +41,19 @@ def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
     return tuple(sorted({path for path in paths if is_number(find(document, path))}))
 
 
-def other_fields(document: JsonObject, chosen: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return names of top-level fields that are not chosen, up to `most`, each with its content."""
-    parents = {field.split(".")[0] for field in chosen}
+def other_fields(
+    document: JsonObject, chosen: Sequence[str], reasons: Mapping[str, str], most: int
+) -> tuple[str, ...]:
+    """Return up to `most` top-level fields that are not chosen, each with a reason.
+
+    That is one of `reasons`, or else what the field contains.
+    """
+    parents = {*chosen, *(field.split(".")[0] for field in chosen)}
     others = ((name, content) for name, content in document.items() if name not in parents)
-    return tuple(f"{name} ({_described(content)})" for name, content in islice(others, most))
-
-
-def _described(content: object) -> str:
-    if is_number(content):
-        return "the entity"
-    kinds = {str: "text", list: "a list", dict: "no numbers", type(None): "null"}
-    return kinds[type(content)]
+    return tuple(
+        f"{name} ({reasons.get(name) or _CONTENTS.get(type(content), 'no number')})"
+        for name, content in islice(others, most)
+    )
 
 
 def is_number(content: object) -> bool:

@@ -9,7 +9,12 @@ from typing import Any
 import click
 import orjson
 
-from faust_oslrau.app.offline.command_line import chosen_log, log_options, warn_of_empty_fields
+from faust_oslrau.app.offline.command_line import (
+    chosen_log,
+    log_options,
+    warn_of_empty_fields,
+    warn_of_missing_times,
+)
 from faust_oslrau.app.offline.comparison import check_fields, compare_logs
 from faust_oslrau.app.offline.plots import check_plot, plot_comparison
 from faust_oslrau.app.offline.progress import progress
@@ -47,6 +52,9 @@ def compare(
         check_plot(plot)
     settings = [settings_of_file(path, broker=broker) for path in (a, b)]
     log = chosen_log(files, settings[0], **options)
+    if files:
+        for path, own in zip((a, b), settings, strict=True):
+            warn_of_missing_times(str(path), own)
     log_a, log_b = ScoredLog(str(a), settings[0]), ScoredLog(str(b), settings[1])
 
     def process(records: Sequence[KafkaRecord]) -> None:

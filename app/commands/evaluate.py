@@ -9,7 +9,11 @@ import click
 import orjson
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.offline.command_line import file_options, warn_of_empty_fields
+from faust_oslrau.app.offline.command_line import (
+    file_options,
+    warn_of_empty_fields,
+    warn_of_missing_times,
+)
 from faust_oslrau.app.offline.evaluation import evaluate_log
 from faust_oslrau.app.offline.labelled_file import LabelledFile
 from faust_oslrau.app.offline.logs import read_file
@@ -52,8 +56,9 @@ def evaluate(
         check_plot(plot)
     paths = settings_files or (None,)
     settings = [settings_of_file(path, features=features) for path in paths]
-    for own in settings:
+    for path, own in zip(paths, settings, strict=True):
         _check_features(own, labels)
+        warn_of_missing_times(str(path or "settings"), own)
     source = LabelledFile(file, labels, partitions, key)
     logs = [
         ScoredLog(str(path or "settings"), own) for path, own in zip(paths, settings, strict=True)

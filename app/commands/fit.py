@@ -8,6 +8,7 @@ from time import monotonic
 import click
 import orjson
 
+from faust_oslrau.app.offline.command_line import warn_of_missing_times
 from faust_oslrau.app.offline.fitting import Fit, write_model
 from faust_oslrau.app.offline.input_files import JoinedInput, open_input
 from faust_oslrau.app.offline.logs import read_file
@@ -38,6 +39,7 @@ def fit(
     The setting initial_model names the file. A new deployment then begins with this model.
     """
     settings = chosen_settings(settings_file, broker=broker, features=features)
+    warn_of_missing_times("fit", settings)
     source = JoinedInput([open_input(file, key) for file in files])
     run = Fit(settings)
     began = monotonic()

@@ -10,7 +10,12 @@ from typing import Any
 import click
 import orjson
 
-from faust_oslrau.app.offline.command_line import chosen_log, log_options, warn_of_empty_fields
+from faust_oslrau.app.offline.command_line import (
+    chosen_log,
+    log_options,
+    warn_of_empty_fields,
+    warn_of_missing_times,
+)
 from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
@@ -42,10 +47,12 @@ def replay(
 ) -> None:
     """Score FILE, or a topic without it, as a worker with the same settings would.
 
-    The scores equal the worker's to the bit. Rows of a file have no timestamp.
+    The scores equal the worker's to the bit. Rows of a file have the times of the setting time.
     """
     settings = chosen_settings(settings_file, broker=broker, features=features)
     log = chosen_log([] if file is None else [file], settings, **options)
+    if file is not None:
+        warn_of_missing_times("replay", settings)
     began = monotonic()
     with ExitStack() as files, progress("scored") as report:
         scores = files.enter_context(open_scores(out))

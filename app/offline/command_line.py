@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from faust_oslrau.app.pipeline import needs_times
 from faust_oslrau.app.settings import Settings, short
 
 from .input_files import InputFile, JoinedInput, open_input
@@ -105,6 +106,16 @@ def chosen_log(
         raise click.UsageError("--from and --to need a topic, not a FILE")
     source = JoinedInput([open_input(file, key) for file in files]) if files else None
     return Log(settings, source, topic or settings.source_topics[0], partitions, start, end)
+
+
+def warn_of_missing_times(name: str, settings: Settings) -> None:
+    """Print a line on stderr if settings need times, which the rows of files do not have."""
+    if settings.time is None and needs_times(settings):
+        click.echo(
+            f"{name}: rows of a file have no times; seasons, silences and a history over seconds "
+            "need the setting time, the name of a field with them",
+            err=True,
+        )
 
 
 def warn_of_empty_fields(name: str, fields: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import TimeReader
 
 from .input_files import InputFile, InputMessage
 from .partitioner import partition_of
@@ -45,6 +46,7 @@ _REPLICAS = 3
 class _Row(NamedTuple):
     number: int
     message: InputMessage
+    time: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ async def produce(
 ) -> Produced:
     """Send each message of the source to the topic, at most `rate` per second.
 
-    With `create_partitions`, the topic is created first with that many partitions.
+    With `create_partitions`, the topic is created first with that many partitions. A message has
+    the time that the setting `time` finds in it, else that of its sending.
 
     Raises
     ------
@@ -82,6 +85,7 @@ async def produce(
         if create_partitions is not None:
             await create_topic(admin, topic, create_partitions)
         partitions = await partition_count(admin, topic)
+    times = None if settings.time is None else TimeReader(settings.time)
     began = monotonic()
     records = size = 0
     # Idempotent, so that a retried batch is written once.
@@ -89,7 +93,7 @@ async def produce(
         **client_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
     )
     async with connected(producer, settings):
-        for chunk in _chunks(source, _chunk_rows(rate)):
+        for chunk in _chunks(source, _chunk_rows(rate), times):
             if rate is not None:
                 await asyncio.sleep(began + records / rate - monotonic())
             await _send_chunk(producer, topic, partitions, chunk)
@@ -138,11 +142,13 @@ def _chunk_rows(rate: float | None) -> int:
     return min(_CHUNK_ROWS, max(1, round(rate / _CHUNKS_PER_SECOND)))
 
 
-def _chunks(source: Iterable[InputMessage], rows: int) -> Iterator[list[_Row]]:
+def _chunks(
+    source: Iterable[InputMessage], rows: int, times: TimeReader | None
+) -> Iterator[list[_Row]]:
     chunk: list[_Row] = []
     size = 0
     for number, message in enumerate(source):
-        chunk.append(_Row(number, message))
+        chunk.append(_Row(number, message, None if times is None else times.of(message.value)))
         size += len(message.value)
         if len(chunk) == rows or size >= _CHUNK_BYTES:
             yield chunk
@@ -170,7 +176,7 @@ async def _send(
     while sent < len(rows):
         batch = producer.create_batch()
         first = rows[sent]
-        while sent < len(rows) and _append(batch, rows[sent].message):
+        while sent < len(rows) and _append(batch, rows[sent].message, rows[sent].time):
             sent += 1
         try:
             await (await producer.send_batch(batch, topic, partition=partition))
@@ -183,6 +189,6 @@ async def _send(
             raise BrokerError(f"topic {topic}, row {first.number}: {error!r}") from error
 
 
-def _append(batch: BatchBuilder, message: InputMessage) -> bool:
-    appended = batch.append(timestamp=None, key=message.key, value=message.value)
+def _append(batch: BatchBuilder, message: InputMessage, time: int | None) -> bool:
+    appended = batch.append(timestamp=time, key=message.key, value=message.value)
     return appended is not None

@@ -15,7 +15,7 @@ from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .model_file import initial_digest
-from .pipeline import PartitionPipeline, compile_pipeline
+from .pipeline import PartitionPipeline, compile_pipeline, needs_times
 from .seen_fields import SeenFields
 from .snapshot import (
     IncompatibleSnapshotError,
@@ -44,6 +44,7 @@ __all__ = [
     "initial_digest",
     "initial_model",
     "installed_version",
+    "needs_times",
     "new_pipeline",
     "profile_data",
     "scoring_settings",

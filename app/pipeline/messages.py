@@ -25,6 +25,9 @@ from faust_oslrau.topics import (
 )
 from faust_oslrau.topics.shortening import shortened
 
+Timed = tuple[KafkaRecord, int | None]
+"""A record, and when it happened, in milliseconds since 1970 (UTC)."""
+
 
 class Messages:
     """Encodes the outputs of one partition.
@@ -41,15 +44,19 @@ class Messages:
     def scores(
         self,
         records: Sequence[KafkaRecord],
-        timestamps: list[int | None],
+        times: Sequence[int | None],
         scored: ScoredBlock,
         fields: Sequence[str],
     ) -> tuple[list[OutMessage], list[OutMessage]]:
-        """Return the scores of records, and the anomalies among them with their records."""
+        """Return the scores of records, and the anomalies among them with their records.
+
+        `times` are when the records happened; a message has the time stamp of its record.
+        """
         offsets = [record.offset for record in records]
         if scored.forecast is not None and not self._forecasts:  # for metrics only
             scored = replace(scored, forecast=None)
-        texts = encode_scores(self._topic, self._partition, offsets, timestamps, scored, fields)
+        texts = encode_scores(self._topic, self._partition, offsets, times, scored, fields)
+        timestamps = [record.timestamp for record in records]
         scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
         anomalous = np.flatnonzero(scored.is_anomaly).tolist()
         anomalies = [
@@ -62,28 +69,26 @@ class Messages:
             scores[i] = shortened(scores[i], self._limit)
         return scores, anomalies
 
-    def drift(self, record: KafkaRecord, change: Change) -> OutMessage:
+    def drift(self, record: Timed, change: Change) -> OutMessage:
         """Return the drift event that this record triggered."""
         return _message(
-            record, encode_drift(self._source(record), change.statistic, change.records)
+            record[0], encode_drift(self._source(*record), change.statistic, change.records)
         )
 
-    def incident(
-        self, record: KafkaRecord, event: IncidentEvent, fields: Sequence[str]
-    ) -> OutMessage:
+    def incident(self, record: Timed, event: IncidentEvent, fields: Sequence[str]) -> OutMessage:
         """Return the event of an incident that this record opened, updated or closed."""
-        source = self._source(record)
+        source = self._source(*record)
         value = encode_incident(source, event.state, event.incident, event.blame, fields)
-        return shortened(_message(record, value), self._limit)
+        return shortened(_message(record[0], value), self._limit)
 
-    def entity(self, record: KafkaRecord, event: EntityEvent, fields: Sequence[str]) -> OutMessage:
+    def entity(self, record: Timed, event: EntityEvent, fields: Sequence[str]) -> OutMessage:
         """Return the event of an entity that this record completed."""
-        value = encode_entity_event(self._source(record), event, fields)
-        return shortened(_message(record, value), self._limit)
+        value = encode_entity_event(self._source(*record), event, fields)
+        return shortened(_message(record[0], value), self._limit)
 
-    def silence(self, record: KafkaRecord, silence: Silence) -> OutMessage:
+    def silence(self, record: Timed, silence: Silence) -> OutMessage:
         """Return the event of a silence that this record shows or ends."""
-        return _message(record, encode_silence(self._source(record), silence))
+        return _message(record[0], encode_silence(self._source(*record), silence))
 
     def dead_letters(
         self, records: Sequence[KafkaRecord], decoded: DecodedBlock
@@ -93,12 +98,12 @@ class Messages:
             dead_letter(records[i], rejection, self._limit) for i, rejection in decoded.rejected
         ]
 
-    def _source(self, record: KafkaRecord) -> dict[str, Any]:
+    def _source(self, record: KafkaRecord, time: int | None) -> dict[str, Any]:
         return {
             "topic": self._topic,
             "partition": self._partition,
             "offset": record.offset,
-            "timestamp": record.timestamp,
+            "timestamp": time,
         }
 
 

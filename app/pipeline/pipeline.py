@@ -32,6 +32,7 @@ from faust_oslrau.topics import (
     EntityReader,
     FeatureDecoder,
     KafkaRecord,
+    TimeReader,
 )
 
 from .block import (
@@ -65,6 +66,7 @@ class PartitionPipeline:
         self._settings = settings
         self._decoder = new_decoder(settings, settings.chosen_fields)
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
+        self._times = None if settings.time is None else TimeReader(settings.time)
         self._messages = Messages(topic, partition, settings)
 
     @classmethod
@@ -160,17 +162,19 @@ class PartitionPipeline:
             decoded = self._decoder.decode([record.value for record in records])
             valid = [records[i] for i in decoded.positions] if decoded.rejected else records
             entities = None if self._entities is None else self._entities.read(valid)
+            timestamps = [record.timestamp for record in valid]
+            times = timestamps if self._times is None else self._times.read(valid)
         before = self._evicted
-        scored = self._score(decoded.rows, entities, valid)
+        scored = self._score(decoded.rows, entities, _places(valid, times))
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
-            timestamps = [record.timestamp for record in valid]
             fields, write = self.fields or (), self._messages
-            scores, anomalies = write.scores(valid, timestamps, scored, fields)
-            events = [write.drift(valid[row], change) for row, change in scored.changes]
-            incidents = [write.incident(valid[each.row], each, fields) for each in scored.incidents]
-            changes = [write.entity(valid[each.row], each, fields) for each in scored.entity_events]
-            silences = [write.silence(valid[each.row], each) for each in scored.silences]
+            of = list(zip(valid, times, strict=True))
+            scores, anomalies = write.scores(valid, times, scored, fields)
+            events = [write.drift(of[row], change) for row, change in scored.changes]
+            incidents = [write.incident(of[each.row], each, fields) for each in scored.incidents]
+            changes = [write.entity(of[each.row], each, fields) for each in scored.entity_events]
+            silences = [write.silence(of[each.row], each) for each in scored.silences]
             dead_letters = write.dead_letters(records, decoded)
         if offsets:
             self.next_offset = offsets[-1] + 1
@@ -247,22 +251,21 @@ class PartitionPipeline:
         self,
         rows: NDArray[np.float64],
         entities: list[bytes | None] | None,
-        records: Sequence[KafkaRecord],
+        places: NDArray[np.int64],
     ) -> ScoredBlock:
         if self.scorer is None:
             if self.fields is None:
                 return _NOTHING_SCORED
             self.scorer = new_scorer(self._settings, self.fields)
-        needed = self.scorer.incidents or self.scorer.needs_times
-        places = _places(records) if needed else None
         return self.scorer.process(rows, entities, places)
 
 
 def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
     """Return a partition's decoder, which rejects values outside the domain of a transform."""
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
-    entity = None if settings.entity == KEY else settings.entity
-    return FeatureDecoder(fields, settings.max_record_bytes, bounds, entity)
+    roles = {settings.entity: "the entity", settings.time: "the time"}
+    never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
+    return FeatureDecoder(fields, settings.max_record_bytes, bounds, never_chosen)
 
 
 def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
@@ -296,6 +299,11 @@ def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
     compile_scorer(new_scorer(often, fields), len(fields), told)
 
 
+def needs_times(settings: Settings) -> bool:
+    """Return whether a setting has no effect on records without times."""
+    return new_scorer(settings, settings.chosen_fields or ()).needs_times
+
+
 def incident_parameters(settings: Settings) -> IncidentParameters | None:
     """Return when incidents open and close; None if none are wanted."""
     return IncidentParameters(**asdict(settings.incidents)) if settings.follows_incidents else None
@@ -317,10 +325,10 @@ def _restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Setting
     return scorer
 
 
-def _places(records: Sequence[KafkaRecord]) -> NDArray[np.int64]:
-    """Return offset and timestamp (m, 2) of each record, -1 for none."""
-    times = [-1 if record.timestamp is None else record.timestamp for record in records]
-    return np.array([[record.offset for record in records], times], np.int64).T
+def _places(records: Sequence[KafkaRecord], times: Sequence[int | None]) -> NDArray[np.int64]:
+    """Return offset and time (m, 2) of each record, -1 for none."""
+    known = [-1 if time is None else time for time in times]
+    return np.array([[record.offset for record in records], known], np.int64).T
 
 
 def _alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[str]:

@@ -22,6 +22,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "learner.kind": _FIRST_KIND,
     "entity": None,
     "history": None,
+    "time": None,
     "initial_model": None,
     "seasons": None,
     "adapt_after": 512,
@@ -158,6 +159,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
     }
     if settings.entity is not None:
         values |= {"entity": settings.entity, "max_entities": settings.max_entities}
+    if settings.time is not None:
+        values["time"] = settings.time
     if settings.history is not None:
         values["history"] = list(settings.history)
     if settings.initial_model is not None:

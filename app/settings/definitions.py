@@ -17,6 +17,7 @@ from .value_types import (
     ENTITY,
     EVENTS,
     FEATURES,
+    FIELD,
     HOSTS,
     SERVERS,
     SNAPSHOTS,
@@ -91,6 +92,7 @@ class Settings(Section):
     source_topics: tuple[str, ...] = setting(("features",), TOPICS)
     features: str | tuple[str, ...] = setting("auto", FEATURES)
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
+    time: str | None = setting(None, optional(FIELD))
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
@@ -126,10 +128,12 @@ class Settings(Section):
         """Check the fields, then their combination: no topic may have two roles."""
         Section.__post_init__(self)
         self._require_chosen("transforms", [name for name, _ in self.transforms])
-        if self.entity in (self.chosen_fields or ()):
-            raise SettingsError(
-                f"setting entity: expected none of the setting features, got {self.entity}"
-            )
+        for name in ("entity", "time"):
+            if getattr(self, name) in (self.chosen_fields or ()):
+                raise SettingsError(
+                    f"setting {name}: expected none of the setting features, got "
+                    f"{getattr(self, name)}"
+                )
         taken: set[str | None] = {*self.source_topics}
         for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots"):
             topic: str | None = self.snapshots_topic if name == "snapshots" else getattr(self, name)

@@ -117,8 +117,8 @@ def _read_fields(value: Any) -> tuple[str, ...]:
     return _distinct(_read_field(name) for name in _listed(value))
 
 
-def _read_entity(value: Any) -> str:
-    _require(value != "none")  # what no entity is called in the environment
+def _read_optional_field(value: Any) -> str:
+    _require(value != "none")  # what no field is called in the environment
     return _read_field(value)
 
 
@@ -230,7 +230,8 @@ TEXT = ValueType("a non-empty text", _read_text)
 TOPIC = ValueType("a topic name of letters, digits, '.', '_' and '-', at most 249", _read_topic)
 TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", _read_topics)
 FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
-ENTITY = ValueType('"key" or the name of a field', _read_entity)
+ENTITY = ValueType('"key" or the name of a field', _read_optional_field)
+FIELD = ValueType("the name of a field", _read_optional_field)
 EVENTS = ValueType(f"some of {', '.join(EVENTS_OF)}", _read_events)
 SNAPSHOTS = ValueType("topic:NAME, folder:PATH or off", _read_snapshots)
 TRANSFORMS = ValueType(

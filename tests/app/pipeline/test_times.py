@@ -1,0 +1,68 @@
+"""Records that say themselves when they happened."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+HOUR = 3_600_000
+
+
+def records(number, timestamp=None):
+    """Return records each hour, whose values differ between day and night."""
+    return [
+        Record("features", 0, n, timestamp, None, json.dumps(
+            {"a": 5.0 * (n % 24 < 12) + 0.1 * (n % 7), "at": 1_767_225_600 + 3600 * n}
+        ).encode())
+        for n in range(number)
+    ]  # fmt: skip
+
+
+def scores(settings, given):
+    block = PartitionPipeline("features", 0, settings).process(given)
+    return [json.loads(message.value) for message in block.scores], block
+
+
+def test_messages_name_the_time_of_the_field_and_have_the_time_stamp_of_their_record():
+    found, block = scores(Settings(time="at"), records(3, timestamp=77))
+    assert [score["timestamp"] for score in found] == [
+        1_767_225_600_000 + n * HOUR for n in range(3)
+    ]
+    assert {message.timestamp for message in block.scores} == {77}
+
+
+def test_the_time_is_no_feature():
+    pipeline = PartitionPipeline("features", 0, Settings(time="at"))
+    pipeline.process(records(1))
+    assert pipeline.fields == ("a",)
+    assert pipeline.left_out == ("at (the time)",)
+
+
+def test_seasons_go_by_the_field():
+    settings = Settings(time="at", seasons="UTC")
+    given = records(2400)
+    by_field = scores(settings, given)[0]
+    stamped = [
+        record._replace(timestamp=1_767_225_600_000 + n * HOUR) for n, record in enumerate(given)
+    ]
+    assert [s["log_likelihood"] for s in by_field] == [
+        s["log_likelihood"]
+        for s in scores(replace(settings, time=None, features=("a",)), stamped)[0]
+    ]
+
+
+def test_a_record_without_a_readable_time_is_scored_without_one():
+    broken = [record._replace(value=b'{"a": 1, "at": "soon"}') for record in records(2)]
+    found, _ = scores(Settings(time="at", features=("a",)), broken)
+    assert [score["timestamp"] for score in found] == [None, None]
+
+
+def test_a_chosen_field_is_no_time():
+    with pytest.raises(Exception, match="setting time: expected none of the setting features"):
+        Settings(time="a", features=("a",))
