@@ -1,6 +1,7 @@
 """A worker compiles before records flow, and nothing while they do."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from interpreter import needs_compiler
 
 import faust_oslrau.learner
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
+from faust_oslrau.learner.compile import compile_scorer
 from faust_oslrau.learner.vector.compiler import drop_stale_kernels, hash_of_sources
 
 SCRIPT = """
@@ -65,6 +68,41 @@ def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
         [sys.executable, "-c", SCRIPT, kind, layers], capture_output=True, text=True, check=False
     )
     assert (done.stdout.split("\n"), done.returncode) == (["[]", ""], 0), done.stderr
+
+
+COPY = """
+from numba.core import event
+import faust_oslrau.learner
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
+from faust_oslrau.learner.compile import compile_scorer
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, started): compiled.append(str(started.data["dispatcher"]))
+    def on_end(self, _): ...
+
+event.register("numba:compile", Listener())
+compile_scorer(StreamScorer(OSLRAU(), alarm_rate=0.1, incidents=IncidentParameters()))
+print(faust_oslrau.learner.__file__, compiled)
+"""
+
+
+@needs_compiler("looks for compiled kernels")
+def test_a_copy_of_the_package_brings_its_kernels_along(tmp_path):
+    compile_scorer(StreamScorer(OSLRAU(), alarm_rate=0.1, incidents=IncidentParameters()))
+    package = Path(faust_oslrau.learner.__file__).parent
+    copied = shutil.copytree(
+        package, tmp_path / "faust_oslrau" / "learner", copy_function=shutil.copy
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", COPY],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == f"{copied / '__init__.py'} []", done.stderr
 
 
 @pytest.mark.parametrize("edited", ["vector/math.py", "network/layout.py"])

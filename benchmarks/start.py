@@ -1,0 +1,94 @@
+"""From a clone to the first scores, cold and warm: ``python -m benchmarks.start``."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+
+import click
+
+from .pipeline import environment
+from .plan import RESULTS
+from .report import WAITING, markdown, write_page
+
+ROOT = Path(__file__).parents[1]
+RECORDS = 300
+WARM_RUNS = 3
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "defaults": {},
+    "entities": {"OSLRAU_ENTITY": "key"},
+    "history, seasons": {"OSLRAU_HISTORY": "10", "OSLRAU_SEASONS": "UTC"},
+    "stacked": {"OSLRAU_LEARNER_KIND": "stacked"},
+}
+
+TEXT = """\
+Seconds from a command to its end, in a new clone. *Cold* is the first time, with nothing in the
+compiler's cache; *warm* is the fastest of three later ones. `replay` scores a file of 300 records.
+The demo streams for one second: it starts a broker and a worker, and ends with its summary.
+Downloads of the installation come from the cache of `uv` or `pip`, if it has them."""
+
+
+def seconds(command: list[str], folder: Path, variables: Mapping[str, str] = {}) -> float:
+    """Run a command, and return how long it takes."""
+    began = perf_counter()
+    subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **variables},
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return perf_counter() - began
+
+
+def write_rows(file: Path) -> None:
+    """Write records of four fields that go together."""
+    rng = random.Random(0)
+    with file.open("w") as rows:
+        for _ in range(RECORDS):
+            a, b = rng.gauss(0, 1), rng.gauss(5, 2)
+            row = {"a": a, "b": b, "c": a + b, "d": rng.gauss(0, 1)}
+            rows.write(json.dumps(row) + "\n")
+
+
+def cold_and_warm(command: list[str], clone: Path, variables: Mapping[str, str]) -> list[float]:
+    """Return the seconds of the first run, and the least of later ones."""
+    with tempfile.TemporaryDirectory() as cache:
+        own = {**variables, "NUMBA_CACHE_DIR": cache}
+        cold = seconds(command, clone, own)
+        return [cold, min(seconds(command, clone, own) for _ in range(WARM_RUNS))]
+
+
+@click.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
+def main(out: Path) -> None:
+    """Measure a start from nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Path(folder) / "clone"
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+        found = {"install": [seconds(["make", ".venv/.ready"], clone)]}
+        program = str(clone / ".venv/bin/faust-oslrau")
+        write_rows(clone / "rows.ndjson")
+        replay = [program, "replay", "rows.ndjson", "--out", "scores.ndjson"]
+        for name, variables in SETTINGS.items():
+            found[f"replay, {name}"] = cold_and_warm(replay, clone, variables)
+        demo = [program, "demo", "--seconds", "1", "--json"]
+        found["demo of a second"] = cold_and_warm(demo, clone, {})
+    rows = [
+        {"command": name, "cold, s": f"{cold:.1f}", "warm, s": f"{warm[0]:.1f}" if warm else ""}
+        for name, (cold, *warm) in found.items()
+    ]
+    blocks = ["From a clone to the first scores", TEXT.replace("\n", " "), WAITING, markdown(rows)]
+    write_page(out, "start", blocks, {"figures": found}, "benchmarks.start", environment())
+
+
+if __name__ == "__main__":
+    main()
