@@ -3,12 +3,14 @@
 from .definitions import SecuritySettings, Settings, describe, secrets
 from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
+from .notify_settings import NotifySettings
 from .reader import load_settings
 from .section import short
 
 __all__ = [
     "IncidentSettings",
     "LearnerSettings",
+    "NotifySettings",
     "SecuritySettings",
     "Settings",
     "describe",

@@ -11,6 +11,7 @@ from faust_oslrau.app.errors import SettingsError
 
 from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
+from .notify_settings import NotifySettings
 from .section import Section, setting, short
 from .value_types import (
     BOOLEAN,
@@ -121,6 +122,7 @@ class Settings(Section):
     session_timeout: float = setting(10.0, number(0, 1800))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     incidents: IncidentSettings = field(default_factory=IncidentSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     security: SecuritySettings = field(default_factory=SecuritySettings)
 
@@ -228,9 +230,13 @@ def describe(settings: Settings) -> dict[str, Any]:
 
 def secrets(settings: Settings) -> list[str]:
     """Return the secret values, which must not be printed or logged."""
-    section = settings.security
-    secret = [entry.name for entry in fields(section) if entry.metadata["secret"]]
-    return [value for name in secret if (value := getattr(section, name))]
+    found = [
+        getattr(section, entry.name)
+        for section in (settings.security, settings.notify)
+        for entry in fields(section)
+        if entry.metadata["secret"]
+    ]
+    return list(filter(None, found))
 
 
 def _describe_section(section: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .definitions import SecuritySettings, Settings
 from .former import FORMER
 from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
+from .notify_settings import NotifySettings
 from .section import Section, short
 
 PREFIX = "OSLRAU_"
@@ -27,6 +28,7 @@ _MAX_SECRET_BYTES = 65_536
 _MAX_FILE_BYTES = 1_000_000
 _SECTIONS: dict[str, type[Section]] = {
     "incidents": IncidentSettings,
+    "notify": NotifySettings,
     "learner": LearnerSettings,
     "security": SecuritySettings,
 }

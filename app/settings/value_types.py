@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 
@@ -181,6 +182,12 @@ def _zones() -> frozenset[str]:
     return frozenset((files("tzdata") / "zones").read_text().split())
 
 
+def _read_address(value: Any) -> str:
+    parts = urlsplit(_read_text(value))
+    _require(parts.scheme in ("http", "https") and bool(parts.hostname))
+    return str(value)
+
+
 def _read_start(value: Any) -> str:
     if value in ("earliest", "latest"):
         return str(value)
@@ -238,6 +245,8 @@ TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
+NAMES = ValueType("a list of distinct names", _read_fields)
+ADDRESS = ValueType("an address that begins with http:// or https://", _read_address)
 ZONE = ValueType("a time zone such as Europe/Berlin or UTC", _read_zone)
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start

@@ -1,0 +1,1 @@
+"""Tells people of incidents: a consumer of the anomalies topic, outside the promise of scores."""

@@ -1,0 +1,127 @@
+"""Reads the anomalies topic, and tells of its incidents, each at least once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from time import monotonic
+
+import aiohttp
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from faust_oslrau.app.errors import BrokerError
+from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.committed_offsets import committed_offsets
+from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import KafkaRecord
+
+from .channels import Channel, channels
+from .notices import Notices, incident_of
+
+logger = logging.getLogger(__name__)
+
+_POLL_MS = 500
+_REMIND_SECONDS = 60.0
+
+
+class Notifier:
+    """Tells of incidents, from where it stopped.
+
+    What it commits is the first message of the oldest incident that is still open, and as metadata
+    the offset before which all was told. After a restart it reads from the former, in silence up to
+    the latter.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._group = f"{settings.app_id}-notify"
+        self._notices = Notices(settings.notify)
+        self._channels: list[Channel] = []
+        self._began: dict[str, tuple[TopicPartition, int]] = {}
+        self._told: dict[TopicPartition, int] = {}
+        self._next: dict[TopicPartition, int] = {}
+
+    async def run(self) -> None:
+        """Tell of incidents until cancelled.
+
+        Raises
+        ------
+        BrokerError
+            The broker is unavailable, or refuses to let the topic be read.
+        TopicError
+            There is no such topic.
+        """
+        async with connected_admin(self._settings) as admin, aiohttp.ClientSession() as session:
+            self._channels = list(channels(self._settings.notify, session))
+            tps = await self._partitions(admin)
+            consumer = AIOKafkaConsumer(
+                **client_arguments(self._settings),
+                group_id=self._group,
+                isolation_level="read_committed",
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",  # what retention deleted is passed over
+                max_partition_fetch_bytes=self._settings.max_output_bytes,
+            )
+            async with connected(consumer, self._settings):
+                try:
+                    await self._seek(consumer, tps)
+                    logger.info("reading %s", self._settings.anomalies_topic)
+                    await self._follow(consumer)
+                except KafkaError as error:
+                    topic = self._settings.anomalies_topic
+                    raise BrokerError(f"topic {topic}: {error!r}") from error
+
+    async def _partitions(self, admin: AIOKafkaAdminClient) -> list[TopicPartition]:
+        topic = self._settings.anomalies_topic
+        return [TopicPartition(topic, p) for p in range(await partition_count(admin, topic))]
+
+    async def _seek(self, consumer: AIOKafkaConsumer, tps: list[TopicPartition]) -> None:
+        consumer.assign(tps)
+        committed = await committed_offsets(consumer._coordinator, tps)
+        ends = await consumer.end_offsets(tps)
+        for tp in tps:
+            found = committed.get(tp)
+            start = ends[tp] if found is None else found.offset
+            told = "" if found is None else found.metadata
+            self._told[tp] = max(start, int(told)) if told.isdecimal() else start
+            self._next[tp] = start
+            consumer.seek(tp, start)
+
+    async def _follow(self, consumer: AIOKafkaConsumer) -> None:
+        reminded = monotonic()
+        while True:
+            for tp, records in (await consumer.getmany(timeout_ms=_POLL_MS)).items():
+                for record in records:
+                    await self._take(tp, record)
+                await self._commit(consumer)
+            if monotonic() - reminded >= _REMIND_SECONDS:
+                reminded = monotonic()
+                told = [notice for notice in self._notices.open if notice.told]
+                for channel in self._channels:
+                    await channel.remind(told)
+
+    async def _take(self, tp: TopicPartition, record: KafkaRecord) -> None:
+        self._next[tp] = record.offset + 1
+        incident = incident_of(record)
+        if incident is None:
+            return
+        news = self._notices.add(incident)
+        still_open = {name for notice in self._notices.open for name in notice.incidents}
+        self._began.setdefault(incident.incident, (tp, record.offset))
+        self._began = {name: at for name, at in self._began.items() if name in still_open}
+        if news is not None and record.offset >= self._told[tp]:
+            logger.info("%s: %s, %s", news.state, news.notice.title, news.notice.severity)
+            await asyncio.gather(*(channel.tell(news) for channel in self._channels))
+
+    async def _commit(self, consumer: AIOKafkaConsumer) -> None:
+        for tp, following in self._next.items():
+            self._told[tp] = max(self._told[tp], following)
+        oldest = dict(self._next)
+        for tp, offset in self._began.values():
+            oldest[tp] = min(oldest[tp], offset)
+        await consumer.commit(
+            {tp: OffsetAndMetadata(offset, str(self._told[tp])) for tp, offset in oldest.items()}
+        )

@@ -1,0 +1,23 @@
+"""The settings of notifications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .section import Section, setting
+from .value_types import ADDRESS, NAMES, TEXT, choice, optional
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings(Section):
+    """Whom `faust-oslrau notify` tells of incidents, and of which; the worker has no use for it."""
+
+    prefix: ClassVar[str] = "notify."
+
+    alertmanager: str | None = setting(None, optional(ADDRESS))
+    webhook: str | None = setting(None, optional(ADDRESS), secret=True)
+    template: str | None = setting(None, optional(TEXT))
+    severity: str = setting("minor", choice("minor", "major", "critical"))
+    fields: tuple[str, ...] | None = setting(None, optional(NAMES))
+    entities: tuple[str, ...] | None = setting(None, optional(NAMES))

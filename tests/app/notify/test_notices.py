@@ -1,0 +1,102 @@
+"""Which incidents are one notice, and when people are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.notify.channels import body, read_template
+from faust_oslrau.app.notify.notices import CLOSED, OPENED, UPDATED, Notices, incident_of
+from faust_oslrau.app.settings import NotifySettings
+from faust_oslrau.topics import Record
+
+BLAME = {"field": "flow", "nats": 9.0, "usual": 1.0, "value": 1.0, "expected": 13.2,
+         "deviation": 0.28, "extrapolated": False}  # fmt: skip
+
+
+def incident(name, state, severity="minor", *, fields=("flow",), entity=None):
+    """Return what the event of an incident tells."""
+    event = {
+        "event": "incident", "topic": "pumps", "partition": 0, "offset": 9, "timestamp": 3,
+        "state": state, "incident": f"pumps/0/{name}",
+        "severity": {"minor": 10, "major": 60}[severity], "severity_name": severity,
+        "evidence": 1.0, "length": 4, "start_timestamp": 1000 * name,
+        "latest_timestamp": 3, "contributions": [BLAME | {"field": field} for field in fields],
+        **({} if entity is None else {"entity": entity}),
+    }  # fmt: skip
+    found = incident_of(Record("anomalies", 0, 0, None, None, json.dumps(event).encode()))
+    assert found is not None
+    return found
+
+
+def states(notices, *incidents):
+    news = [notices.add(each) for each in incidents]
+    return [each and each.state for each in news]
+
+
+def test_an_incident_is_told_as_it_opens_gets_worse_and_closes():
+    notices = Notices(NotifySettings())
+    assert states(
+        notices, incident(1, OPENED), incident(1, UPDATED, "major"), incident(1, CLOSED, "major")
+    ) == [OPENED, UPDATED, CLOSED]
+    assert notices.open == []
+
+
+def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
+    notices = Notices(NotifySettings())
+    first, second = incident(1, OPENED, entity="a"), incident(2, OPENED, entity="b")
+    assert states(notices, first, second) == [OPENED, None]
+    other = notices.add(incident(3, OPENED, fields=("heat",)))
+    assert other is not None and other.notice.as_dict(OPENED)["incidents"] == ["pumps/0/3"]
+    assert states(notices, incident(1, CLOSED, entity="a")) == [None]
+    closed = notices.add(incident(2, CLOSED, entity="b"))
+    assert closed is not None and closed.state == CLOSED
+    assert closed.notice.as_dict(CLOSED) == {
+        "notice": "pumps/0/1", "state": "closed", "severity": "minor", "topic": "pumps",
+        "title": "a: flow is 1, expected 13.2 ± 0.28, and 1 more incidents", "since": 1000,
+        "records": 8, "fields": ["flow"], "entities": ["a", "b"],
+        "incidents": ["pumps/0/1", "pumps/0/2"],
+    }  # fmt: skip
+
+
+def test_what_is_not_severe_is_told_once_it_is_and_never_if_it_is_not():
+    notices = Notices(NotifySettings(severity="major"))
+    assert states(notices, incident(1, OPENED), incident(1, CLOSED)) == [None, None]
+    assert states(
+        notices, incident(2, OPENED), incident(2, UPDATED, "major"), incident(2, CLOSED, "major")
+    ) == [None, OPENED, CLOSED]
+
+
+def test_fields_and_entities_choose_incidents():
+    notices = Notices(NotifySettings(fields=("heat",), entities=("a",)))
+    assert states(
+        notices,
+        incident(1, OPENED, entity="a"),
+        incident(2, OPENED, fields=("flow", "heat"), entity="b"),
+        incident(3, OPENED, fields=("flow", "heat"), entity="a"),
+    ) == [None, None, OPENED]
+
+
+def test_an_incident_that_opened_before_is_not_told_when_it_closes():
+    assert states(Notices(NotifySettings()), incident(1, CLOSED)) == [None]
+
+
+@pytest.mark.parametrize("value", [None, b"", b"[1]", b'{"event": "drift"}', b"\xff", b"[" * 9999])
+def test_other_messages_are_no_incidents(value):
+    assert incident_of(Record("anomalies", 0, 0, None, None, value)) is None
+
+
+def test_a_template_shapes_the_body(tmp_path):
+    path = tmp_path / "slack.json"
+    path.write_text('{"text": "[$severity] $title", "about": "$fields"}')
+    template = read_template(str(path))
+    notice = {"severity": "major", "title": 'a "b"\n', "fields": ["x", "y"]}
+    assert json.loads(body(template, notice)) == {"text": '[major] a "b"\n', "about": "x, y"}
+    for wrong in ('{"text": $title}', '{"text": "$nothing"}', '{"text": "$"}'):
+        path.write_text(wrong)
+        with pytest.raises(SettingsError, match="expected a file of JSON"):
+            read_template(str(path))
+    with pytest.raises(SettingsError, match=r"missing\.json"):
+        read_template(str(tmp_path / "missing.json"))

@@ -1,0 +1,204 @@
+"""`faust-oslrau notify` between a real Kafka and those who are told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from faust_oslrau.app.brokers.ports import free_ports
+
+pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]
+
+PATIENCE_SECONDS = 60.0
+BLAME = {"field": "flow", "value": 1.0, "expected": 13.2, "deviation": 0.28}
+
+
+def wait_for(look):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+class Server:
+    """A web server that answers with the given statuses, the last one for good; None hangs."""
+
+    def __init__(self, *statuses):
+        self.bodies = []
+        left, bodies = list(statuses), self.bodies
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                status = left.pop(0) if len(left) > 1 else left[0]
+                if status is None:
+                    time.sleep(12)
+                    return
+                if status == 200:
+                    bodies.append(body)
+                self.send_response(status)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}/token-9f2"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+
+class Scene:
+    """A topic of anomalies, and notifiers that read it."""
+
+    def __init__(self, broker, topic, folder):
+        self.broker, self.topic, self.folder = broker, topic, folder
+        asyncio.run(self._create())
+
+    async def _create(self):
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker)
+        await admin.start()
+        await admin.create_topics([NewTopic(self.topic, 1, 1)])
+        await admin.close()
+
+    def send(self, name, state, severity="minor"):
+        """Write the event of an incident."""
+        event = {
+            "event": "incident", "topic": "pumps", "partition": 0, "state": state,
+            "incident": f"pumps/0/{name}", "severity": 10, "severity_name": severity, "length": 4,
+            "start_timestamp": 1_790_000_000_000, "contributions": [BLAME | {"field": name}],
+        }  # fmt: skip
+        asyncio.run(self._send(json.dumps(event).encode()))
+
+    async def _send(self, value):
+        async with AIOKafkaProducer(bootstrap_servers=self.broker) as producer:
+            await producer.send_and_wait(self.topic, value)
+
+    def notifier(self, **variables):
+        """Start a notifier, and wait until it reads."""
+        log = self.folder / "notify.log"
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [Path(sys.executable).with_name("faust-oslrau"), "notify"],
+                env={**os.environ, "OSLRAU_BROKER": self.broker, "OSLRAU_APP_ID": self.topic,
+                     "OSLRAU_ANOMALIES_TOPIC": self.topic, **variables},
+                stdout=output, stderr=output,
+            )  # fmt: skip
+        return process
+
+    def log(self):
+        return (self.folder / "notify.log").read_text()
+
+
+@pytest.fixture
+def scene(kafka, topic_name, tmp_path):
+    return Scene(kafka.bootstrap_servers, topic_name, tmp_path)
+
+
+def wait_until_it_reads(scene, starts=1):
+    wait_for(lambda: scene.log().count("reading") >= starts)
+
+
+def stop(process, number=signal.SIGKILL):
+    process.send_signal(number)
+    process.wait()
+
+
+def test_a_webhook_that_fails_and_hangs_is_told_of_each_incident_in_the_end(scene):
+    server = Server(500, None, 503, 200)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    try:
+        wait_until_it_reads(scene)
+        scene.send("flow", "opened")
+        scene.send("flow", "closed")
+        wait_for(lambda: len(server.bodies) == 2)
+    finally:
+        stop(process)
+    assert [body["state"] for body in server.bodies] == ["opened", "closed"]
+    assert server.bodies[0]["title"] == "pumps/0: flow is 1, expected 13.2 ± 0.28"
+    assert "token-9f2" not in scene.log()  # the path may be a secret
+
+
+def test_what_was_told_is_remembered_through_a_kill(scene):
+    server = Server(200)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    wait_until_it_reads(scene)
+    scene.send("flow", "opened")
+    wait_for(lambda: server.bodies)
+    time.sleep(1.5)  # the commit
+    stop(process)
+    scene.send("heat", "opened")
+    scene.send("flow", "closed")
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    try:
+        wait_for(lambda: len(server.bodies) == 3)
+    finally:
+        stop(process)
+    told = [(body["fields"], body["state"]) for body in server.bodies]
+    assert told == [(["flow"], "opened"), (["heat"], "opened"), (["flow"], "closed")]
+
+
+def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
+    program = shutil.which("prometheus-alertmanager")
+    if program is None:
+        pytest.skip("no prometheus-alertmanager; Debian's package of that name brings it")
+    (port,) = free_ports(1)
+    address = f"http://127.0.0.1:{port}"
+    (tmp_path / "alertmanager.yml").write_text("route: {receiver: no}\nreceivers: [{name: no}]\n")
+    alertmanager = subprocess.Popen(
+        [program, f"--config.file={tmp_path / 'alertmanager.yml'}", "--cluster.listen-address=",
+         f"--storage.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def alerts():
+        try:
+            with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=5) as answer:
+                return json.load(answer)
+        except OSError:
+            return None
+
+    process = scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=address)
+    try:
+        wait_for(lambda: alerts() == [])
+        wait_until_it_reads(scene)
+        scene.send("flow", "opened")
+        (alert,) = wait_for(alerts)
+        assert alert["labels"] == {
+            "alertname": "OslrauIncident", "topic": "pumps", "severity": "minor", "field": "flow",
+            "notice": "pumps/0/flow",
+        }  # fmt: skip
+        assert alert["annotations"]["summary"] == "pumps/0: flow is 1, expected 13.2 ± 0.28"
+        assert alert["startsAt"].startswith("2026-09-21T")
+        scene.send("flow", "updated", "critical")
+        wait_for(lambda: [a["labels"]["severity"] for a in alerts()] == ["critical"])
+        scene.send("flow", "closed", "critical")
+        wait_for(lambda: alerts() == [])
+    finally:
+        stop(process)
+        stop(alertmanager)
+
+
+def test_somebody_must_be_told():
+    done = subprocess.run(
+        [Path(sys.executable).with_name("faust-oslrau"), "notify"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "Error: setting notify: expected alertmanager or webhook, got neither"
+    )
