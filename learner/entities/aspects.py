@@ -28,7 +28,7 @@ def deviations(
     """Return how far entities are from the others (k, 2 d + 1), in standard deviations of these.
 
     The levels of the d fields come first, then their spreads, then the kinds; 0 where too little is
-    known. ``mean`` (k, d), ``statistics`` (k, d, 2) and ``population`` (6, d) are those of
+    known. ``mean`` (k, d), ``statistics`` (k, d, 2) and ``population`` (5, d) are those of
     `levels`; ``kinds`` (k, K) are the entities' records of each kind, ``weight`` (K,) the weights
     of the kinds among all records.
     """

@@ -1,18 +1,16 @@
 """Kernels of what is usual for an entity beyond its levels: how its fields go together.
 
-Five densities of a record in units of its entity are mixed:
+Three densities of a record in units of its entity are mixed:
 
 - that of the network, which all entities share;
-- *kinds*: Gaussians that all entities share, with weights of each entity's own; also three times
-  as wide;
-- *own*: Student's t with the entity's own covariance, drawn to that of its kinds; also three times
-  as wide.
+- *kinds*: Gaussians that all entities share, with weights of each entity's own;
+- *own*: Student's t with the entity's own covariance, drawn to that of its kinds.
 
 The own covariance is the posterior predictive of a Gaussian with mean 0 whose covariance has an
 inverse Wishart prior around (sum over kinds of weight times second moment), worth ``k`` records.
-The densities weigh by what predicted best: among all entities with about as many records, and for
-the entity itself. An entity's statistics are context and change with each record, after it was
-predicted. What all share changes at learning boundaries only.
+The densities weigh by what predicted best: for all entities, and for the entity itself. An entity's
+statistics are context and change with each record, after it was predicted. What all share changes
+at learning boundaries only.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-NETWORK, KINDS, WIDE_KINDS, OWN, WIDE_OWN = range(5)
+NETWORK, KINDS, OWN = range(3)
 """The densities that are mixed."""
 
-DENSITIES = 5
+DENSITIES = 3
 
 AGE, COUNT = range(2)
 """Counts of an entity: its records, and those that its covariance is made of. Then come the
@@ -35,9 +33,6 @@ weights of the densities, and its records of each kind."""
 
 FIRST_WEIGHT = 2
 FIRST_KIND = FIRST_WEIGHT + DENSITIES
-
-AGES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 512.0])
-"""Records from which on entities are of the next age."""
 
 KIND_STRENGTHS = np.array([1.0, 4.0, 16.0, 64.0, 1e5])
 """Records that the common weights of the kinds may stand for in an entity's own."""
@@ -47,9 +42,6 @@ OWN_STRENGTHS = np.array([0.15, 0.5, 2.0, 8.0, 32.0])
 
 KIND, WHOLE = range(2)
 """Strengths in use: of the kinds' weights and of the covariance, in records."""
-
-WIDER = 3.0
-"""Factor of the deviations of wide densities."""
 
 VOTE_EVERY = 64
 """One of so many records votes on the strengths."""
@@ -78,8 +70,8 @@ FAR = 3.0
 """Deviations of a squared distance by which a record may be off and still count fully."""
 
 LEAST_COMMON, COMMON_RECORDS = 0.05, 4.0
-"""Least share of the weights of all entities of its age in those of an entity, and the records that
-they stand for."""
+"""Least share of the weights of all entities in those of an entity, and the records that they stand
+for."""
 
 LOG_PI, LOG_2PI = math.log(math.pi), math.log(2.0 * math.pi)
 
@@ -93,23 +85,18 @@ class Shared(NamedTuple):
         Of the K kinds, (K,) and (K, d).
     covariance, second_moment
         Of each kind, around its mean and around 0, lower triangles (K, d (d + 1) / 2).
-    by_age
-        Weights of the densities for entities of each age (ages, densities).
+    common
+        Weights of the densities for all entities (densities,).
     strength
         `KIND` and `WHOLE` (2,).
-    first_weight, first_mean, first_covariance
-        Of the kinds of first records of entities, (F,), (F, d) and lower triangles.
     """
 
     weight: Array
     mean: Array
     covariance: Array
     second_moment: Array
-    by_age: Array
+    common: Array
     strength: Array
-    first_weight: Array
-    first_mean: Array
-    first_covariance: Array
 
 
 class Votes(NamedTuple):
@@ -117,15 +104,15 @@ class Votes(NamedTuple):
 
     Attributes
     ----------
-    by_age
-        Sums of the densities' probabilities by age (ages, densities).
+    common
+        Sums of the densities' probabilities (densities,).
     kind, whole
         Log-likelihoods with each of the strengths.
     n
         Number of records (1,).
     """
 
-    by_age: Array
+    common: Array
     kind: Array
     whole: Array
     n: Array
@@ -153,11 +140,6 @@ class Predicted(NamedTuple):
         is about chi-square, with as many degrees of freedom as there are values.
     shares
         The kinds' probabilities given the row (m, K).
-    age
-        Records of the entity before the row (m,).
-    first
-        Weight of the kinds of first records (m,), 0 for any other record; what the densities'
-        weights lack to 1.
     """
 
     log_share: Array
@@ -168,8 +150,6 @@ class Predicted(NamedTuple):
     freedom: Array
     distance: Array
     shares: Array
-    age: Array
-    first: Array
 
 
 @kernel
@@ -179,7 +159,6 @@ def mix(
     fresh: Array,
     network: Array,
     log_kinds: Array,
-    distance: Array,
     entities: Array,
     products: Array,
     shared: Shared,
@@ -189,50 +168,41 @@ def mix(
     """Fill ``predicted`` for rows ``U`` (m, d), and add the rows to their entities one by one.
 
     ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
-    has the network's log-densities; ``log_kinds`` and ``distance`` (K, m) those of the kinds and
-    their squared distances. ``entities`` (slots, s) are the entities' counts and weights,
-    ``products`` (slots, d (d + 1) / 2) their mean products.
+    has the network's log-densities, ``log_kinds`` (m, K) those of the kinds. ``entities``
+    (slots, s) are the entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean
+    products.
     """
     m, d = U.shape
     K = len(shared.weight)
-    logs, prior, row_kinds = np.empty(DENSITIES), np.empty(DENSITIES), np.empty((2, K))
+    logs, prior = np.empty(DENSITIES), np.empty(DENSITIES)
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
     new_products = np.empty(products.shape[1])
     for r in range(m):
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
             own[:], own_products[:] = 0.0, 0.0
-        predicted.age[r], predicted.first[r] = own[AGE], 0.0
         counts = own[FIRST_KIND : FIRST_KIND + K]
         n = observed_first(U[r], order)
         weigh_kinds(counts, shared.weight, shared.strength[KIND], predicted.kind_weight[r])
-        wider = n * math.log(WIDER)
-        for k in range(K):
-            row_kinds[0, k] = log_kinds[k, r]
-            row_kinds[1, k] = log_kinds[k, r] + distance[k, r] * (0.5 - 0.5 / WIDER**2) - wider
+        kinds, shares = predicted.kind_weight[r], predicted.shares[r]
         logs[NETWORK] = network[r]
-        for wide in range(2):
-            logs[KINDS + wide] = log_mixture(row_kinds[wide], predicted.kind_weight[r])
-        shares = predicted.shares[r]
+        logs[KINDS] = log_mixture(log_kinds[r], kinds)
         for k in range(K):
-            shares[k] = predicted.kind_weight[r, k] * math.exp(row_kinds[0, k] - logs[KINDS])
+            shares[k] = kinds[k] * math.exp(log_kinds[r, k] - logs[KINDS])
         covariance = predicted.covariance[r]
         strength = shared.strength[WHOLE]
-        kinds = predicted.kind_weight[r]
         own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
         freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
-        logs[WIDE_OWN] = log_student(square / WIDER**2, log_scale + wider, freedom, n)
         if votes.n[0] % VOTE_EVERY == 0 and own[AGE] > 0.0:
-            vote_kinds(row_kinds[0], counts, shared, n, votes.kind)
+            vote_kinds(log_kinds[r], counts, shared, n, votes.kind)
             vote_whole(U[r], order, n, own_products, own[COUNT], shared, kinds, factor, votes.whole)
             factorise(covariance, U[r], order, n, factor)
-        age = np.searchsorted(AGES, own[AGE], side="right")
         weights = own[FIRST_WEIGHT:FIRST_KIND]
-        blend(weights, shared.by_age[age], own[AGE], prior)
+        blend(weights, shared.common, own[AGE], prior)
         predicted.weight[r] = prior
         top = logs.max()
         total, others = 0.0, 0.0
@@ -245,7 +215,7 @@ def mix(
         predicted.log_share[r] = math.log(prior[NETWORK])
         predicted.log_others[r] = math.log(max(others, 1e-300)) + top
         for j in range(DENSITIES):
-            votes.by_age[age, j] += weights[j] / total
+            votes.common[j] += weights[j] / total
             weights[j] /= total
         votes.n[0] += 1
         for k in range(K):
@@ -361,7 +331,12 @@ def fill_upper(covariance: Array, order: Array, n: int, factor: Array) -> None:
 
 @kernel
 def log_student(square: float, log_scale: float, freedom: float, n: int) -> float:
-    """Return the log-density of Student's t of ``n`` fields by a squared distance."""
+    """Return the log-density of Student's t of ``n`` fields by a squared distance.
+
+    That of a Gaussian if the degrees of freedom are infinite.
+    """
+    if freedom == np.inf:
+        return -log_scale - 0.5 * (square + n * LOG_2PI)
     half = 0.5 * (freedom + n)
     norm = math.lgamma(half) - math.lgamma(0.5 * freedom) - 0.5 * n * (math.log(freedom) + LOG_PI)
     return norm - log_scale - half * math.log1p(square / freedom)
@@ -414,7 +389,7 @@ def vote_whole(
 
 @kernel
 def blend(own: Array, common: Array, age: float, result: Array) -> None:
-    """Fill ``result`` with weights of the densities: an entity's own, and those of its age."""
+    """Fill ``result`` with weights of the densities: an entity's own, and those of all."""
     share = 1.0
     if age > 0.0:
         share = max(LEAST_COMMON, min(1.0, COMMON_RECORDS / age))

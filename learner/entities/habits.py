@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -15,9 +14,7 @@ from faust_oslrau.learner.scoring.tails import fill_log_mass
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
 from faust_oslrau.learner.vector.lanes import padded
 
-from .first_records import FirstRecords
 from .habit_kernels import (
-    AGES,
     DENSITIES,
     FIRST_KIND,
     KIND,
@@ -45,10 +42,10 @@ FADING = 0.975
 """Share of the votes for strengths that is left after a batch."""
 
 MEMORY = 4000.0
-"""Records of an age that its weights of the densities remember."""
+"""Records that the common weights of the densities remember."""
 
 PRIOR_RECORDS = 4.0
-"""Records that the weights of the age before stand for."""
+"""Records that say that the densities are as good as each other."""
 
 FIRST_STRENGTH = 1e-3
 """Votes for the strongest prior of the kinds' weights, before any record has voted."""
@@ -74,10 +71,10 @@ _STRENGTHS = Entry((2, len(OWN_STRENGTHS)))
 _HABITS = {
     "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
     "products": Entry(("k", "p"), dtype="<f4"),
-    "by_age": Entry((len(AGES) + 1, DENSITIES), 0.0),
+    "common": Entry((DENSITIES,), 0.0),
     "shares": Entry(("s", "K"), 0.0),
     "strengths": _STRENGTHS,
-    "new_by_age": Entry((len(AGES) + 1, DENSITIES)),
+    "new_common": Entry((DENSITIES,)),
     "new_strengths": _STRENGTHS,
     "new_records": counts(1),
 }
@@ -93,11 +90,10 @@ class Habits:
 
     def __init__(self) -> None:
         self._kinds = Kinds()
-        self._first = FirstRecords()
         self._entities = np.empty((0, 0), np.float32)
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
-        self._by_age = np.zeros((len(AGES) + 1, DENSITIES))
+        self._common = np.zeros(DENSITIES)
         self._kind_votes = np.zeros(len(KIND_STRENGTHS))
         self._kind_votes[-1] = FIRST_STRENGTH
         self._whole_votes = np.zeros(len(OWN_STRENGTHS))
@@ -110,15 +106,14 @@ class Habits:
         rows: FloatArray,
         slots: NDArray[np.int64],
         fresh: NDArray[np.bool_],
-        is_new: NDArray[np.bool_],
         network: Measured,
         room: int,
     ) -> Measured:
         """Return the density of the next rows (m, d), and add these to their entities.
 
-        Of the entities ``slots`` (m,), nothing is known where they are ``fresh`` (m,); not even a
-        level where they are new, ``is_new`` (m,). ``network`` has the measures of these rows by the
-        network. Takes the place of its log-densities; there is ``room`` for so many entities.
+        Of the entities ``slots`` (m,), nothing is known where they are ``fresh`` (m,). ``network``
+        has the measures of these rows by the network. Takes the place of its log-densities; there
+        is ``room`` for so many entities.
         """
         mixture = self._kinds.mixture
         if self._shared is None or mixture is None:
@@ -126,30 +121,18 @@ class Habits:
         m, d = rows.shape
         self._reserve(room, d)
         distance, norm = mixture.gaussians.distances(np.ascontiguousarray(rows.T))
+        log_kinds = np.ascontiguousarray((norm - 0.5 * distance).T)
         predicted = _unfilled(m, *self._shared.second_moment.shape)
         mix(
-            rows, slots, fresh, network.log_density, norm - 0.5 * distance, distance,
+            rows, slots, fresh, network.log_density, log_kinds,
             self._entities, self._products, self._shared, self._votes, predicted,
         )  # fmt: skip
-        self._first.mix(rows, np.flatnonzero(is_new), network.log_density, predicted)
         self._predicted = predicted
         self._shares = np.concatenate([self._shares.reshape(-1, len(norm)), predicted.shares])
         measures, others = network.measures.copy(), predicted.log_others
         measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
         log_density = np.logaddexp(predicted.log_share + network.log_density, others)
         return Mixed(measures, log_density, log_mass(predicted.distance, rows))
-
-    def remember(self, renewed: Callable[[NDArray[np.int64]], FloatArray]) -> None:
-        """Keep first records of entities among the rows that were mixed last.
-
-        ``renewed`` returns rows of some numbers (k,) in units of a new entity (k, d).
-        """
-        if self._shared is None or self._predicted is None:
-            return
-        age = self._predicted.age
-        which = np.flatnonzero(age < self._first.wanted)
-        if len(which) > 0:
-            self._first.remember(len(self._shares) - len(age) + which, renewed(which))
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
@@ -163,7 +146,6 @@ class Habits:
         """
         found = copy(self)
         found._votes, found._shares = _no_votes(), np.empty((0, 0))
-        found._first = copy(self._first)
         if len(self._entities) > 0:
             found._entities, found._products = self._entities[slots], self._products[slots]
         return found
@@ -188,18 +170,14 @@ class Habits:
         if self._kinds.learn(rows[usual], shares[usual]):
             self._entities[:, FIRST_KIND:] = 0.0
         votes = self._votes
-        faded = np.exp(-votes.by_age.sum(axis=1) / MEMORY)
-        self._by_age = self._by_age * faded[:, None] + votes.by_age
+        self._common = self._common * np.exp(-votes.common.sum() / MEMORY) + votes.common
         self._kind_votes = FADING * self._kind_votes + votes.kind
         self._whole_votes = FADING * self._whole_votes + votes.whole
-        if self._shared is not None:
-            self._first.learn(usual)
         self._share()
 
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
         self._votes, self._shares = _no_votes(), np.empty((0, 0))
-        self._first.end_batch()
 
     @property
     def has_begun(self) -> bool:
@@ -211,20 +189,14 @@ class Habits:
         mixture = self._kinds.mixture
         if mixture is None:
             return
-        weight = np.full(DENSITIES, 1.0 / DENSITIES)
-        by_age = np.empty_like(self._by_age)
-        records = self._by_age.sum(axis=1).tolist()
-        for age, count in enumerate(self._by_age):
-            weight = (count + PRIOR_RECORDS * weight) / (records[age] + PRIOR_RECORDS)
-            by_age[age] = weight
+        common = self._common + PRIOR_RECORDS / DENSITIES
         strength = np.empty(2)
         strength[KIND] = KIND_STRENGTHS[self._kind_votes.argmax()]
         whole = self._whole_votes.argmax() if self._whole_votes.any() else len(OWN_STRENGTHS) // 2
         strength[WHOLE] = OWN_STRENGTHS[whole] * mixture.sums.shape[1]
-        mean = mixture.gaussians.mean
         self._shared = Shared(
-            mixture.weight, mean, *self._kinds.covariances(), by_age, strength,
-            *self._first.parts(mean.shape[1]),
+            mixture.weight, mixture.gaussians.mean, *self._kinds.covariances(),
+            common / common.sum(), strength,
         )  # fmt: skip
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
@@ -241,13 +213,12 @@ class Habits:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return {
             **self._kinds.state(),
-            **self._first.state(),
             "habit_entities": self._entities[:k],
             "habit_products": self._products[:k],
-            "habit_by_age": self._by_age,
+            "habit_common": self._common,
             "habit_strengths": np.stack([self._kind_votes, self._whole_votes]),
             "habit_shares": self._shares,
-            "habit_new_by_age": self._votes.by_age,
+            "habit_new_common": self._votes.common,
             "habit_new_strengths": np.stack([self._votes.kind, self._votes.whole]),
             "habit_new_records": self._votes.n,
         }
@@ -258,17 +229,16 @@ class Habits:
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
-        self._first.restore(arrays, d, scored)
         mixture, sizes = self._kinds.mixture, {"k": 0, "w": 0, "p": 0, "s": 0, "K": 0}
         if len(arrays["habit_entities"]) > 0:
             sizes |= {"k": k, "w": WIDTH, "p": d * (d + 1) // 2}
         if mixture and scored:
             sizes |= {"s": scored, "K": len(mixture.count)}
         (
-            self._entities, self._products, self._by_age, self._shares,
-            (self._kind_votes, self._whole_votes), by_age, votes, n,
+            self._entities, self._products, self._common, self._shares,
+            (self._kind_votes, self._whole_votes), common, votes, n,
         ) = read(arrays, _HABITS, "habit_", **sizes)  # fmt: skip
-        self._votes = Votes(by_age, votes[0], votes[1], n)
+        self._votes = Votes(common, votes[0], votes[1], n)
         self._share()
 
 
@@ -290,16 +260,14 @@ def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
 
 
 def _no_votes() -> Votes:
-    ages = np.zeros((len(AGES) + 1, DENSITIES))
-    return Votes(
-        ages, np.zeros(len(KIND_STRENGTHS)), np.zeros(len(OWN_STRENGTHS)), np.zeros(1, np.int64)
-    )
+    sizes = DENSITIES, len(KIND_STRENGTHS), len(OWN_STRENGTHS)
+    return Votes(*map(np.zeros, sizes), np.zeros(1, np.int64))
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:
-    numbers, kinds = np.empty((6, m)), np.empty((2, m, K))
+    numbers, kinds = np.empty((4, m)), np.empty((2, m, K))
     weight, covariance = np.empty((m, DENSITIES)), np.empty((m, products))
-    log_share, log_others, freedom, distance, age, first = numbers
+    log_share, log_others, freedom, distance = numbers
     return Predicted(
-        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1], age, first
+        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1]
     )

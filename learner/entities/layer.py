@@ -19,7 +19,7 @@ from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, 
 from . import memory, population, profiles
 from .former import FormerEntities
 from .habits import Habits
-from .levels import B0, FRAME, MEMORY, NU, TAU2, renew, restore_values, standardise
+from .levels import B0, MEMORY, NU, TAU2, restore_values, standardise
 from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster, stored
 from .sampling import Sampled
@@ -63,7 +63,7 @@ _ENTITIES = {
     "followed": Entry(("f", "d", 5)),
     "losses": Entry((5, "d"), 0.0),
     "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "population": Entry((6, "d")),
+    "population": Entry((5, "d")),
     "first": counts("m"),
     "first_fresh": flags("m"),
     "records": counts(1),
@@ -99,12 +99,10 @@ class Entities:
         self._followed = np.empty((0, 0, 5))
         self._losses = np.empty((5, 0))
         self._reference = np.empty((2, 0))
-        self._population = np.empty((6, 0))
+        self._population = np.empty((5, 0))
         self._habits = Habits()
         self._scores = OwnScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
-        self._is_new = np.empty(0, np.bool_)
-        self._units: FloatArray | None = None
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
@@ -162,7 +160,6 @@ class Entities:
                 self._exchange(newcomer, blank)
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
-        self._is_new, self._units = blank, own.units
         memory.compare(
             rows, self._slots, self._fresh, own.units, self._reference,
             self._followed, self._losses,
@@ -217,7 +214,6 @@ class Entities:
                 blank[row] = False
         own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
-        found._is_new, found._units = blank, own.units
         return found, own
 
     def mix(self, rows: FloatArray, network: Measured) -> Measured:
@@ -225,19 +221,7 @@ class Entities:
 
         That of the ``network``, mixed with those of what is usual for each entity.
         """
-        mixed = self._habits.mix(
-            rows, self._slots, self._fresh, self._is_new, network, len(self._levels)
-        )
-        units = self._units
-        if units is not None:
-            self._habits.remember(lambda which: self._renewed(rows[which], units[which]))
-        return mixed
-
-    def _renewed(self, rows: FloatArray, units: FloatArray) -> FloatArray:
-        """Return rows (k, d) in units of a new entity."""
-        result = np.empty(rows.shape)
-        renew(rows, units, self._population, result)
-        return result
+        return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
 
     @property
     def has_habits(self) -> bool:
@@ -272,7 +256,6 @@ class Entities:
     def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
         self._slots, self._fresh = slots, fresh
-        self._is_new, self._units = np.zeros(len(slots), np.bool_), None  # their units are unknown
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
@@ -345,7 +328,7 @@ class Entities:
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, slope = np.empty(U.shape), np.empty(U.shape)
-        restore_values(np.ascontiguousarray(U), units, self._population, self._reference, X, slope)
+        restore_values(np.ascontiguousarray(U), units, self._reference, X, slope)
         return X, slope
 
     def state(self) -> Arrays:
@@ -389,7 +372,7 @@ class Entities:
             raise StateError("state: expected entities of the first records")
         # else scores would be no numbers
         counted = self._followed[..., memory.COUNT]
-        positive = self._population[[B0, NU, TAU2, MEMORY, FRAME]]
+        positive = self._population[[B0, NU, TAU2, MEMORY]]
         if (counted < 0).any() or (positive <= 0).any():
             raise StateError("state: expected positive variances of entities")
         self._scores.restore(arrays, held)

@@ -19,7 +19,7 @@ D, KINDS = 3, 2
 
 
 def shared(seed):
-    """Two kinds, and weights of the densities for each age."""
+    """Two kinds, and weights of the densities."""
     rng = np.random.default_rng(seed)
     mixing = np.eye(D) + 0.6 * rng.normal(size=(KINDS, D, D))
     covariance, mean = mixing @ mixing.transpose(0, 2, 1), 0.5 * rng.normal(size=(KINDS, D))
@@ -30,11 +30,8 @@ def shared(seed):
         mean,
         lower,
         lower + mean[:, at[0]] * mean[:, at[1]],
-        rng.dirichlet(np.ones(habit_kernels.DENSITIES), len(habit_kernels.AGES) + 1),
+        rng.dirichlet(np.ones(habit_kernels.DENSITIES)),
         np.array([4.0, 6.0]),
-        np.array([0.4, 0.6]),
-        mean[::-1] + 1.0,
-        4.0 * lower,
     )
 
 
@@ -67,15 +64,12 @@ def mixed(rows, common):
     """Mix rows of a new entity; return the log-densities and what was predicted."""
     of_rows = Habits()
     of_rows._kinds.mixture = mixture_of(common.weight, common.mean, common.covariance)
-    of_rows._first._kinds.mixture = mixture_of(
-        common.first_weight, common.first_mean, common.first_covariance
-    )
     of_rows._shared = common
     measures = Standard().score_samples(rows)[:, None]
     m = len(rows)
     network = Mixed(measures, measures[:, 0], np.zeros(m))
     fresh = np.arange(m) == 0
-    found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, fresh, network, 1)
+    found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, network, 1)
     return found, of_rows
 
 
@@ -92,7 +86,7 @@ def test_the_mixed_density_is_that_of_the_oracle():
     common, rows = shared(1), rows_of(2, 60)
     rows[20] = [np.nan, 0.5, np.nan]
     found, _ = mixed(rows, common)
-    naive, network = NaiveHabits(common, first=0.5), Standard().score_samples(rows)
+    naive, network = NaiveHabits(common), Standard().score_samples(rows)
     for row, log_density, of_network in zip(rows, found.log_density, network, strict=True):
         assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
         naive.learn(row, of_network)
@@ -116,7 +110,7 @@ def test_the_mass_further_out_is_about_that_of_the_oracle():
 def test_fields_are_compared_by_the_density_that_was_mixed():
     common, rows = shared(3), rows_of(4, 40)
     found, of_rows = mixed(rows, common)
-    which = (np.arange(40) >= 30) | (np.arange(40) == 0)  # with the entity's first record
+    which = (np.arange(40) >= 30) | (np.arange(40) == 0)
     density = of_rows.conditionals(Standard(), which)
     some = rows[which]
     np.testing.assert_allclose(density.score_samples(some), found.log_density[which], rtol=1e-6)
@@ -145,7 +139,7 @@ def test_what_is_expected_of_a_field_is_the_mixture_of_the_oracle():
     _, of_rows = mixed(rows, common)
     density, levels = of_rows.conditionals(Standard(), slice(None)), [0.01, 0.5, 0.99]
     _, quantiles = density.conditional_quantiles(np.full(rows.shape, np.nan), levels)
-    naive, network = NaiveHabits(common, first=0.5), Standard().score_samples(rows)
+    naive, network = NaiveHabits(common), Standard().score_samples(rows)
     for r, row in enumerate(rows):
         for v in range(D):
             for level, x in zip(levels, quantiles[:, r, v], strict=True):
@@ -157,7 +151,7 @@ def test_what_is_expected_of_a_field_is_the_mixture_of_the_oracle():
 def test_what_is_expected_given_other_fields_follows_from_the_density_that_was_mixed():
     common, rows = shared(3), rows_of(4, 40)
     _, of_rows = mixed(rows, common)
-    which = np.isin(np.arange(40), [0, 7, 30, 39])  # with the entity's first record, and a far one
+    which = np.isin(np.arange(40), [0, 7, 30, 39])  # with a far one
     density, some = of_rows.conditionals(Standard(), which), rows[which]
     some[:, 0], levels = np.nan, [0.01, 0.5, 0.99]
     mean, quantiles = density.conditional_quantiles(some, levels)
@@ -193,23 +187,6 @@ def test_entities_that_differ_in_their_correlations_only_are_described_better(ki
     alone = StreamScorer(kind()).process(rows).log_likelihood
     own = StreamScorer(kind(), max_entities=100).process(rows, keys).log_likelihood
     assert own[4000:].mean() > alone[4000:].mean() + 0.5
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_the_first_record_of_an_entity_is_described_as_well_as_by_one_model_for_all(missing):
-    rng = np.random.default_rng(7)
-    of = np.sort(rng.choice(2000, 8000)) if missing else rng.choice(2000, 8000)
-    level, scale = 8.0 * rng.normal(size=(2000, 4)), np.exp(1.3 * rng.normal(size=(2000, 4)))
-    rows = level[of] + scale[of] * rng.normal(size=(8000, 4))
-    rows[rng.random(rows.shape) < missing] = np.nan
-    alone = StreamScorer(OSLRAU()).process(rows).log_likelihood
-    keys = [b"%d" % at for at in of]
-    own = StreamScorer(OSLRAU(), max_entities=5000).process(rows, keys).log_likelihood
-    _, first = np.unique(of, return_index=True)
-    first = first[first > 2000]
-    assert len(first) > 300
-    assert own[first].mean() > alone[first].mean() - 0.05
 
 
 @needs_compiler("long streams")
@@ -289,17 +266,12 @@ BROKEN = {
     "kinds_records": lambda a: -a,
     "habit_entities": lambda a: a[:-1],
     "habit_products": lambda a: a[:-1],
-    "habit_by_age": lambda a: -1 - a,
+    "habit_common": lambda a: -1 - a,
     "habit_strengths": lambda a: a[:, :-1],
     "habit_shares": lambda a: a[:-1],
-    "habit_new_by_age": lambda a: a[:-1],
+    "habit_new_common": lambda a: a[:-1],
     "habit_new_strengths": lambda a: np.full_like(a, np.nan),
     "habit_new_records": lambda a: -1 - a,
-    "first_counts": lambda a: -1 - a,
-    "first_rows": lambda a: a[:-1],
-    "first_at": lambda a: a + 1000,
-    "first_waiting": lambda a: np.full((256, 3), 0.0),
-    "first_kinds_records": lambda a: -1 - a,
 }
 
 
@@ -309,17 +281,6 @@ def state():
     scorer = StreamScorer(OSLRAU(), max_entities=20)
     scorer.process(rows, keys)
     return scorer.to_bytes()
-
-
-@needs_compiler("long streams")
-def test_a_state_without_first_records_learns_them_from_then_on(state):
-    values, arrays = unpack(state, "StreamScorer")
-    earlier = {name: array for name, array in arrays.items() if not name.startswith("first_")}
-    assert len(earlier) < len(arrays)
-    scorer = StreamScorer.from_bytes(pack("StreamScorer", values, earlier))
-    keys, rows, _, _ = machines(2, 2000, 400, 3)
-    assert np.isfinite(scorer.process(rows, keys).log_likelihood).all()
-    assert unpack(scorer.to_bytes(), "StreamScorer")[1]["first_kinds_mean"].size > 0
 
 
 @pytest.mark.parametrize("name", BROKEN)
