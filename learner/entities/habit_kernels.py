@@ -34,17 +34,14 @@ weights of the densities, and its records of each kind."""
 FIRST_WEIGHT = 2
 FIRST_KIND = FIRST_WEIGHT + DENSITIES
 
-KIND_STRENGTHS = np.array([1.0, 4.0, 16.0, 64.0, 1e5])
-"""Records that the common weights of the kinds may stand for in an entity's own."""
+KIND_STRENGTH = 4.0
+"""Records that the common weights of the kinds stand for in an entity's own."""
 
-OWN_STRENGTHS = np.array([0.15, 0.5, 2.0, 8.0, 32.0])
+STRENGTHS = np.array([0.15, 0.5, 2.0, 8.0, 32.0])
 """Records for each field that the covariance of its kinds may stand for in an entity's own."""
 
-KIND, WHOLE = range(2)
-"""Strengths in use: of the kinds' weights and of the covariance, in records."""
-
 VOTE_EVERY = 64
-"""One of so many records votes on the strengths."""
+"""One of so many records votes on the strength."""
 
 LOWEST = -50.0
 """Nats for each field by which one record at most counts against a strength."""
@@ -88,7 +85,7 @@ class Shared(NamedTuple):
     common
         Weights of the densities for all entities (densities,).
     strength
-        `KIND` and `WHOLE` (2,).
+        Records that the covariance of its kinds stands for in an entity's own.
     """
 
     weight: Array
@@ -96,7 +93,7 @@ class Shared(NamedTuple):
     covariance: Array
     second_moment: Array
     common: Array
-    strength: Array
+    strength: float
 
 
 class Votes(NamedTuple):
@@ -106,15 +103,14 @@ class Votes(NamedTuple):
     ----------
     common
         Sums of the densities' probabilities (densities,).
-    kind, whole
-        Log-likelihoods with each of the strengths.
+    strengths
+        Log-likelihoods of the own covariance with each of the strengths.
     n
         Number of records (1,).
     """
 
     common: Array
-    kind: Array
-    whole: Array
+    strengths: Array
     n: Array
 
 
@@ -183,23 +179,21 @@ def mix(
             own[:], own_products[:] = 0.0, 0.0
         counts = own[FIRST_KIND : FIRST_KIND + K]
         n = observed_first(U[r], order)
-        weigh_kinds(counts, shared.weight, shared.strength[KIND], predicted.kind_weight[r])
+        weigh_kinds(counts, shared.weight, predicted.kind_weight[r])
         kinds, shares = predicted.kind_weight[r], predicted.shares[r]
         logs[NETWORK] = network[r]
         logs[KINDS] = log_mixture(log_kinds[r], kinds)
         for k in range(K):
             shares[k] = kinds[k] * math.exp(log_kinds[r, k] - logs[KINDS])
         covariance = predicted.covariance[r]
-        strength = shared.strength[WHOLE]
-        own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
-        freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
+        own_covariance(own_products, own[COUNT], kinds, shared, shared.strength, covariance)
+        freedom = max(shared.strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
         if votes.n[0] % VOTE_EVERY == 0 and own[AGE] > 0.0:
-            vote_kinds(log_kinds[r], counts, shared, n, votes.kind)
-            vote_whole(U[r], order, n, own_products, own[COUNT], shared, kinds, factor, votes.whole)
+            vote(U[r], order, n, own_products, own[COUNT], shared, kinds, factor, votes.strengths)
             factorise(covariance, U[r], order, n, factor)
         weights = own[FIRST_WEIGHT:FIRST_KIND]
         blend(weights, shared.common, own[AGE], prior)
@@ -249,13 +243,11 @@ def observed_first(u: Array, order: Array) -> int:
 
 
 @kernel
-def weigh_kinds(counts: Array, weight: Array, strength: float, result: Array) -> None:
+def weigh_kinds(counts: Array, weight: Array, result: Array) -> None:
     """Fill ``result`` (K,) with an entity's weights of the kinds, drawn to those of all."""
-    total = strength
+    total = KIND_STRENGTH + counts.sum()
     for k in range(len(weight)):
-        total += counts[k]
-    for k in range(len(weight)):
-        result[k] = (strength * weight[k] + counts[k]) / total
+        result[k] = (KIND_STRENGTH * weight[k] + counts[k]) / total
 
 
 @kernel
@@ -356,16 +348,7 @@ def chi_square(square: float, freedom: float, n: int) -> float:
 
 
 @kernel
-def vote_kinds(logs: Array, counts: Array, shared: Shared, n: int, votes: Array) -> None:
-    """Add the log-density of a row by the kinds with each of the strengths to ``votes``."""
-    weight = np.empty(len(logs))
-    for s in range(len(KIND_STRENGTHS)):
-        weigh_kinds(counts, shared.weight, KIND_STRENGTHS[s], weight)
-        votes[s] += max(log_mixture(logs, weight), LOWEST * n)
-
-
-@kernel
-def vote_whole(
+def vote(
     u: Array,
     order: Array,
     n: int,
@@ -379,8 +362,8 @@ def vote_whole(
     """Add the log-density of a row by the own covariance with each of the strengths."""
     d = len(u)
     covariance = np.empty(len(products))
-    for s in range(len(OWN_STRENGTHS)):
-        strength = OWN_STRENGTHS[s] * d
+    for s in range(len(STRENGTHS)):
+        strength = STRENGTHS[s] * d
         own_covariance(products, count, kinds, shared, strength, covariance)
         square, log_scale = factorise(covariance, u, order, n, factor)
         freedom = max(strength + count - d, 0.0) + LEAST_FREEDOM

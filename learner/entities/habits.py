@@ -17,10 +17,7 @@ from faust_oslrau.learner.vector.lanes import padded
 from .habit_kernels import (
     DENSITIES,
     FIRST_KIND,
-    KIND,
-    KIND_STRENGTHS,
-    OWN_STRENGTHS,
-    WHOLE,
+    STRENGTHS,
     Predicted,
     Shared,
     Votes,
@@ -39,16 +36,13 @@ WIDTH = FIRST_KIND + MOST
 """Counts and weights of an entity."""
 
 FADING = 0.975
-"""Share of the votes for strengths that is left after a batch."""
+"""Share of the votes for a strength that is left after a batch."""
 
 MEMORY = 4000.0
 """Records that the common weights of the densities remember."""
 
 PRIOR_RECORDS = 4.0
 """Records that say that the densities are as good as each other."""
-
-FIRST_STRENGTH = 1e-3
-"""Votes for the strongest prior of the kinds' weights, before any record has voted."""
 
 
 class Mixed(NamedTuple):
@@ -67,7 +61,7 @@ class Mixed(NamedTuple):
     log_mass: FloatArray
 
 
-_STRENGTHS = Entry((2, len(OWN_STRENGTHS)))
+_STRENGTHS = Entry((len(STRENGTHS),))
 _HABITS = {
     "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
     "products": Entry(("k", "p"), dtype="<f4"),
@@ -94,9 +88,7 @@ class Habits:
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
         self._common = np.zeros(DENSITIES)
-        self._kind_votes = np.zeros(len(KIND_STRENGTHS))
-        self._kind_votes[-1] = FIRST_STRENGTH
-        self._whole_votes = np.zeros(len(OWN_STRENGTHS))
+        self._strengths = np.zeros(len(STRENGTHS))
         self._votes = _no_votes()
         self._shares = np.empty((0, 0))
         self._predicted: Predicted | None = None
@@ -171,8 +163,7 @@ class Habits:
             self._entities[:, FIRST_KIND:] = 0.0
         votes = self._votes
         self._common = self._common * np.exp(-votes.common.sum() / MEMORY) + votes.common
-        self._kind_votes = FADING * self._kind_votes + votes.kind
-        self._whole_votes = FADING * self._whole_votes + votes.whole
+        self._strengths = FADING * self._strengths + votes.strengths
         self._share()
 
     def end_batch(self) -> None:
@@ -190,10 +181,8 @@ class Habits:
         if mixture is None:
             return
         common = self._common + PRIOR_RECORDS / DENSITIES
-        strength = np.empty(2)
-        strength[KIND] = KIND_STRENGTHS[self._kind_votes.argmax()]
-        whole = self._whole_votes.argmax() if self._whole_votes.any() else len(OWN_STRENGTHS) // 2
-        strength[WHOLE] = OWN_STRENGTHS[whole] * mixture.sums.shape[1]
+        best = self._strengths.argmax() if self._strengths.any() else len(STRENGTHS) // 2
+        strength = float(STRENGTHS[best] * mixture.sums.shape[1])
         self._shared = Shared(
             mixture.weight, mixture.gaussians.mean, *self._kinds.covariances(),
             common / common.sum(), strength,
@@ -216,10 +205,10 @@ class Habits:
             "habit_entities": self._entities[:k],
             "habit_products": self._products[:k],
             "habit_common": self._common,
-            "habit_strengths": np.stack([self._kind_votes, self._whole_votes]),
+            "habit_strengths": self._strengths,
             "habit_shares": self._shares,
             "habit_new_common": self._votes.common,
-            "habit_new_strengths": np.stack([self._votes.kind, self._votes.whole]),
+            "habit_new_strengths": self._votes.strengths,
             "habit_new_records": self._votes.n,
         }
 
@@ -236,9 +225,9 @@ class Habits:
             sizes |= {"s": scored, "K": len(mixture.count)}
         (
             self._entities, self._products, self._common, self._shares,
-            (self._kind_votes, self._whole_votes), common, votes, n,
+            self._strengths, *votes,
         ) = read(arrays, _HABITS, "habit_", **sizes)  # fmt: skip
-        self._votes = Votes(common, votes[0], votes[1], n)
+        self._votes = Votes(*votes)
         self._share()
 
 
@@ -260,8 +249,7 @@ def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
 
 
 def _no_votes() -> Votes:
-    sizes = DENSITIES, len(KIND_STRENGTHS), len(OWN_STRENGTHS)
-    return Votes(*map(np.zeros, sizes), np.zeros(1, np.int64))
+    return Votes(np.zeros(DENSITIES), np.zeros(len(STRENGTHS)), np.zeros(1, np.int64))
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:

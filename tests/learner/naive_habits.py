@@ -23,11 +23,11 @@ class NaiveHabits:
         self.products = np.zeros((self.d, self.d))
 
     def kind_weights(self):
-        strength = self.shared.strength[habits.KIND]
+        strength = habits.KIND_STRENGTH
         return (strength * self.shared.weight + self.kinds) / (strength + self.kinds.sum())
 
     def own_covariance(self):
-        strength = self.shared.strength[habits.WHOLE]
+        strength = self.shared.strength
         around = sum(
             weight * full(moment, self.d)
             for weight, moment in zip(self.kind_weights(), self.shared.second_moment, strict=True)

@@ -31,7 +31,7 @@ def shared(seed):
         lower,
         lower + mean[:, at[0]] * mean[:, at[1]],
         rng.dirichlet(np.ones(habit_kernels.DENSITIES)),
-        np.array([4.0, 6.0]),
+        6.0,
     )
 
 
@@ -267,7 +267,7 @@ BROKEN = {
     "habit_entities": lambda a: a[:-1],
     "habit_products": lambda a: a[:-1],
     "habit_common": lambda a: -1 - a,
-    "habit_strengths": lambda a: a[:, :-1],
+    "habit_strengths": lambda a: a[:-1],
     "habit_shares": lambda a: a[:-1],
     "habit_new_common": lambda a: a[:-1],
     "habit_new_strengths": lambda a: np.full_like(a, np.nan),
