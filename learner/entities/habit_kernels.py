@@ -7,7 +7,7 @@ Three densities of a record in units of its entity are mixed:
 - *own*: Student's t with the entity's own covariance, drawn to that of its kinds.
 
 The own covariance is the posterior predictive of a Gaussian with mean 0 whose covariance has an
-inverse Wishart prior around (sum over kinds of weight times second moment), worth ``k`` records.
+inverse Wishart prior around (sum over kinds of weight times second moment).
 The densities weigh by what predicted best: for all entities, and for the entity itself. An entity's
 statistics are context and change with each record, after it was predicted. What all share changes
 at learning boundaries only.
@@ -34,17 +34,11 @@ weights of the densities, and its records of each kind."""
 FIRST_WEIGHT = 2
 FIRST_KIND = FIRST_WEIGHT + DENSITIES
 
-KIND_STRENGTH = 4.0
+KIND_STRENGTH = 1.0
 """Records that the common weights of the kinds stand for in an entity's own."""
 
-STRENGTHS = np.array([0.15, 0.5, 2.0, 8.0, 32.0])
-"""Records for each field that the covariance of its kinds may stand for in an entity's own."""
-
-VOTE_EVERY = 64
-"""One of so many records votes on the strength."""
-
-LOWEST = -50.0
-"""Nats for each field by which one record at most counts against a strength."""
+OWN_STRENGTH = 0.5
+"""Records for each field that the covariance of its kinds stands for in an entity's own."""
 
 LEAST_FREEDOM = 5.0
 """Added to the degrees of freedom: more than a Gaussian sample has, as the kinds are known."""
@@ -84,8 +78,6 @@ class Shared(NamedTuple):
         Of each kind, around its mean and around 0, lower triangles (K, d (d + 1) / 2).
     common
         Weights of the densities for all entities (densities,).
-    strength
-        Records that the covariance of its kinds stands for in an entity's own.
     """
 
     weight: Array
@@ -93,25 +85,6 @@ class Shared(NamedTuple):
     covariance: Array
     second_moment: Array
     common: Array
-    strength: float
-
-
-class Votes(NamedTuple):
-    """What the records since the last boundary say about `Shared`.
-
-    Attributes
-    ----------
-    common
-        Sums of the densities' probabilities (densities,).
-    strengths
-        Log-likelihoods of the own covariance with each of the strengths.
-    n
-        Number of records (1,).
-    """
-
-    common: Array
-    strengths: Array
-    n: Array
 
 
 class Predicted(NamedTuple):
@@ -158,7 +131,7 @@ def mix(
     entities: Array,
     products: Array,
     shared: Shared,
-    votes: Votes,
+    votes: Array,
     predicted: Predicted,
 ) -> None:
     """Fill ``predicted`` for rows ``U`` (m, d), and add the rows to their entities one by one.
@@ -166,13 +139,13 @@ def mix(
     ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
     has the network's log-densities, ``log_kinds`` (m, K) those of the kinds. ``entities``
     (slots, s) are the entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean
-    products.
+    products. Adds the densities' probabilities given the rows to ``votes`` (densities,).
     """
     m, d = U.shape
     K = len(shared.weight)
     logs, prior = np.empty(DENSITIES), np.empty(DENSITIES)
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
-    new_products = np.empty(products.shape[1])
+    new_products, strength = np.empty(products.shape[1]), OWN_STRENGTH * d
     for r in range(m):
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
@@ -186,15 +159,12 @@ def mix(
         for k in range(K):
             shares[k] = kinds[k] * math.exp(log_kinds[r, k] - logs[KINDS])
         covariance = predicted.covariance[r]
-        own_covariance(own_products, own[COUNT], kinds, shared, shared.strength, covariance)
-        freedom = max(shared.strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
+        own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
+        freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
-        if votes.n[0] % VOTE_EVERY == 0 and own[AGE] > 0.0:
-            vote(U[r], order, n, own_products, own[COUNT], shared, kinds, factor, votes.strengths)
-            factorise(covariance, U[r], order, n, factor)
         weights = own[FIRST_WEIGHT:FIRST_KIND]
         blend(weights, shared.common, own[AGE], prior)
         predicted.weight[r] = prior
@@ -209,9 +179,8 @@ def mix(
         predicted.log_share[r] = math.log(prior[NETWORK])
         predicted.log_others[r] = math.log(max(others, 1e-300)) + top
         for j in range(DENSITIES):
-            votes.common[j] += weights[j] / total
+            votes[j] += weights[j] / total
             weights[j] /= total
-        votes.n[0] += 1
         for k in range(K):
             counts[k] = KEEP_KINDS * counts[k] + shares[k]
         if own[AGE] >= YOUNG:
@@ -345,29 +314,6 @@ def chi_square(square: float, freedom: float, n: int) -> float:
         return 0.0
     factor = n / math.log1p(n / (freedom - 1.0))
     return factor * math.log1p(square / freedom)
-
-
-@kernel
-def vote(
-    u: Array,
-    order: Array,
-    n: int,
-    products: Array,
-    count: float,
-    shared: Shared,
-    kinds: Array,
-    factor: Array,
-    votes: Array,
-) -> None:
-    """Add the log-density of a row by the own covariance with each of the strengths."""
-    d = len(u)
-    covariance = np.empty(len(products))
-    for s in range(len(STRENGTHS)):
-        strength = STRENGTHS[s] * d
-        own_covariance(products, count, kinds, shared, strength, covariance)
-        square, log_scale = factorise(covariance, u, order, n, factor)
-        freedom = max(strength + count - d, 0.0) + LEAST_FREEDOM
-        votes[s] += max(log_student(square, log_scale, freedom, n), LOWEST * n)
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +11,13 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.lanes import padded
 
-from .habit_kernels import (
-    DENSITIES,
-    FIRST_KIND,
-    STRENGTHS,
-    Predicted,
-    Shared,
-    Votes,
-    mix,
-)
+from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
 from .kinds import MOST, Kinds
 from .mixed_density import MixedDensity
+from .roster import enlarged
 from .sampling import Sampled, draw
 
 FloatArray = NDArray[np.float64]
@@ -34,9 +27,6 @@ WIDEST = 32
 
 WIDTH = FIRST_KIND + MOST
 """Counts and weights of an entity."""
-
-FADING = 0.975
-"""Share of the votes for a strength that is left after a batch."""
 
 MEMORY = 4000.0
 """Records that the common weights of the densities remember."""
@@ -61,16 +51,12 @@ class Mixed(NamedTuple):
     log_mass: FloatArray
 
 
-_STRENGTHS = Entry((len(STRENGTHS),))
 _HABITS = {
     "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
     "products": Entry(("k", "p"), dtype="<f4"),
     "common": Entry((DENSITIES,), 0.0),
     "shares": Entry(("s", "K"), 0.0),
-    "strengths": _STRENGTHS,
     "new_common": Entry((DENSITIES,)),
-    "new_strengths": _STRENGTHS,
-    "new_records": counts(1),
 }
 
 
@@ -88,8 +74,7 @@ class Habits:
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
         self._common = np.zeros(DENSITIES)
-        self._strengths = np.zeros(len(STRENGTHS))
-        self._votes = _no_votes()
+        self._votes = np.zeros(DENSITIES)
         self._shares = np.empty((0, 0))
         self._predicted: Predicted | None = None
 
@@ -128,8 +113,8 @@ class Habits:
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
-            self._entities = _enlarged(self._entities, room, WIDTH)
-            self._products = _enlarged(self._products, room, d * (d + 1) // 2)
+            self._entities = enlarged(self._entities.reshape(-1, WIDTH), room)
+            self._products = enlarged(self._products.reshape(-1, d * (d + 1) // 2), room)
 
     def ahead(self, slots: NDArray[np.int64]) -> Habits:
         """Return habits in which each of some entities (m,) has a slot of its own, in their order.
@@ -137,7 +122,7 @@ class Habits:
         They share what all entities share, and are good for one call of ``mix``.
         """
         found = copy(self)
-        found._votes, found._shares = _no_votes(), np.empty((0, 0))
+        found._votes, found._shares = np.zeros(DENSITIES), np.empty((0, 0))
         if len(self._entities) > 0:
             found._entities, found._products = self._entities[slots], self._products[slots]
         return found
@@ -161,14 +146,12 @@ class Habits:
         shares = self._shares if self._shared is not None else np.empty((len(rows), 0))
         if self._kinds.learn(rows[usual], shares[usual]):
             self._entities[:, FIRST_KIND:] = 0.0
-        votes = self._votes
-        self._common = self._common * np.exp(-votes.common.sum() / MEMORY) + votes.common
-        self._strengths = FADING * self._strengths + votes.strengths
+        self._common = self._common * np.exp(-self._votes.sum() / MEMORY) + self._votes
         self._share()
 
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
-        self._votes, self._shares = _no_votes(), np.empty((0, 0))
+        self._votes, self._shares = np.zeros(DENSITIES), np.empty((0, 0))
 
     @property
     def has_begun(self) -> bool:
@@ -181,12 +164,9 @@ class Habits:
         if mixture is None:
             return
         common = self._common + PRIOR_RECORDS / DENSITIES
-        best = self._strengths.argmax() if self._strengths.any() else len(STRENGTHS) // 2
-        strength = float(STRENGTHS[best] * mixture.sums.shape[1])
-        self._shared = Shared(
-            mixture.weight, mixture.gaussians.mean, *self._kinds.covariances(),
-            common / common.sum(), strength,
-        )  # fmt: skip
+        covariances = self._kinds.covariances()
+        weight, mean = mixture.weight, mixture.gaussians.mean
+        self._shared = Shared(weight, mean, *covariances, common / common.sum())
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
         """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).
@@ -205,11 +185,8 @@ class Habits:
             "habit_entities": self._entities[:k],
             "habit_products": self._products[:k],
             "habit_common": self._common,
-            "habit_strengths": self._strengths,
             "habit_shares": self._shares,
-            "habit_new_common": self._votes.common,
-            "habit_new_strengths": self._votes.strengths,
-            "habit_new_records": self._votes.n,
+            "habit_new_common": self._votes,
         }
 
     def restore(self, arrays: Arrays, d: int, k: int, scored: int) -> None:
@@ -223,11 +200,9 @@ class Habits:
             sizes |= {"k": k, "w": WIDTH, "p": d * (d + 1) // 2}
         if mixture and scored:
             sizes |= {"s": scored, "K": len(mixture.count)}
-        (
-            self._entities, self._products, self._common, self._shares,
-            self._strengths, *votes,
-        ) = read(arrays, _HABITS, "habit_", **sizes)  # fmt: skip
-        self._votes = Votes(*votes)
+        self._entities, self._products, self._common, self._shares, self._votes = read(
+            arrays, _HABITS, "habit_", **sizes
+        )
         self._share()
 
 
@@ -240,16 +215,6 @@ def log_mass(distance: FloatArray, rows: FloatArray) -> FloatArray:
     fields[0, :m] = np.maximum(np.count_nonzero(~np.isnan(rows), axis=1), 1)
     fill_log_mass(squares, np.ones(1), fields, result)
     return np.minimum(result[0, :m], 0.0)
-
-
-def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
-    larger = np.zeros((n, width), array.dtype)
-    larger[: len(array)] = array.reshape(-1, width)
-    return larger
-
-
-def _no_votes() -> Votes:
-    return Votes(np.zeros(DENSITIES), np.zeros(len(STRENGTHS)), np.zeros(1, np.int64))
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,12 @@ from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, MEMORY, NU, TAU2, restore_values, standardise
 from .own_scores import OwnScores
-from .roster import Key, Newcomer, Roster, stored
+from .roster import Key, Newcomer, Roster, enlarged, stored
 from .sampling import Sampled
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]
 Others = tuple[FloatArray, FloatArray, FloatArray]
-T = TypeVar("T", bound=np.generic)
 
 SAMPLED = 1024
 """Entities that tell what entities are like: their errors are then a few per cent."""
@@ -61,7 +60,7 @@ _ENTITIES = {
     "levels": Entry(("k", "d")),
     "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
     "followed": Entry(("f", "d", 5)),
-    "losses": Entry((5, "d"), 0.0),
+    "losses": Entry((len(memory.MEMORIES), "d"), 0.0),
     "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
     "population": Entry((5, "d")),
     "first": counts("m"),
@@ -97,7 +96,7 @@ class Entities:
         self._levels = np.empty((0, 0))
         self._statistics = np.empty((0, 0, 2), np.float32)
         self._followed = np.empty((0, 0, 5))
-        self._losses = np.empty((5, 0))
+        self._losses = np.empty((len(memory.MEMORIES), 0))
         self._reference = np.empty((2, 0))
         self._population = np.empty((5, 0))
         self._habits = Habits()
@@ -146,7 +145,8 @@ class Entities:
             column = column[~np.isnan(column)]
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
-        self._population, self._losses = population.first_population(d), np.zeros((5, d))
+        self._population = population.first_population(d)
+        self._losses = np.zeros((len(memory.MEMORIES), d))
         return self._standardised(rows, []).rows
 
     def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
@@ -188,11 +188,11 @@ class Entities:
         """Make room for all entities, in steps that double it."""
         if len(self._levels) < len(self.roster):
             room = min(2 * len(self.roster), self.roster.limit)
-            self._levels = _enlarged(self._levels.reshape(-1, d), room)
-            self._statistics = _enlarged(self._statistics.reshape(-1, d, 2), room)
+            self._levels = enlarged(self._levels.reshape(-1, d), room)
+            self._statistics = enlarged(self._statistics.reshape(-1, d, 2), room)
             self._scores.reserve(room)
             followed = min(room, memory.FOLLOWED)
-            self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
+            self._followed = enlarged(self._followed.reshape(-1, d, 5), followed)
 
     def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.
@@ -379,9 +379,3 @@ class Entities:
         self.former.restore(arrays, width)
         if self.watch is not None:
             self.watch.restore(arrays, width, len(self.roster))
-
-
-def _enlarged(array: NDArray[T], n: int) -> NDArray[T]:
-    larger = np.zeros((n, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger

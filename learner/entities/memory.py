@@ -22,20 +22,10 @@ FOLLOWED = 256
 """Entities that are followed with all memories: the first ones, by their slots."""
 
 COUNT = len(MEMORIES)
-"""Place of the number of records, after the levels with each memory; and of the comparisons, after
-the losses."""
-
-FEWEST = 3.0
-"""Records of an entity from which on predictions are compared."""
-
-LARGEST_LOSS = 16.0
-"""Squared error in scales that one record counts for at the most."""
+"""Place of the number of records, after the levels with each memory."""
 
 KEEP = 0.9999
 """Share of the losses that is left after another comparison, so that the choice can change."""
-
-FEWEST_COMPARED = 50.0
-"""Comparisons from which on a memory is chosen."""
 
 GAIN = 0.98
 """Share of the loss with the longest memory that a shorter one must stay below."""
@@ -54,7 +44,7 @@ def compare(
     """Add rows ``X`` (m, d) of entities ``slots`` (m,) to levels with each of the memories.
 
     ``units`` (m, d, 3) are the predictions of `standardise`. Changes ``followed`` (entities, d, 5),
-    levels and number of records, and ``losses`` (5, d), sums of squared errors and their number.
+    levels and number of records, and ``losses`` (4, d), sums of squared errors.
     """
     for r in range(X.shape[0]):
         if slots[r] >= FOLLOWED:
@@ -69,22 +59,16 @@ def compare(
             y = min(max(y, -LARGEST_VALUE), LARGEST_VALUE)
             scale, count = units[r, v, SCALE], own[v, COUNT]
             for g in range(len(MEMORIES)):
-                error = (y - own[v, g]) / scale
-                if count >= FEWEST:
-                    losses[g, v] = KEEP * losses[g, v] + min(error * error, LARGEST_LOSS)
                 if count == 0.0:
                     own[v, g] = y
-                else:
-                    step = min(max(error, -FARTHEST), FARTHEST) * scale
-                    own[v, g] += step / (min(count, MEMORIES[g]) + 1.0)
-            if count >= FEWEST:
-                losses[COUNT, v] = KEEP * losses[COUNT, v] + 1.0
+                    continue
+                error = min(max((y - own[v, g]) / scale, -FARTHEST), FARTHEST)
+                losses[g, v] = KEEP * losses[g, v] + error * error
+                own[v, g] += error * scale / (min(count, MEMORIES[g]) + 1.0)
             own[v, COUNT] = min(count + 1.0, LONGEST)
 
 
 def best_memory(losses: FloatArray) -> FloatArray:
-    """Return the memory (d,) with the least of the losses (5, d); the longest if none is better."""
-    each, compared = losses[:COUNT], losses[COUNT]
-    best = each.argmin(axis=0)
-    better = (compared >= FEWEST_COMPARED) & (each.min(axis=0) < GAIN * each[0])
-    return np.where(better, MEMORIES[best], LONGEST)
+    """Return the memory (d,) with the least of the losses (4, d); the longest if none is better."""
+    best = MEMORIES[losses.argmin(axis=0)]
+    return np.where(losses.min(axis=0) < GAIN * losses[0], best, LONGEST)

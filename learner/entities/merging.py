@@ -68,8 +68,7 @@ def merge_entities(states: Sequence[Arrays], limit: int, former_limit: int) -> A
         counts, products = zip(*parts, strict=True)
         merged["habit_entities"] = _of(kept, counts)
         merged["habit_products"] = _of(kept, products)
-    for name in ("habit_common", "habit_strengths"):
-        merged[name] = np.sum([state[name] for state in states], axis=0)
+    merged["habit_common"] = np.sum([state["habit_common"] for state in states], axis=0)
     return merged
 
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .roster import enlarged
+
 FloatArray = NDArray[np.float64]
 
 COUNT, MEAN, VARIANCE = range(3)
@@ -94,9 +96,7 @@ class OwnScores:
 
     def reserve(self, room: int) -> None:
         """Make room for so many entities."""
-        larger = np.zeros((room, 3))
-        larger[: len(self._own)] = self._own
-        self._own = larger
+        self._own = enlarged(self._own, room)
 
     def relate(
         self, score: FloatArray, slots: NDArray[np.int64], fresh: NDArray[np.bool_]

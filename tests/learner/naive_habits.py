@@ -27,7 +27,7 @@ class NaiveHabits:
         return (strength * self.shared.weight + self.kinds) / (strength + self.kinds.sum())
 
     def own_covariance(self):
-        strength = self.shared.strength
+        strength = habits.OWN_STRENGTH * self.d
         around = sum(
             weight * full(moment, self.d)
             for weight, moment in zip(self.kind_weights(), self.shared.second_moment, strict=True)

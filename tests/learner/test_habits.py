@@ -31,7 +31,6 @@ def shared(seed):
         lower,
         lower + mean[:, at[0]] * mean[:, at[1]],
         rng.dirichlet(np.ones(habit_kernels.DENSITIES)),
-        6.0,
     )
 
 
@@ -261,17 +260,12 @@ BROKEN = {
     "kinds_mean": lambda a: a[:-1],
     "kinds_sums": lambda a: np.full_like(a, np.nan),
     "kinds_squares": lambda a: a[:, :-1],
-    "kinds_votes": lambda a: a[:-1],
-    "kinds_shrinkage": lambda a: -a,
     "kinds_records": lambda a: -a,
     "habit_entities": lambda a: a[:-1],
     "habit_products": lambda a: a[:-1],
     "habit_common": lambda a: -1 - a,
-    "habit_strengths": lambda a: a[:-1],
     "habit_shares": lambda a: a[:-1],
     "habit_new_common": lambda a: a[:-1],
-    "habit_new_strengths": lambda a: np.full_like(a, np.nan),
-    "habit_new_records": lambda a: -1 - a,
 }
 
 
