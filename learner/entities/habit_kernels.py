@@ -3,12 +3,14 @@
 Three densities of a record in units of its entity are mixed:
 
 - that of the network, which all entities share;
-- *kinds*: Gaussians that all entities share, with weights of each entity's own;
+- *kinds*: Gaussians that all entities share, with weights of each entity's own; others for the
+  first record of an entity, which lies as far off as entities differ;
 - *own*: Student's t with the entity's own covariance, drawn to that of its kinds.
 
 The own covariance is the posterior predictive of a Gaussian with mean 0 whose covariance has an
 inverse Wishart prior around (sum over kinds of weight times second moment).
-The densities weigh by what predicted best: for all entities, and for the entity itself. An entity's
+The densities weigh by what predicted best: first records or later ones of all entities, and those
+of the entity itself. An entity's
 statistics are context and change with each record, after it was predicted. What all share changes
 at learning boundaries only.
 """
@@ -26,6 +28,9 @@ NETWORK, KINDS, OWN = range(3)
 """The densities that are mixed."""
 
 DENSITIES = 3
+
+FIRST, LATER = range(2)
+"""Strata of records: the first ones of entities, and all others."""
 
 AGE, COUNT = range(2)
 """Counts of an entity: its records, and those that its covariance is made of. Then come the
@@ -72,14 +77,18 @@ class Shared(NamedTuple):
 
     Attributes
     ----------
+    known
+        Number of the kinds of records of known entities, which come before those of first records.
     weight, mean
-        Of the K kinds, (K,) and (K, d).
+        Of the K kinds, (K,) and (K, d). The weights of known entities add up to 1; so do those of
+        first records, if there are any.
     covariance, second_moment
         Of each kind, around its mean and around 0, lower triangles (K, d (d + 1) / 2).
     common
-        Weights of the densities for all entities (densities,).
+        Weights of the densities for all entities, by stratum (2, densities).
     """
 
+    known: int
     weight: Array
     mean: Array
     covariance: Array
@@ -99,7 +108,7 @@ class Predicted(NamedTuple):
     weight
         Weights of the densities (m, densities).
     kind_weight
-        Weights of the kinds (m, K).
+        Weights of the kinds (m, K), 0 for those of the other stratum.
     covariance
         Squared scales of Student's t of the entity (m, d (d + 1) / 2), lower triangles.
     freedom
@@ -126,6 +135,7 @@ def mix(
     U: Array,
     slots: Array,
     fresh: Array,
+    is_new: Array,
     network: Array,
     log_kinds: Array,
     entities: Array,
@@ -136,10 +146,11 @@ def mix(
 ) -> None:
     """Fill ``predicted`` for rows ``U`` (m, d), and add the rows to their entities one by one.
 
-    ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
-    has the network's log-densities, ``log_kinds`` (m, K) those of the kinds. ``entities``
-    (slots, s) are the entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean
-    products. Adds the densities' probabilities given the rows to ``votes`` (densities,).
+    ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there, ``is_new`` (m,) of
+    which not even a level is known. ``network`` (m,) has the network's log-densities, ``log_kinds``
+    (m, K) those of the kinds, -inf for those of the other stratum. ``entities`` (slots, s) are the
+    entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean products. Adds the
+    densities' probabilities given the rows to ``votes`` (2, densities).
     """
     m, d = U.shape
     K = len(shared.weight)
@@ -150,10 +161,10 @@ def mix(
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
             own[:], own_products[:] = 0.0, 0.0
-        counts = own[FIRST_KIND : FIRST_KIND + K]
+        stratum, counts = FIRST if is_new[r] else LATER, own[FIRST_KIND : FIRST_KIND + shared.known]
         n = observed_first(U[r], order)
-        weigh_kinds(counts, shared.weight, predicted.kind_weight[r])
         kinds, shares = predicted.kind_weight[r], predicted.shares[r]
+        weigh_kinds(counts, shared.weight, stratum, kinds)
         logs[NETWORK] = network[r]
         logs[KINDS] = log_mixture(log_kinds[r], kinds)
         for k in range(K):
@@ -166,7 +177,7 @@ def mix(
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
         weights = own[FIRST_WEIGHT:FIRST_KIND]
-        blend(weights, shared.common, own[AGE], prior)
+        blend(weights, shared.common[stratum], own[AGE], prior)
         predicted.weight[r] = prior
         top = logs.max()
         total, others = 0.0, 0.0
@@ -179,9 +190,9 @@ def mix(
         predicted.log_share[r] = math.log(prior[NETWORK])
         predicted.log_others[r] = math.log(max(others, 1e-300)) + top
         for j in range(DENSITIES):
-            votes[j] += weights[j] / total
+            votes[stratum, j] += weights[j] / total
             weights[j] /= total
-        for k in range(K):
+        for k in range(shared.known):
             counts[k] = KEEP_KINDS * counts[k] + shares[k]
         if own[AGE] >= YOUNG:
             known = own[COUNT] > 2.0 * d
@@ -212,11 +223,17 @@ def observed_first(u: Array, order: Array) -> int:
 
 
 @kernel
-def weigh_kinds(counts: Array, weight: Array, result: Array) -> None:
-    """Fill ``result`` (K,) with an entity's weights of the kinds, drawn to those of all."""
-    total = KIND_STRENGTH + counts.sum()
-    for k in range(len(weight)):
-        result[k] = (KIND_STRENGTH * weight[k] + counts[k]) / total
+def weigh_kinds(counts: Array, weight: Array, stratum: int, result: Array) -> None:
+    """Fill ``result`` (K,) with an entity's weights of the kinds, drawn to those of all.
+
+    The weights of a first record are those of the kinds of first records, if there are any.
+    """
+    known, total = len(counts), KIND_STRENGTH + counts.sum()
+    is_first = stratum == FIRST and len(weight) > known
+    for k in range(known):
+        result[k] = 0.0 if is_first else (KIND_STRENGTH * weight[k] + counts[k]) / total
+    for k in range(known, len(weight)):
+        result[k] = weight[k] if is_first else 0.0
 
 
 @kernel

@@ -108,8 +108,8 @@ class Kinds:
         if self.n >= STARTS[0]:
             self.mixture = _mixture(arrays, d)
 
-    def covariances(self) -> tuple[FloatArray, FloatArray]:
-        """Return each kind's covariance and second moment around 0, as lower triangles."""
+    def parts(self) -> tuple[FloatArray, ...]:
+        """Return weights, means, and covariances and second moments around 0, lower triangles."""
         if self.mixture is None:
             raise RuntimeError("expected kinds that have begun")
         mixture, mean = self.mixture, self.mixture.gaussians.mean
@@ -119,7 +119,7 @@ class Kinds:
         )
         i, j = _lower(mean.shape[1])
         lower = np.ascontiguousarray(covariance[:, i, j])
-        return lower, lower + mean[:, i] * mean[:, j]
+        return mixture.weight, mean, lower, lower + mean[:, i] * mean[:, j]
 
 
 @cache

@@ -102,6 +102,7 @@ class Entities:
         self._habits = Habits()
         self._scores = OwnScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
+        self._is_new = np.empty(0, np.bool_)
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
@@ -160,6 +161,7 @@ class Entities:
                 self._exchange(newcomer, blank)
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
+        self._is_new = blank
         memory.compare(
             rows, self._slots, self._fresh, own.units, self._reference,
             self._followed, self._losses,
@@ -214,6 +216,7 @@ class Entities:
                 blank[row] = False
         own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
+        found._is_new = blank
         return found, own
 
     def mix(self, rows: FloatArray, network: Measured) -> Measured:
@@ -221,7 +224,8 @@ class Entities:
 
         That of the ``network``, mixed with those of what is usual for each entity.
         """
-        return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
+        of = self._slots, self._fresh, self._is_new
+        return self._habits.mix(rows, *of, network, len(self._levels))
 
     @property
     def has_habits(self) -> bool:
@@ -255,7 +259,7 @@ class Entities:
 
     def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
-        self._slots, self._fresh = slots, fresh
+        self._slots, self._fresh, self._is_new = slots, fresh, np.zeros(len(slots), np.bool_)
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""

@@ -17,15 +17,13 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .habit_kernels import FIRST, LATER
 from .roster import enlarged
 
 FloatArray = NDArray[np.float64]
 
 COUNT, MEAN, VARIANCE = range(3)
 """Statistics of an entity's scores."""
-
-FIRST, LATER = range(2)
-"""Strata of scores: those of the first records of entities, and all others."""
 
 MEMORY = np.array([[100.0], [2000.0]])
 """Scores of each stratum that its mean and deviation remember. First records are few, and lie in

@@ -19,12 +19,15 @@ class NaiveHabits:
     def __init__(self, shared):
         self.shared, self.d = shared, shared.mean.shape[1]
         self.age, self.count = 0, 0.0
-        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(len(shared.weight))
+        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(shared.known)
         self.products = np.zeros((self.d, self.d))
 
     def kind_weights(self):
-        strength = habits.KIND_STRENGTH
-        return (strength * self.shared.weight + self.kinds) / (strength + self.kinds.sum())
+        known, strength = self.shared.known, habits.KIND_STRENGTH
+        if self.age == 0:
+            return np.r_[np.zeros(known), self.shared.weight[known:]]
+        own = strength * self.shared.weight[:known] + self.kinds
+        return np.r_[own / (strength + self.kinds.sum()), np.zeros(len(self.shared.weight) - known)]
 
     def own_covariance(self):
         strength = habits.OWN_STRENGTH * self.d
@@ -37,7 +40,7 @@ class NaiveHabits:
 
     def density_weights(self):
         share = max(0.05, min(1.0, 4.0 / self.age)) if self.age else 1.0
-        return share * self.shared.common + (1 - share) * self.weights
+        return share * self.shared.common[int(self.age > 0)] + (1 - share) * self.weights
 
     def logs(self, row, network):
         """Return the log-densities of the row by each of the densities, and those of the kinds."""
@@ -51,7 +54,7 @@ class NaiveHabits:
         )
         covariance, freedom = self.own_covariance()
         own = stats.multivariate_t(shape=covariance[at], df=freedom).logpdf(row[seen])
-        kinds = special.logsumexp(of_kinds + np.log(self.kind_weights()))
+        kinds = special.logsumexp(of_kinds, b=self.kind_weights())
         return np.array([network, kinds, own]), of_kinds
 
     def log_density(self, row, network):
@@ -84,7 +87,8 @@ class NaiveHabits:
         self.weights = weights / weights.sum()
         shares = self.kind_weights() * np.exp(of_kinds - of_kinds.max())
         covariance, _ = self.own_covariance()
-        self.kinds = np.exp(-1 / 256) * self.kinds + shares / shares.sum()
+        known = self.shared.known
+        self.kinds = np.exp(-1 / 256) * self.kinds + shares[:known] / max(shares.sum(), 1e-300)
         if self.age >= 2:
             self.learn_products(row, covariance)
         self.age += 1
