@@ -117,7 +117,7 @@ class Predicted(NamedTuple):
         How far the row is from what its entity's Student's t expects (m,): a squared distance that
         is about chi-square, with as many degrees of freedom as there are values.
     shares
-        The kinds' probabilities given the row (m, K).
+        The kinds' probabilities given the row (m, K), of each stratum by itself.
     """
 
     log_share: Array
@@ -148,12 +148,12 @@ def mix(
 
     ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there, ``is_new`` (m,) of
     which not even a level is known. ``network`` (m,) has the network's log-densities, ``log_kinds``
-    (m, K) those of the kinds, -inf for those of the other stratum. ``entities`` (slots, s) are the
-    entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean products. Adds the
-    densities' probabilities given the rows to ``votes`` (2, densities).
+    (m, K) those of the kinds. ``entities`` (slots, s) are the entities' counts and weights,
+    ``products`` (slots, d (d + 1) / 2) their mean products. Adds the densities' probabilities given
+    the rows to ``votes`` (2, densities).
     """
     m, d = U.shape
-    K = len(shared.weight)
+    known, common = shared.known, shared.weight
     logs, prior = np.empty(DENSITIES), np.empty(DENSITIES)
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
     new_products, strength = np.empty(products.shape[1]), OWN_STRENGTH * d
@@ -161,14 +161,16 @@ def mix(
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
             own[:], own_products[:] = 0.0, 0.0
-        stratum, counts = FIRST if is_new[r] else LATER, own[FIRST_KIND : FIRST_KIND + shared.known]
+        stratum, counts = FIRST if is_new[r] else LATER, own[FIRST_KIND : FIRST_KIND + known]
         n = observed_first(U[r], order)
         kinds, shares = predicted.kind_weight[r], predicted.shares[r]
-        weigh_kinds(counts, shared.weight, stratum, kinds)
+        kinds[known:], shares[known:] = 0.0, 0.0
+        weigh_kinds(counts, common, kinds)
         logs[NETWORK] = network[r]
-        logs[KINDS] = log_mixture(log_kinds[r], kinds)
-        for k in range(K):
-            shares[k] = kinds[k] * math.exp(log_kinds[r, k] - logs[KINDS])
+        logs[KINDS] = mix_kinds(log_kinds[r, :known], kinds, shares)
+        if is_new[r] and len(common) > known:
+            kinds[:known], kinds[known:] = 0.0, common[known:]
+            logs[KINDS] = mix_kinds(log_kinds[r, known:], kinds[known:], shares[known:])
         covariance = predicted.covariance[r]
         own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
         freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
@@ -192,12 +194,11 @@ def mix(
         for j in range(DENSITIES):
             votes[stratum, j] += weights[j] / total
             weights[j] /= total
-        for k in range(shared.known):
+        for k in range(known):
             counts[k] = KEEP_KINDS * counts[k] + shares[k]
         if own[AGE] >= YOUNG:
-            known = own[COUNT] > 2.0 * d
             limit = n + FAR * math.sqrt(2.0 * n)
-            weight = min(1.0, limit / max(square, 1e-9)) if known else 1.0
+            weight = min(1.0, limit / max(square, 1e-9)) if own[COUNT] > 2.0 * d else 1.0
             own[COUNT] = KEEP * own[COUNT] + weight
             fill_products(U[r], order, n, factor, new_products)
             share = weight / own[COUNT]
@@ -223,25 +224,25 @@ def observed_first(u: Array, order: Array) -> int:
 
 
 @kernel
-def weigh_kinds(counts: Array, weight: Array, stratum: int, result: Array) -> None:
-    """Fill ``result`` (K,) with an entity's weights of the kinds, drawn to those of all.
-
-    The weights of a first record are those of the kinds of first records, if there are any.
-    """
-    known, total = len(counts), KIND_STRENGTH + counts.sum()
-    is_first = stratum == FIRST and len(weight) > known
-    for k in range(known):
-        result[k] = 0.0 if is_first else (KIND_STRENGTH * weight[k] + counts[k]) / total
-    for k in range(known, len(weight)):
-        result[k] = weight[k] if is_first else 0.0
+def weigh_kinds(counts: Array, weight: Array, result: Array) -> None:
+    """Fill ``result`` with an entity's weights of the kinds (K,), drawn to those of all."""
+    total = KIND_STRENGTH + counts.sum()
+    for k in range(len(counts)):
+        result[k] = (KIND_STRENGTH * weight[k] + counts[k]) / total
 
 
 @kernel
-def log_mixture(logs: Array, weight: Array) -> float:
-    """Return the logarithm of a weighted sum of densities by their logarithms ``logs`` (K,)."""
+def mix_kinds(logs: Array, weight: Array, shares: Array) -> float:
+    """Return the logarithm of a weighted sum of densities by their logarithms ``logs`` (K,).
+
+    Fills ``shares`` with their shares of it.
+    """
     top, total = float(logs.max()), 0.0
     for k in range(len(logs)):
-        total += weight[k] * math.exp(logs[k] - top)
+        shares[k] = weight[k] * math.exp(logs[k] - top)
+        total += shares[k]
+    for k in range(len(logs)):
+        shares[k] /= total
     return top + math.log(total)
 
 

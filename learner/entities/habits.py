@@ -113,12 +113,12 @@ class Habits:
         return Mixed(measures, log_density, log_mass(predicted.distance, rows))
 
     def _log_kinds(self, rows: FloatArray, is_new: NDArray[np.bool_], shared: Shared) -> FloatArray:
-        """Return the log-densities (m, K) of rows by the kinds of their stratum, -inf by others."""
-        found = np.full((len(rows), len(shared.weight)), -np.inf)
-        if self._first_kinds.mixture is None:
-            is_new = np.zeros(len(rows), np.bool_)
-        known, first = slice(0, shared.known), slice(shared.known, None)
-        for kinds, which, at in ((self._kinds, ~is_new, known), (self._first_kinds, is_new, first)):
+        """Return log-densities (m, K) of rows by the kinds; by those of first records, of such."""
+        found, known = np.empty((len(rows), len(shared.weight))), shared.known
+        for kinds, which, at in (
+            (self._kinds, np.ones(len(rows), np.bool_), slice(0, known)),
+            (self._first_kinds, is_new, slice(known, None)),
+        ):
             if kinds.mixture is not None and which.any():
                 Z = np.ascontiguousarray(rows[which].T)
                 distance, norm = kinds.mixture.gaussians.distances(Z)

@@ -23,11 +23,15 @@ class NaiveHabits:
         self.products = np.zeros((self.d, self.d))
 
     def kind_weights(self):
-        known, strength = self.shared.known, habits.KIND_STRENGTH
+        own, known = self.own_kind_weights(), self.shared.known
         if self.age == 0:
             return np.r_[np.zeros(known), self.shared.weight[known:]]
-        own = strength * self.shared.weight[:known] + self.kinds
-        return np.r_[own / (strength + self.kinds.sum()), np.zeros(len(self.shared.weight) - known)]
+        return np.r_[own, np.zeros(len(self.shared.weight) - known)]
+
+    def own_kind_weights(self):
+        strength = habits.KIND_STRENGTH
+        own = strength * self.shared.weight[: self.shared.known] + self.kinds
+        return own / (strength + self.kinds.sum())
 
     def own_covariance(self):
         strength = habits.OWN_STRENGTH * self.d
@@ -85,10 +89,10 @@ class NaiveHabits:
         logs, of_kinds = self.logs(row, network)
         weights = self.density_weights() * np.exp(logs - logs.max()) + 1e-12
         self.weights = weights / weights.sum()
-        shares = self.kind_weights() * np.exp(of_kinds - of_kinds.max())
+        of_known = of_kinds[: self.shared.known]
+        shares = self.own_kind_weights() * np.exp(of_known - of_known.max())
         covariance, _ = self.own_covariance()
-        known = self.shared.known
-        self.kinds = np.exp(-1 / 256) * self.kinds + shares[:known] / max(shares.sum(), 1e-300)
+        self.kinds = np.exp(-1 / 256) * self.kinds + shares / shares.sum()
         if self.age >= 2:
             self.learn_products(row, covariance)
         self.age += 1

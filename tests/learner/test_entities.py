@@ -422,7 +422,8 @@ def test_an_entity_of_16_fields_takes_little_state():
     ]
     of_followed = 156 * 16 * 5 * 8  # the first 256 entities tell how long levels are remembered
     of_first = 360 * 16 * 8  # kinds are found anew in the first records so far
-    assert (sizes[1] - sizes[0] - of_followed - of_first) / 500 < 1200  # bytes, as docs/entities.md says
+    of_entities = sizes[1] - sizes[0] - of_followed - of_first
+    assert of_entities / 500 < 1200  # bytes, as docs/entities.md says
 
 
 BROKEN = {
