@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,11 @@ from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, flags, read
 
-from . import memory, population, profiles
+from . import population, profiles
 from .former import FormerEntities
 from .habits import Habits
-from .levels import B0, MEMORY, NU, TAU2, restore_values, standardise
+from .levels import B0, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
+from .memory import Memories
 from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster, enlarged, stored
 from .sampling import Sampled
@@ -38,29 +38,9 @@ REFIT = 4096
 """Later it is estimated whenever so many records have come."""
 
 
-class OwnRows(NamedTuple):
-    """Rows in units of their entities.
-
-    Attributes
-    ----------
-    rows
-        What the network learns (m, d), about standard Gaussian; missing values stay missing.
-    log_jacobian
-        Sum (m,) of the logarithms of the observed fields' slopes.
-    units
-        Location, scale and degrees of freedom (m, d, 3) that were predicted for each field.
-    """
-
-    rows: FloatArray
-    log_jacobian: FloatArray
-    units: FloatArray
-
-
 _ENTITIES = {
     "levels": Entry(("k", "d")),
     "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
-    "followed": Entry(("f", "d", 5)),
-    "losses": Entry((len(memory.MEMORIES), "d"), 0.0),
     "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
     "population": Entry((5, "d")),
     "first": counts("m"),
@@ -95,8 +75,7 @@ class Entities:
         self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
         self._statistics = np.empty((0, 0, 2), np.float32)
-        self._followed = np.empty((0, 0, 5))
-        self._losses = np.empty((len(memory.MEMORIES), 0))
+        self._memories = Memories()
         self._reference = np.empty((2, 0))
         self._population = np.empty((5, 0))
         self._habits = Habits()
@@ -147,7 +126,7 @@ class Entities:
             if len(column) > 0:
                 self._reference[:, v] = location_and_scale(column)
         self._population = population.first_population(d)
-        self._losses = np.zeros((len(memory.MEMORIES), d))
+        self._memories.begin(d)
         return self._standardised(rows, []).rows
 
     def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
@@ -162,10 +141,7 @@ class Entities:
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
         self._is_new = blank
-        memory.compare(
-            rows, self._slots, self._fresh, own.units, self._reference,
-            self._followed, self._losses,
-        )  # fmt: skip
+        self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
         return own
 
     def _standardise(
@@ -193,8 +169,7 @@ class Entities:
             self._levels = enlarged(self._levels.reshape(-1, d), room)
             self._statistics = enlarged(self._statistics.reshape(-1, d, 2), room)
             self._scores.reserve(room)
-            followed = min(room, memory.FOLLOWED)
-            self._followed = enlarged(self._followed.reshape(-1, d, 5), followed)
+            self._memories.reserve(room)
 
     def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.
@@ -272,7 +247,7 @@ class Entities:
             self._population = population.estimate(
                 self._levels[some], self._statistics[some], self._population
             )
-            self._population[MEMORY] = memory.best_memory(self._losses)
+            self._population[MEMORY] = self._memories.best()
             if self.watch is not None:
                 profiles.compare(self.watch, self.known, some)
         if self.watch is not None and self.watch.is_due(before, n):
@@ -341,13 +316,12 @@ class Entities:
             **self.roster.state(),
             "entity_levels": self._levels[:k],
             "entity_statistics": self._statistics[:k],
-            "entity_followed": self._followed[:k],
-            "entity_losses": self._losses,
             "entity_reference": self._reference,
             "entity_population": self._population,
             "entity_first": self._slots[:first],
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
             "entity_records": np.array([self._n]),
+            **self._memories.state(k),
             **self._scores.state(k),
             **self._habits.state(k),
             **self.former.state(),
@@ -365,19 +339,17 @@ class Entities:
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        sizes = {"k": held, "d": width, "f": min(held, memory.FOLLOWED), "m": first}
         (
-            self._levels, self._statistics, self._followed, self._losses,
-            self._reference, self._population, self._slots, fresh, records,
-        ) = read(arrays, _ENTITIES, "entity_", **sizes)  # fmt: skip
+            self._levels, self._statistics, self._reference, self._population, self._slots, fresh,
+            records,
+        ) = read(arrays, _ENTITIES, "entity_", k=held, d=width, m=first)  # fmt: skip
         self._fresh, self._n = fresh.astype(np.bool_), int(records[0])
         if (self._slots >= len(self.roster)).any():
             raise StateError("state: expected entities of the first records")
         # else scores would be no numbers
-        counted = self._followed[..., memory.COUNT]
-        positive = self._population[[B0, NU, TAU2, MEMORY]]
-        if (counted < 0).any() or (positive <= 0).any():
+        if (self._population[[B0, NU, TAU2, MEMORY]] <= 0).any():
             raise StateError("state: expected positive variances of entities")
+        self._memories.restore(arrays, width, held)
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)

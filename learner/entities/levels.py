@@ -14,12 +14,16 @@ N(m0, b0) and whose variance has a scaled inverse chi-square prior.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .gaussian_units import from_gaussian, to_gaussian
+
+FloatArray = NDArray[np.float64]
 
 COUNT, SQUARES = range(2)
 """Statistics of a field of an entity, beside the mean."""
@@ -45,6 +49,24 @@ many scales would."""
 
 LARGEST_VALUE = 1e15
 """Values in units of the stream are clipped here, so that sums of squares stay finite."""
+
+
+class OwnRows(NamedTuple):
+    """Rows in units of their entities.
+
+    Attributes
+    ----------
+    rows
+        What the network learns (m, d), about standard Gaussian; missing values stay missing.
+    log_jacobian
+        Sum (m,) of the logarithms of the observed fields' slopes.
+    units
+        Location, scale and degrees of freedom (m, d, 3) that were predicted for each field.
+    """
+
+    rows: FloatArray
+    log_jacobian: FloatArray
+    units: FloatArray
 
 
 @kernel

@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .levels import FARTHEST, LARGEST_VALUE, LONGEST, SCALE
+from .roster import enlarged
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +32,9 @@ KEEP = 0.9999
 
 GAIN = 0.98
 """Share of the loss with the longest memory that a shorter one must stay below."""
+
+
+_MEMORIES = {"followed": Entry(("f", "d", COUNT + 1)), "losses": Entry((COUNT, "d"), 0.0)}
 
 
 @kernel
@@ -66,6 +72,47 @@ def compare(
                 losses[g, v] = KEEP * losses[g, v] + error * error
                 own[v, g] += error * scale / (min(count, MEMORIES[g]) + 1.0)
             own[v, COUNT] = min(count + 1.0, LONGEST)
+
+
+class Memories:
+    """Levels of some entities with each of the memories, and how well they predict."""
+
+    def __init__(self) -> None:
+        self._followed = np.empty((0, 0, COUNT + 1))
+        self._losses = np.empty((COUNT, 0))
+
+    def begin(self, d: int) -> None:
+        """Begin with rows of ``d`` fields."""
+        self._followed, self._losses = np.empty((0, d, COUNT + 1)), np.zeros((COUNT, d))
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many entities."""
+        self._followed = enlarged(self._followed, min(room, FOLLOWED))
+
+    def compare(
+        self,
+        rows: FloatArray,
+        slots: NDArray[np.int64],
+        fresh: NDArray[np.bool_],
+        units: FloatArray,
+        reference: FloatArray,
+    ) -> None:
+        """Compare what the memories predict for rows (m, d), and add these: see `compare`."""
+        compare(rows, slots, fresh, units, reference, self._followed, self._losses)
+
+    def best(self) -> FloatArray:
+        """Return the memory (d,) that predicts best."""
+        return best_memory(self._losses)
+
+    def state(self, k: int) -> Arrays:
+        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
+        return {"entity_followed": self._followed[:k], "entity_losses": self._losses}
+
+    def restore(self, arrays: Arrays, d: int, k: int) -> None:
+        """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
+        self._followed, self._losses = read(arrays, _MEMORIES, "entity_", f=min(k, FOLLOWED), d=d)
+        if (self._followed[..., COUNT] < 0).any():
+            raise StateError("state: expected numbers of records of entities")
 
 
 def best_memory(losses: FloatArray) -> FloatArray:
