@@ -53,14 +53,9 @@ LEAST_PIVOT = 1e-9
 FARTHEST = 5.0
 """Usual deviations by which a field may be off in an entity's covariance at the most."""
 
-YOUNG = 2.0
-"""Records up to which an entity's levels are not known well enough to tell a covariance."""
-
 KEEP = math.exp(-1.0 / 2000.0)
-"""Share of an entity's covariance that is left after another record."""
-
-KEEP_KINDS = math.exp(-1.0 / 256.0)
-"""Share of an entity's records of each kind that is left after another record."""
+"""Share of an entity's covariance, and of its records of each kind, that is left after another
+record."""
 
 FAR = 3.0
 """Deviations of a squared distance by which a record may be off and still count fully."""
@@ -195,15 +190,14 @@ def mix(
             votes[stratum, j] += weights[j] / total
             weights[j] /= total
         for k in range(known):
-            counts[k] = KEEP_KINDS * counts[k] + shares[k]
-        if own[AGE] >= YOUNG:
-            limit = n + FAR * math.sqrt(2.0 * n)
-            weight = min(1.0, limit / max(square, 1e-9)) if own[COUNT] > 2.0 * d else 1.0
-            own[COUNT] = KEEP * own[COUNT] + weight
-            fill_products(U[r], order, n, factor, new_products)
-            share = weight / own[COUNT]
-            for t in range(len(new_products)):
-                own_products[t] += share * (new_products[t] - own_products[t])
+            counts[k] = KEEP * counts[k] + shares[k]
+        limit = n + FAR * math.sqrt(2.0 * n)
+        weight = min(1.0, limit / max(square, 1e-9)) if own[COUNT] > 2.0 * d else 1.0
+        own[COUNT] = KEEP * own[COUNT] + weight
+        fill_products(U[r], order, n, factor, new_products)
+        share = weight / own[COUNT]
+        for t in range(len(new_products)):
+            own_products[t] += share * (new_products[t] - own_products[t])
         own[AGE] += 1.0
 
 
@@ -368,5 +362,3 @@ def fill_products(u: Array, order: Array, n: int, factor: Array, products: Array
         for b in range(a, d):
             high, low = max(order[a], order[b]), min(order[a], order[b])
             products[high * (high + 1) // 2 + low] += factor[a, b]
-    for t in range(len(products)):
-        products[t] = min(max(products[t], -(FARTHEST**2)), FARTHEST**2)

@@ -15,7 +15,7 @@ from faust_oslrau.learner.state_schema import Arrays, Entry, flags, read
 from faust_oslrau.learner.vector.lanes import padded
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
-from .kinds import MOST, Kinds
+from .kinds import MOST, Kinds, Parts
 from .mixed_density import MixedDensity
 from .roster import enlarged
 from .sampling import Sampled, draw
@@ -184,7 +184,8 @@ class Habits:
         common = self._common + PRIOR_RECORDS / DENSITIES
         parts, known = self._kinds.parts(), len(self._kinds.mixture.weight)
         if self._first_kinds.mixture is not None:
-            parts = tuple(map(np.concatenate, zip(parts, self._first_kinds.parts(), strict=True)))
+            first = self._first_kinds.parts()
+            parts = Parts(*map(np.concatenate, zip(parts, first, strict=True)))
         self._shared = Shared(known, *parts, common / common.sum(axis=1, keepdims=True))
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

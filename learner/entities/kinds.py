@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,15 @@ _MIXTURE = {
     "sums": Entry(("K", "d")),
     "squares": Entry(("K", "w")),
 }
+
+
+class Parts(NamedTuple):
+    """Weights (K,) and means (K, d), covariances and second moments around 0 as lower triangles."""
+
+    weight: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    second_moment: FloatArray
 
 
 class Kinds:
@@ -108,8 +118,8 @@ class Kinds:
         if self.n >= STARTS[0]:
             self.mixture = _mixture(arrays, d)
 
-    def parts(self) -> tuple[FloatArray, ...]:
-        """Return weights, means, and covariances and second moments around 0, lower triangles."""
+    def parts(self) -> Parts:
+        """Return what the kinds are like."""
         if self.mixture is None:
             raise RuntimeError("expected kinds that have begun")
         mixture, mean = self.mixture, self.mixture.gaussians.mean
@@ -119,7 +129,7 @@ class Kinds:
         )
         i, j = _lower(mean.shape[1])
         lower = np.ascontiguousarray(covariance[:, i, j])
-        return mixture.weight, mean, lower, lower + mean[:, i] * mean[:, j]
+        return Parts(mixture.weight, mean, lower, lower + mean[:, i] * mean[:, j])
 
 
 @cache

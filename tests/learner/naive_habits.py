@@ -92,9 +92,8 @@ class NaiveHabits:
         of_known = of_kinds[: self.shared.known]
         shares = self.own_kind_weights() * np.exp(of_known - of_known.max())
         covariance, _ = self.own_covariance()
-        self.kinds = np.exp(-1 / 256) * self.kinds + shares / shares.sum()
-        if self.age >= 2:
-            self.learn_products(row, covariance)
+        self.kinds = np.exp(-1 / 2000) * self.kinds + shares / shares.sum()
+        self.learn_products(row, covariance)
         self.age += 1
 
     def learn_products(self, row, covariance):
@@ -111,5 +110,5 @@ class NaiveHabits:
         known = self.count > 2 * self.d
         weight = min(1.0, (n + 3 * np.sqrt(2 * n)) / square) if known else 1.0
         self.count = np.exp(-1 / 2000) * self.count + weight
-        products = np.clip(np.outer(x, x) + rest, -25, 25)
+        products = np.outer(x, x) + rest
         self.products += weight / self.count * (products - self.products)
