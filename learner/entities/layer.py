@@ -28,9 +28,6 @@ from .watch import Watch
 FloatArray = NDArray[np.float64]
 Others = tuple[FloatArray, FloatArray, FloatArray]
 
-SAMPLED = 1024
-"""Entities that tell what entities are like: their errors are then a few per cent."""
-
 YOUNG = 4096
 """Records up to which that is estimated at each boundary, as it changes quickly."""
 
@@ -242,8 +239,7 @@ class Entities:
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
-            k = len(self.roster)
-            some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
+            some = population.sampled(len(self.roster))
             self._population = population.estimate(
                 self._levels[some], self._statistics[some], self._population
             )

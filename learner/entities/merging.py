@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from . import memory, population
 from .former import FormerEntities
 from .habit_kernels import FIRST_KIND
-from .kinds import MOST
-from .layer import SAMPLED
 from .levels import MEMORY, SQUARES
 from .roster import Key, keys_of, packed_keys
 
@@ -64,8 +62,7 @@ def merge_entities(states: Sequence[Arrays], limit: int, former_limit: int) -> A
     }
     merged["entity_population"] = _population(merged)
     if len(first["habit_entities"]) > 0:
-        parts = [_habits(state, state is first) for state in states]
-        counts, products = zip(*parts, strict=True)
+        counts, products = zip(*(_habits(state, first) for state in states), strict=True)
         merged["habit_entities"] = _of(kept, counts)
         merged["habit_products"] = _of(kept, products)
     merged["habit_common"] = np.sum([state["habit_common"] for state in states], axis=0)
@@ -78,11 +75,7 @@ def _united(states: Sequence[Arrays]) -> list[Entity]:
         Entity(key, number, slot, age)
         for number, state in enumerate(states)
         for slot, (key, age) in enumerate(
-            zip(
-                keys_of(state, "entity_key"),
-                state["entity_ages"].tolist(),
-                strict=True,
-            )
+            zip(keys_of(state, "entity_key"), state["entity_ages"].tolist(), strict=True)
         )
     ]
     every.sort(key=lambda entity: (entity.age, entity.state))
@@ -99,18 +92,14 @@ def _of(kept: Sequence[Entity], columns: Sequence[NDArray[Any]]) -> NDArray[Any]
     return np.concatenate(columns)[rows]
 
 
-def _levels(state: Arrays, first: Arrays) -> tuple[FloatArray, NDArray[np.float32]]:
-    return _moved(state["entity_levels"], state["entity_statistics"], state, first)
-
-
-def _moved(
-    means: FloatArray, statistics: NDArray[np.float32], state: Arrays, first: Arrays
+def _levels(
+    state: Arrays, first: Arrays, prefix: str = "entity"
 ) -> tuple[FloatArray, NDArray[np.float32]]:
     """Return means (k, d) and statistics (k, d, 2) of levels in units of the first stream."""
     (location, scale), (to, unit) = state["entity_reference"], first["entity_reference"]
-    moved = statistics.copy()
-    moved[..., SQUARES] *= (scale / unit) ** 2
-    return means * (scale / unit) + (location - to) / unit, moved
+    statistics = state[f"{prefix}_statistics"].copy()
+    statistics[..., SQUARES] *= (scale / unit) ** 2
+    return state[f"{prefix}_levels"] * (scale / unit) + (location - to) / unit, statistics
 
 
 def _former(states: Sequence[Arrays], kept: Sequence[Entity], former_limit: int) -> FormerEntities:
@@ -120,8 +109,7 @@ def _former(states: Sequence[Arrays], kept: Sequence[Entity], former_limit: int)
         keys = keys_of(state, "former_key")
         if not keys:
             continue
-        levels = _moved(state["former_levels"], state["former_statistics"], state, states[0])
-        for key, means, statistics in zip(keys, *levels, strict=True):
+        for key, means, statistics in zip(keys, *_levels(state, states[0], "former"), strict=True):
             if key not in known:
                 former.add(key, means, statistics)
     return former
@@ -134,24 +122,20 @@ def _scores(state: Arrays, first: Arrays) -> FloatArray:
 
 def _population(merged: Arrays) -> FloatArray:
     """Return what all entities are like."""
-    k = len(merged["entity_levels"])
-    some = np.arange(min(k, SAMPLED)) * k // min(k, SAMPLED)
-    found = population.estimate(
-        merged["entity_levels"][some],
-        merged["entity_statistics"][some],
-        merged["entity_population"],
-    )
+    levels, statistics = merged["entity_levels"], merged["entity_statistics"]
+    some = population.sampled(len(levels))
+    found = population.estimate(levels[some], statistics[some], merged["entity_population"])
     found[MEMORY] = memory.best_memory(merged["entity_losses"])
     return found
 
 
-def _habits(state: Arrays, same_kinds: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return counts and products of a state's entities; of records of kinds only if they last."""
-    k, d = state["entity_levels"].shape
-    if len(state["habit_entities"]) == 0:
-        width = FIRST_KIND + MOST
-        return np.zeros((k, width), np.float32), np.zeros((k, d * (d + 1) // 2), np.float32)
-    counts = state["habit_entities"].copy()
-    if not same_kinds:
+def _habits(state: Arrays, first: Arrays) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return counts and products of a state's entities; of records of the first one's kinds."""
+    k = len(state["entity_levels"])
+    counts, products = state["habit_entities"].copy(), state["habit_products"]
+    if len(counts) == 0:
+        counts = np.zeros((k, first["habit_entities"].shape[1]), np.float32)
+        products = np.zeros((k, first["habit_products"].shape[1]), np.float32)
+    if state is not first:
         counts[:, FIRST_KIND:] = 0.0
-    return counts, state["habit_products"]
+    return counts, products

@@ -14,6 +14,9 @@ from .levels import B0, COUNT, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
 
 FloatArray = NDArray[np.float64]
 
+SAMPLED = 1024
+"""Entities that tell what all are like at the most: their errors are then a few per cent."""
+
 SMALLEST_VARIANCE = 1e-12
 """Smallest variance of an entity, in units of the stream."""
 
@@ -59,6 +62,12 @@ def first_population(d: int) -> FloatArray:
     population[M0], population[B0], population[TAU2] = 0.0, 0.5, 0.5
     population[NU], population[MEMORY] = 4.0, LONGEST
     return population
+
+
+def sampled(k: int) -> NDArray[np.int64]:
+    """Return the slots of some of ``k`` entities, which tell what all are like."""
+    n = min(k, SAMPLED)
+    return np.arange(n) * k // max(n, 1)
 
 
 def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArray) -> FloatArray:
