@@ -117,11 +117,10 @@ class Entities:
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
         self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
-        for v in range(d):
-            column = rows[:, v]
-            column = column[~np.isnan(column)]
-            if len(column) > 0:
-                self._reference[:, v] = location_and_scale(column)
+        for v, column in enumerate(rows.T):
+            seen = column[~np.isnan(column)]
+            if len(seen) > 0:
+                self._reference[:, v] = location_and_scale(seen)
         self._population = population.first_population(d)
         self._memories.begin(d)
         return self._standardised(rows, []).rows
@@ -274,12 +273,9 @@ class Entities:
         value, at_value = self._restored(blame.value, units)
         expected, at_mean = self._restored(blame.expected, units)
         return blame._replace(
-            value=value,
-            nats=blame.nats - at_value,
-            usual=blame.usual - at_mean,
-            expected=expected,
-            deviation=blame.deviation * np.exp(-at_mean),
-        )
+            value=value, nats=blame.nats - at_value, usual=blame.usual - at_mean,
+            expected=expected, deviation=blame.deviation * np.exp(-at_mean),
+        )  # fmt: skip
 
     def slots(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the slots (k,) of entities, -1 for one that is not known."""

@@ -12,16 +12,8 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .habit_kernels import (
-    KINDS,
-    NETWORK,
-    OWN,
-    Predicted,
-    Shared,
-    factorise,
-    log_student,
-    observed_first,
-)
+from .habit_kernels import KINDS, NETWORK, OWN, Predicted, Shared
+from .student import factorise, log_student, observed_first
 
 JOINT, LOG_FIELD, MEAN, VARIANCE = range(4)
 """Of one part of the mixture: its weighted log-density in the first place of a row; then for each

@@ -8,8 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .habit_kernels import KINDS, LEAST_PIVOT, NETWORK, OWN, Predicted, Shared, log_student
+from .habit_kernels import KINDS, NETWORK, OWN, Predicted, Shared
 from .mixed_kernels import growth
+from .student import LEAST_PIVOT, log_student
 
 FloatArray = NDArray[np.float64]
 

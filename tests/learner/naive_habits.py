@@ -93,7 +93,8 @@ class NaiveHabits:
         shares = self.own_kind_weights() * np.exp(of_known - of_known.max())
         covariance, _ = self.own_covariance()
         self.kinds = np.exp(-1 / 2000) * self.kinds + shares / shares.sum()
-        self.learn_products(row, covariance)
+        if self.age >= 2:
+            self.learn_products(row, covariance)
         self.age += 1
 
     def learn_products(self, row, covariance):
