@@ -243,6 +243,7 @@ class Entities:
                 self._levels[some], self._statistics[some], self._population
             )
             self._population[MEMORY] = self._memories.best()
+            self._scores.update(some)
             if self.watch is not None:
                 profiles.compare(self.watch, self.known, some)
         if self.watch is not None and self.watch.is_due(before, n):
