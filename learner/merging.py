@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .entities.merging import frame_factor, merge_entities
+from .entities.merging import merge_entities
 from .errors import InvalidInputError
 from .oslrau import OSLRAU
 from .oslrau_merging import merge_oslrau
@@ -69,8 +69,6 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     states = [_without_past(scorer) for scorer in scorers]
     values, arrays = states[largest]
     if values.get("max_entities") is not None:
-        factors = [_of_columns(frame_factor(other, arrays), other) for _, other in states]
-        models = [_in_units(*part) for part in zip(models, factors, strict=True)]
         others = [other for _, other in states if other is not arrays]
         limits = values["max_entities"], values["max_former_entities"]
         arrays = merge_entities([arrays, *others], *limits)
@@ -107,19 +105,3 @@ def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
         arrays["history_means"] = np.empty((0, spans, 0, 2))
         arrays["history_last"] = np.empty(0, np.int64)
     return values, arrays
-
-
-def _of_columns(factor: FloatArray, state: Arrays) -> FloatArray:
-    """Return factors of fields (d,) for all columns that the network knows, running means too."""
-    spans = len(state["history_spread"]) if "history_spread" in state else 0
-    return np.tile(factor, 1 + spans)
-
-
-def _in_units(model: Learner, factor: FloatArray) -> Learner:
-    """Return a model of rows that are multiplied by a factor (d,), to be merged with others."""
-    kind = type(model)
-    values, arrays = unpack(model.to_bytes(), kind.__name__)
-    for name in ("location", "scale", "challenger_location", "challenger_scale"):
-        if name in arrays:
-            arrays[name] = factor * arrays[name]
-    return kind.from_bytes(pack(kind.__name__, values, arrays))

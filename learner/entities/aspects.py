@@ -11,11 +11,9 @@ from .population import SMALLEST_VARIANCE
 
 FloatArray = NDArray[np.float64]
 
-FEWEST_VALUES = 16.0
-"""Values of a field from which on an entity's level and spread of it are compared."""
-
-FEWEST_OF_KINDS = 16.0
-"""Records from which on an entity's weights of the kinds are compared."""
+FEWEST = 16.0
+"""Values of a field from which on an entity's level and spread of it are compared; and records from
+which on its weights of the kinds are."""
 
 
 def deviations(
@@ -28,13 +26,13 @@ def deviations(
     """Return how far entities are from the others (k, 2 d + 1), in standard deviations of these.
 
     The levels of the d fields come first, then their spreads, then the kinds; 0 where too little is
-    known. ``mean`` (k, d), ``statistics`` (k, d, 2) and ``population`` (6, d) are those of
+    known. ``mean`` (k, d), ``statistics`` (k, d, 2) and ``population`` (5, d) are those of
     `levels`; ``kinds`` (k, K) are the entities' records of each kind, ``weight`` (K,) the weights
     of the kinds among all records.
     """
     count, squares = (statistics[:, :, at].astype(np.float64) for at in (COUNT, SQUARES))
-    known = count >= FEWEST_VALUES
-    freedom = np.where(known, count - 1.0, FEWEST_VALUES)
+    known = count >= FEWEST
+    freedom = np.where(known, count - 1.0, FEWEST)
     nu, tau2 = population[NU], population[TAU2]
     variance = (nu * tau2 + squares) / (nu + freedom)
     noise = variance / np.minimum(freedom, population[MEMORY])
@@ -56,4 +54,4 @@ def kinds_deviance(kinds: FloatArray, weight: FloatArray) -> FloatArray:
     usual = np.maximum(weight, 1e-6)
     ratio = np.where(share > 0.0, share, usual) / usual
     deviance = 2.0 * total * (share * np.log(ratio)).sum(axis=1)
-    return np.where(total >= FEWEST_OF_KINDS, np.sqrt(np.maximum(deviance, 0.0)), 0.0)
+    return np.where(total >= FEWEST, np.sqrt(np.maximum(deviance, 0.0)), 0.0)

@@ -17,7 +17,8 @@ from faust_oslrau.learner.stacked import StackedSPN
 from faust_oslrau.learner.state import pack, record_count, unpack
 
 from .habits import WIDEST
-from .layer import Entities, Others, OwnRows
+from .layer import Entities, Others
+from .levels import OwnRows
 from .roster import Key, Name, as_keys
 
 FloatArray = NDArray[np.float64]

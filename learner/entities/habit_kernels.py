@@ -1,18 +1,18 @@
 """Kernels of what is usual for an entity beyond its levels: how its fields go together.
 
-Five densities of a record in units of its entity are mixed:
+Three densities of a record in units of its entity are mixed:
 
 - that of the network, which all entities share;
-- *kinds*: Gaussians that all entities share, with weights of each entity's own; also three times
-  as wide;
-- *own*: Student's t with the entity's own covariance, drawn to that of its kinds; also three times
-  as wide.
+- *kinds*: Gaussians that all entities share, with weights of each entity's own; others for the
+  first record of an entity, which lies as far off as entities differ;
+- *own*: Student's t with the entity's own covariance, drawn to that of its kinds.
 
 The own covariance is the posterior predictive of a Gaussian with mean 0 whose covariance has an
-inverse Wishart prior around (sum over kinds of weight times second moment), worth ``k`` records.
-The densities weigh by what predicted best: among all entities with about as many records, and for
-the entity itself. An entity's statistics are context and change with each record, after it was
-predicted. What all share changes at learning boundaries only.
+inverse Wishart prior around (sum over kinds of weight times second moment).
+The densities weigh by what predicted best: first records or later ones of all entities, and those
+of the entity itself. An entity's
+statistics are context and change with each record, after it was predicted. What all share changes
+at learning boundaries only.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-NETWORK, KINDS, WIDE_KINDS, OWN, WIDE_OWN = range(5)
+from .student import chi_square, factorise, log_student, observed_first
+
+NETWORK, KINDS, OWN = range(3)
 """The densities that are mixed."""
 
-DENSITIES = 5
+DENSITIES = 3
+
+FIRST, LATER = range(2)
+"""Strata of records: the first ones of entities, and all others."""
 
 AGE, COUNT = range(2)
 """Counts of an entity: its records, and those that its covariance is made of. Then come the
@@ -36,31 +41,14 @@ weights of the densities, and its records of each kind."""
 FIRST_WEIGHT = 2
 FIRST_KIND = FIRST_WEIGHT + DENSITIES
 
-AGES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 512.0])
-"""Records from which on entities are of the next age."""
+KIND_STRENGTH = 1.0
+"""Records that the common weights of the kinds stand for in an entity's own."""
 
-KIND_STRENGTHS = np.array([1.0, 4.0, 16.0, 64.0, 1e5])
-"""Records that the common weights of the kinds may stand for in an entity's own."""
-
-OWN_STRENGTHS = np.array([0.15, 0.5, 2.0, 8.0, 32.0])
-"""Records for each field that the covariance of its kinds may stand for in an entity's own."""
-
-KIND, WHOLE = range(2)
-"""Strengths in use: of the kinds' weights and of the covariance, in records."""
-
-WIDER = 3.0
-"""Factor of the deviations of wide densities."""
-
-VOTE_EVERY = 64
-"""One of so many records votes on the strengths."""
-
-LOWEST = -50.0
-"""Nats for each field by which one record at most counts against a strength."""
+OWN_STRENGTH = 0.5
+"""Records for each field that the covariance of its kinds stands for in an entity's own."""
 
 LEAST_FREEDOM = 5.0
 """Added to the degrees of freedom: more than a Gaussian sample has, as the kinds are known."""
-
-LEAST_PIVOT = 1e-9
 
 FARTHEST = 5.0
 """Usual deviations by which a field may be off in an entity's covariance at the most."""
@@ -69,19 +57,15 @@ YOUNG = 2.0
 """Records up to which an entity's levels are not known well enough to tell a covariance."""
 
 KEEP = math.exp(-1.0 / 2000.0)
-"""Share of an entity's covariance that is left after another record."""
-
-KEEP_KINDS = math.exp(-1.0 / 256.0)
-"""Share of an entity's records of each kind that is left after another record."""
+"""Share of an entity's covariance, and of its records of each kind, that is left after another
+record."""
 
 FAR = 3.0
 """Deviations of a squared distance by which a record may be off and still count fully."""
 
 LEAST_COMMON, COMMON_RECORDS = 0.05, 4.0
-"""Least share of the weights of all entities of its age in those of an entity, and the records that
-they stand for."""
-
-LOG_PI, LOG_2PI = math.log(math.pi), math.log(2.0 * math.pi)
+"""Least share of the weights of all entities in those of an entity, and the records that they stand
+for."""
 
 
 class Shared(NamedTuple):
@@ -89,46 +73,23 @@ class Shared(NamedTuple):
 
     Attributes
     ----------
+    known
+        Number of the kinds of records of known entities, which come before those of first records.
     weight, mean
-        Of the K kinds, (K,) and (K, d).
+        Of the K kinds, (K,) and (K, d). The weights of known entities add up to 1; so do those of
+        first records, if there are any.
     covariance, second_moment
         Of each kind, around its mean and around 0, lower triangles (K, d (d + 1) / 2).
-    by_age
-        Weights of the densities for entities of each age (ages, densities).
-    strength
-        `KIND` and `WHOLE` (2,).
-    first_weight, first_mean, first_covariance
-        Of the kinds of first records of entities, (F,), (F, d) and lower triangles.
+    common
+        Weights of the densities for all entities, by stratum (2, densities).
     """
 
+    known: int
     weight: Array
     mean: Array
     covariance: Array
     second_moment: Array
-    by_age: Array
-    strength: Array
-    first_weight: Array
-    first_mean: Array
-    first_covariance: Array
-
-
-class Votes(NamedTuple):
-    """What the records since the last boundary say about `Shared`.
-
-    Attributes
-    ----------
-    by_age
-        Sums of the densities' probabilities by age (ages, densities).
-    kind, whole
-        Log-likelihoods with each of the strengths.
-    n
-        Number of records (1,).
-    """
-
-    by_age: Array
-    kind: Array
-    whole: Array
-    n: Array
+    common: Array
 
 
 class Predicted(NamedTuple):
@@ -143,7 +104,7 @@ class Predicted(NamedTuple):
     weight
         Weights of the densities (m, densities).
     kind_weight
-        Weights of the kinds (m, K).
+        Weights of the kinds (m, K), 0 for those of the other stratum.
     covariance
         Squared scales of Student's t of the entity (m, d (d + 1) / 2), lower triangles.
     freedom
@@ -152,12 +113,7 @@ class Predicted(NamedTuple):
         How far the row is from what its entity's Student's t expects (m,): a squared distance that
         is about chi-square, with as many degrees of freedom as there are values.
     shares
-        The kinds' probabilities given the row (m, K).
-    age
-        Records of the entity before the row (m,).
-    first
-        Weight of the kinds of first records (m,), 0 for any other record; what the densities'
-        weights lack to 1.
+        The kinds' probabilities given the row (m, K), of each stratum by itself.
     """
 
     log_share: Array
@@ -168,8 +124,6 @@ class Predicted(NamedTuple):
     freedom: Array
     distance: Array
     shares: Array
-    age: Array
-    first: Array
 
 
 @kernel
@@ -177,62 +131,51 @@ def mix(
     U: Array,
     slots: Array,
     fresh: Array,
+    is_new: Array,
     network: Array,
     log_kinds: Array,
-    distance: Array,
     entities: Array,
     products: Array,
     shared: Shared,
-    votes: Votes,
+    votes: Array,
     predicted: Predicted,
 ) -> None:
     """Fill ``predicted`` for rows ``U`` (m, d), and add the rows to their entities one by one.
 
-    ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
-    has the network's log-densities; ``log_kinds`` and ``distance`` (K, m) those of the kinds and
-    their squared distances. ``entities`` (slots, s) are the entities' counts and weights,
-    ``products`` (slots, d (d + 1) / 2) their mean products.
+    ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there, ``is_new`` (m,) of
+    which not even a level is known. ``network`` (m,) has the network's log-densities, ``log_kinds``
+    (m, K) those of the kinds. ``entities`` (slots, s) are the entities' counts and weights,
+    ``products`` (slots, d (d + 1) / 2) their mean products. Adds the densities' probabilities given
+    the rows to ``votes`` (2, densities).
     """
     m, d = U.shape
-    K = len(shared.weight)
-    logs, prior, row_kinds = np.empty(DENSITIES), np.empty(DENSITIES), np.empty((2, K))
+    known, common = shared.known, shared.weight
+    logs, prior = np.empty(DENSITIES), np.empty(DENSITIES)
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
-    new_products = np.empty(products.shape[1])
+    new_products, strength = np.empty(products.shape[1]), OWN_STRENGTH * d
     for r in range(m):
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
             own[:], own_products[:] = 0.0, 0.0
-        predicted.age[r], predicted.first[r] = own[AGE], 0.0
-        counts = own[FIRST_KIND : FIRST_KIND + K]
+        stratum, counts = FIRST if is_new[r] else LATER, own[FIRST_KIND : FIRST_KIND + known]
         n = observed_first(U[r], order)
-        weigh_kinds(counts, shared.weight, shared.strength[KIND], predicted.kind_weight[r])
-        wider = n * math.log(WIDER)
-        for k in range(K):
-            row_kinds[0, k] = log_kinds[k, r]
-            row_kinds[1, k] = log_kinds[k, r] + distance[k, r] * (0.5 - 0.5 / WIDER**2) - wider
+        kinds, shares = predicted.kind_weight[r], predicted.shares[r]
+        kinds[known:], shares[known:] = 0.0, 0.0
+        weigh_kinds(counts, common, kinds)
         logs[NETWORK] = network[r]
-        for wide in range(2):
-            logs[KINDS + wide] = log_mixture(row_kinds[wide], predicted.kind_weight[r])
-        shares = predicted.shares[r]
-        for k in range(K):
-            shares[k] = predicted.kind_weight[r, k] * math.exp(row_kinds[0, k] - logs[KINDS])
+        logs[KINDS] = mix_kinds(log_kinds[r, :known], kinds, shares)
+        if is_new[r] and len(common) > known:
+            kinds[:known], kinds[known:] = 0.0, common[known:]
+            logs[KINDS] = mix_kinds(log_kinds[r, known:], kinds[known:], shares[known:])
         covariance = predicted.covariance[r]
-        strength = shared.strength[WHOLE]
-        kinds = predicted.kind_weight[r]
         own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
         freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
-        logs[WIDE_OWN] = log_student(square / WIDER**2, log_scale + wider, freedom, n)
-        if votes.n[0] % VOTE_EVERY == 0 and own[AGE] > 0.0:
-            vote_kinds(row_kinds[0], counts, shared, n, votes.kind)
-            vote_whole(U[r], order, n, own_products, own[COUNT], shared, kinds, factor, votes.whole)
-            factorise(covariance, U[r], order, n, factor)
-        age = np.searchsorted(AGES, own[AGE], side="right")
         weights = own[FIRST_WEIGHT:FIRST_KIND]
-        blend(weights, shared.by_age[age], own[AGE], prior)
+        blend(weights, shared.common[stratum], own[AGE], prior)
         predicted.weight[r] = prior
         top = logs.max()
         total, others = 0.0, 0.0
@@ -245,15 +188,13 @@ def mix(
         predicted.log_share[r] = math.log(prior[NETWORK])
         predicted.log_others[r] = math.log(max(others, 1e-300)) + top
         for j in range(DENSITIES):
-            votes.by_age[age, j] += weights[j] / total
+            votes[stratum, j] += weights[j] / total
             weights[j] /= total
-        votes.n[0] += 1
-        for k in range(K):
-            counts[k] = KEEP_KINDS * counts[k] + shares[k]
+        for k in range(known):
+            counts[k] = KEEP * counts[k] + shares[k]
         if own[AGE] >= YOUNG:
-            known = own[COUNT] > 2.0 * d
             limit = n + FAR * math.sqrt(2.0 * n)
-            weight = min(1.0, limit / max(square, 1e-9)) if known else 1.0
+            weight = min(1.0, limit / max(square, 1e-9)) if own[COUNT] > 2.0 * d else 1.0
             own[COUNT] = KEEP * own[COUNT] + weight
             fill_products(U[r], order, n, factor, new_products)
             share = weight / own[COUNT]
@@ -263,37 +204,25 @@ def mix(
 
 
 @kernel
-def observed_first(u: Array, order: Array) -> int:
-    """Fill ``order`` (d,) with the observed fields, then the missing ones; return how many are."""
-    n = 0
-    for v in range(len(u)):
-        if u[v] == u[v]:
-            order[n] = v
-            n += 1
-    at = n
-    for v in range(len(u)):
-        if u[v] != u[v]:
-            order[at] = v
-            at += 1
-    return n
+def weigh_kinds(counts: Array, weight: Array, result: Array) -> None:
+    """Fill ``result`` with an entity's weights of the kinds (K,), drawn to those of all."""
+    total = KIND_STRENGTH + counts.sum()
+    for k in range(len(counts)):
+        result[k] = (KIND_STRENGTH * weight[k] + counts[k]) / total
 
 
 @kernel
-def weigh_kinds(counts: Array, weight: Array, strength: float, result: Array) -> None:
-    """Fill ``result`` (K,) with an entity's weights of the kinds, drawn to those of all."""
-    total = strength
-    for k in range(len(weight)):
-        total += counts[k]
-    for k in range(len(weight)):
-        result[k] = (strength * weight[k] + counts[k]) / total
+def mix_kinds(logs: Array, weight: Array, shares: Array) -> float:
+    """Return the logarithm of a weighted sum of densities by their logarithms ``logs`` (K,).
 
-
-@kernel
-def log_mixture(logs: Array, weight: Array) -> float:
-    """Return the logarithm of a weighted sum of densities by their logarithms ``logs`` (K,)."""
+    Fills ``shares`` with their shares of it.
+    """
     top, total = float(logs.max()), 0.0
     for k in range(len(logs)):
-        total += weight[k] * math.exp(logs[k] - top)
+        shares[k] = weight[k] * math.exp(logs[k] - top)
+        total += shares[k]
+    for k in range(len(logs)):
+        shares[k] /= total
     return top + math.log(total)
 
 
@@ -313,108 +242,8 @@ def own_covariance(
 
 
 @kernel
-def factorise(
-    covariance: Array, u: Array, order: Array, n: int, factor: Array
-) -> tuple[float, float]:
-    """Return the squared distance of the ``n`` observed values of ``u``, and their log scale.
-
-    ``factor`` (d, d + 1) gets the upper Cholesky factor of the fields in this order, and in its
-    last column the whitened values.
-    """
-    d = len(u)
-    fill_upper(covariance, order, n, factor)
-    for a in range(d):
-        factor[a, d] = u[order[a]] if a < n else 0.0
-    square, log_scale = 0.0, 0.0
-    for a in range(d):
-        for b in range(min(a, n)):
-            part = factor[b, a]
-            for c in range(a, d + 1):
-                factor[a, c] -= part * factor[b, c]
-        if a < n:
-            pivot = math.sqrt(max(factor[a, a], LEAST_PIVOT))
-            factor[a, a] = pivot
-            scale = 1.0 / pivot
-            for c in range(a + 1, d + 1):
-                factor[a, c] *= scale
-            square += factor[a, d] * factor[a, d]
-            log_scale += math.log(pivot)
-    return square, log_scale
-
-
-@kernel
-def fill_upper(covariance: Array, order: Array, n: int, factor: Array) -> None:
-    """Fill the upper triangle of ``factor`` with the fields in this order, of a lower triangle."""
-    d = len(order)
-    if n in (0, d):  # in their own order, which most records have, and those that are foreseen
-        t = 0
-        for a in range(d):
-            for b in range(a + 1):
-                factor[b, a] = covariance[t]
-                t += 1
-        return
-    for a in range(d):
-        for b in range(a, d):
-            high, low = max(order[a], order[b]), min(order[a], order[b])
-            factor[a, b] = covariance[high * (high + 1) // 2 + low]
-
-
-@kernel
-def log_student(square: float, log_scale: float, freedom: float, n: int) -> float:
-    """Return the log-density of Student's t of ``n`` fields by a squared distance."""
-    half = 0.5 * (freedom + n)
-    norm = math.lgamma(half) - math.lgamma(0.5 * freedom) - 0.5 * n * (math.log(freedom) + LOG_PI)
-    return norm - log_scale - half * math.log1p(square / freedom)
-
-
-@kernel
-def chi_square(square: float, freedom: float, n: int) -> float:
-    """Return what a squared distance of ``n`` fields in Student's t is as one in a Gaussian.
-
-    log(1 + square / freedom) is about a multiple of a chi-square (Bartlett 1938). The factor gives
-    it the mean ``n``, with log(x - 1/2) for the digamma function of x.
-    """
-    if n == 0:
-        return 0.0
-    factor = n / math.log1p(n / (freedom - 1.0))
-    return factor * math.log1p(square / freedom)
-
-
-@kernel
-def vote_kinds(logs: Array, counts: Array, shared: Shared, n: int, votes: Array) -> None:
-    """Add the log-density of a row by the kinds with each of the strengths to ``votes``."""
-    weight = np.empty(len(logs))
-    for s in range(len(KIND_STRENGTHS)):
-        weigh_kinds(counts, shared.weight, KIND_STRENGTHS[s], weight)
-        votes[s] += max(log_mixture(logs, weight), LOWEST * n)
-
-
-@kernel
-def vote_whole(
-    u: Array,
-    order: Array,
-    n: int,
-    products: Array,
-    count: float,
-    shared: Shared,
-    kinds: Array,
-    factor: Array,
-    votes: Array,
-) -> None:
-    """Add the log-density of a row by the own covariance with each of the strengths."""
-    d = len(u)
-    covariance = np.empty(len(products))
-    for s in range(len(OWN_STRENGTHS)):
-        strength = OWN_STRENGTHS[s] * d
-        own_covariance(products, count, kinds, shared, strength, covariance)
-        square, log_scale = factorise(covariance, u, order, n, factor)
-        freedom = max(strength + count - d, 0.0) + LEAST_FREEDOM
-        votes[s] += max(log_student(square, log_scale, freedom, n), LOWEST * n)
-
-
-@kernel
 def blend(own: Array, common: Array, age: float, result: Array) -> None:
-    """Fill ``result`` with weights of the densities: an entity's own, and those of its age."""
+    """Fill ``result`` with weights of the densities: an entity's own, and those of all."""
     share = 1.0
     if age > 0.0:
         share = max(LEAST_COMMON, min(1.0, COMMON_RECORDS / age))
@@ -446,5 +275,3 @@ def fill_products(u: Array, order: Array, n: int, factor: Array, products: Array
         for b in range(a, d):
             high, low = max(order[a], order[b]), min(order[a], order[b])
             products[high * (high + 1) // 2 + low] += factor[a, b]
-    for t in range(len(products)):
-        products[t] = min(max(products[t], -(FARTHEST**2)), FARTHEST**2)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +11,13 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import Arrays, Entry, flags, read
 from faust_oslrau.learner.vector.lanes import padded
 
-from .first_records import FirstRecords
-from .habit_kernels import (
-    AGES,
-    DENSITIES,
-    FIRST_KIND,
-    KIND,
-    KIND_STRENGTHS,
-    OWN_STRENGTHS,
-    WHOLE,
-    Predicted,
-    Shared,
-    Votes,
-    mix,
-)
-from .kinds import MOST, Kinds
+from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
+from .kinds import MOST, Kinds, Parts
 from .mixed_density import MixedDensity
+from .roster import enlarged
 from .sampling import Sampled, draw
 
 FloatArray = NDArray[np.float64]
@@ -41,17 +28,11 @@ WIDEST = 32
 WIDTH = FIRST_KIND + MOST
 """Counts and weights of an entity."""
 
-FADING = 0.975
-"""Share of the votes for strengths that is left after a batch."""
-
 MEMORY = 4000.0
-"""Records of an age that its weights of the densities remember."""
+"""Records that the common weights of the densities remember."""
 
 PRIOR_RECORDS = 4.0
-"""Records that the weights of the age before stand for."""
-
-FIRST_STRENGTH = 1e-3
-"""Votes for the strongest prior of the kinds' weights, before any record has voted."""
+"""Records that say that the densities are as good as each other."""
 
 
 class Mixed(NamedTuple):
@@ -70,16 +51,13 @@ class Mixed(NamedTuple):
     log_mass: FloatArray
 
 
-_STRENGTHS = Entry((2, len(OWN_STRENGTHS)))
 _HABITS = {
     "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
     "products": Entry(("k", "p"), dtype="<f4"),
-    "by_age": Entry((len(AGES) + 1, DENSITIES), 0.0),
+    "common": Entry((2, DENSITIES), 0.0),
     "shares": Entry(("s", "K"), 0.0),
-    "strengths": _STRENGTHS,
-    "new_by_age": Entry((len(AGES) + 1, DENSITIES)),
-    "new_strengths": _STRENGTHS,
-    "new_records": counts(1),
+    "is_new": flags("s"),
+    "new_common": Entry((2, DENSITIES)),
 }
 
 
@@ -92,17 +70,12 @@ class Habits:
     """
 
     def __init__(self) -> None:
-        self._kinds = Kinds()
-        self._first = FirstRecords()
+        self._kinds, self._first_kinds = Kinds(), Kinds()
         self._entities = np.empty((0, 0), np.float32)
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
-        self._by_age = np.zeros((len(AGES) + 1, DENSITIES))
-        self._kind_votes = np.zeros(len(KIND_STRENGTHS))
-        self._kind_votes[-1] = FIRST_STRENGTH
-        self._whole_votes = np.zeros(len(OWN_STRENGTHS))
-        self._votes = _no_votes()
-        self._shares = np.empty((0, 0))
+        self._common, self._votes = np.zeros((2, 2, DENSITIES))
+        self._shares, self._is_new = np.empty((0, 0)), np.empty(0, np.bool_)
         self._predicted: Predicted | None = None
 
     def mix(
@@ -120,41 +93,42 @@ class Habits:
         level where they are new, ``is_new`` (m,). ``network`` has the measures of these rows by the
         network. Takes the place of its log-densities; there is ``room`` for so many entities.
         """
-        mixture = self._kinds.mixture
-        if self._shared is None or mixture is None:
+        if self._shared is None:
             return network
         m, d = rows.shape
         self._reserve(room, d)
-        distance, norm = mixture.gaussians.distances(np.ascontiguousarray(rows.T))
+        log_kinds = self._log_kinds(rows, is_new, self._shared)
         predicted = _unfilled(m, *self._shared.second_moment.shape)
         mix(
-            rows, slots, fresh, network.log_density, norm - 0.5 * distance, distance,
+            rows, slots, fresh, is_new, network.log_density, log_kinds,
             self._entities, self._products, self._shared, self._votes, predicted,
         )  # fmt: skip
-        self._first.mix(rows, np.flatnonzero(is_new), network.log_density, predicted)
         self._predicted = predicted
-        self._shares = np.concatenate([self._shares.reshape(-1, len(norm)), predicted.shares])
+        K = log_kinds.shape[1]
+        self._shares = np.concatenate([self._shares.reshape(-1, K), predicted.shares])
+        self._is_new = np.concatenate([self._is_new, is_new])
         measures, others = network.measures.copy(), predicted.log_others
         measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
         log_density = np.logaddexp(predicted.log_share + network.log_density, others)
         return Mixed(measures, log_density, log_mass(predicted.distance, rows))
 
-    def remember(self, renewed: Callable[[NDArray[np.int64]], FloatArray]) -> None:
-        """Keep first records of entities among the rows that were mixed last.
-
-        ``renewed`` returns rows of some numbers (k,) in units of a new entity (k, d).
-        """
-        if self._shared is None or self._predicted is None:
-            return
-        age = self._predicted.age
-        which = np.flatnonzero(age < self._first.wanted)
-        if len(which) > 0:
-            self._first.remember(len(self._shares) - len(age) + which, renewed(which))
+    def _log_kinds(self, rows: FloatArray, is_new: NDArray[np.bool_], shared: Shared) -> FloatArray:
+        """Return log-densities (m, K) of rows by the kinds; by those of first records, of such."""
+        found, known = np.empty((len(rows), len(shared.weight))), shared.known
+        for kinds, which, at in (
+            (self._kinds, np.ones(len(rows), np.bool_), slice(0, known)),
+            (self._first_kinds, is_new, slice(known, None)),
+        ):
+            if kinds.mixture is not None and which.any():
+                Z = np.ascontiguousarray(rows[which].T)
+                distance, norm = kinds.mixture.gaussians.distances(Z)
+                found[which, at] = (norm - 0.5 * distance).T
+        return found
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
-            self._entities = _enlarged(self._entities, room, WIDTH)
-            self._products = _enlarged(self._products, room, d * (d + 1) // 2)
+            self._entities = enlarged(self._entities.reshape(-1, WIDTH), room)
+            self._products = enlarged(self._products.reshape(-1, d * (d + 1) // 2), room)
 
     def ahead(self, slots: NDArray[np.int64]) -> Habits:
         """Return habits in which each of some entities (m,) has a slot of its own, in their order.
@@ -162,8 +136,7 @@ class Habits:
         They share what all entities share, and are good for one call of ``mix``.
         """
         found = copy(self)
-        found._votes, found._shares = _no_votes(), np.empty((0, 0))
-        found._first = copy(self._first)
+        found.end_batch()
         if len(self._entities) > 0:
             found._entities, found._products = self._entities[slots], self._products[slots]
         return found
@@ -184,22 +157,20 @@ class Habits:
 
     def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
-        shares = self._shares if self._shared is not None else np.empty((len(rows), 0))
-        if self._kinds.learn(rows[usual], shares[usual]):
-            self._entities[:, FIRST_KIND:] = 0.0
-        votes = self._votes
-        faded = np.exp(-votes.by_age.sum(axis=1) / MEMORY)
-        self._by_age = self._by_age * faded[:, None] + votes.by_age
-        self._kind_votes = FADING * self._kind_votes + votes.kind
-        self._whole_votes = FADING * self._whole_votes + votes.whole
+        shares, known = np.empty((len(rows), 0)), 0
         if self._shared is not None:
-            self._first.learn(usual)
+            shares, known, first = self._shares, self._shared.known, usual & self._is_new
+            self._first_kinds.learn(rows[first], shares[first, known:])
+        if self._kinds.learn(rows[usual], shares[usual, :known]):
+            self._entities[:, FIRST_KIND:] = 0.0
+        fading = np.exp(-self._votes.sum(axis=1, keepdims=True) / MEMORY)
+        self._common = self._common * fading + self._votes
         self._share()
 
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
-        self._votes, self._shares = _no_votes(), np.empty((0, 0))
-        self._first.end_batch()
+        self._votes, self._shares = np.zeros((2, DENSITIES)), np.empty((0, 0))
+        self._is_new = np.empty(0, np.bool_)
 
     @property
     def has_begun(self) -> bool:
@@ -208,24 +179,14 @@ class Habits:
 
     def _share(self) -> None:
         """Set what all entities share."""
-        mixture = self._kinds.mixture
-        if mixture is None:
+        if self._kinds.mixture is None:
             return
-        weight = np.full(DENSITIES, 1.0 / DENSITIES)
-        by_age = np.empty_like(self._by_age)
-        records = self._by_age.sum(axis=1).tolist()
-        for age, count in enumerate(self._by_age):
-            weight = (count + PRIOR_RECORDS * weight) / (records[age] + PRIOR_RECORDS)
-            by_age[age] = weight
-        strength = np.empty(2)
-        strength[KIND] = KIND_STRENGTHS[self._kind_votes.argmax()]
-        whole = self._whole_votes.argmax() if self._whole_votes.any() else len(OWN_STRENGTHS) // 2
-        strength[WHOLE] = OWN_STRENGTHS[whole] * mixture.sums.shape[1]
-        mean = mixture.gaussians.mean
-        self._shared = Shared(
-            mixture.weight, mean, *self._kinds.covariances(), by_age, strength,
-            *self._first.parts(mean.shape[1]),
-        )  # fmt: skip
+        common = self._common + PRIOR_RECORDS / DENSITIES
+        parts, known = self._kinds.parts(), len(self._kinds.mixture.weight)
+        if self._first_kinds.mixture is not None:
+            first = self._first_kinds.parts()
+            parts = Parts(*map(np.concatenate, zip(parts, first, strict=True)))
+        self._shared = Shared(known, *parts, common / common.sum(axis=1, keepdims=True))
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
         """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).
@@ -234,22 +195,20 @@ class Habits:
         """
         if self._shared is None or len(self._entities) == 0:
             return np.zeros((len(slots), 1)), np.ones(1)
-        weight = self._shared.weight
+        weight = self._shared.weight[: self._shared.known]
         return self._entities[slots, FIRST_KIND : FIRST_KIND + len(weight)].astype(float), weight
 
     def state(self, k: int) -> Arrays:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return {
             **self._kinds.state(),
-            **self._first.state(),
+            **{f"first_{name}": array for name, array in self._first_kinds.state().items()},
             "habit_entities": self._entities[:k],
             "habit_products": self._products[:k],
-            "habit_by_age": self._by_age,
-            "habit_strengths": np.stack([self._kind_votes, self._whole_votes]),
+            "habit_common": self._common,
             "habit_shares": self._shares,
-            "habit_new_by_age": self._votes.by_age,
-            "habit_new_strengths": np.stack([self._votes.kind, self._votes.whole]),
-            "habit_new_records": self._votes.n,
+            "habit_is_new": self._is_new.astype(np.uint8),
+            "habit_new_common": self._votes,
         }
 
     def restore(self, arrays: Arrays, d: int, k: int, scored: int) -> None:
@@ -258,17 +217,19 @@ class Habits:
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
-        self._first.restore(arrays, d, scored)
+        first = {name: arrays[f"first_{name}"] for name in self._first_kinds.state()}
+        self._first_kinds.restore(first, d)
         mixture, sizes = self._kinds.mixture, {"k": 0, "w": 0, "p": 0, "s": 0, "K": 0}
         if len(arrays["habit_entities"]) > 0:
             sizes |= {"k": k, "w": WIDTH, "p": d * (d + 1) // 2}
         if mixture and scored:
-            sizes |= {"s": scored, "K": len(mixture.count)}
+            others = self._first_kinds.mixture
+            kinds = len(mixture.count) + (0 if others is None else len(others.count))
+            sizes |= {"s": scored, "K": kinds}
         (
-            self._entities, self._products, self._by_age, self._shares,
-            (self._kind_votes, self._whole_votes), by_age, votes, n,
+            self._entities, self._products, self._common, self._shares, is_new, self._votes,
         ) = read(arrays, _HABITS, "habit_", **sizes)  # fmt: skip
-        self._votes = Votes(by_age, votes[0], votes[1], n)
+        self._is_new = is_new.astype(np.bool_)
         self._share()
 
 
@@ -283,23 +244,10 @@ def log_mass(distance: FloatArray, rows: FloatArray) -> FloatArray:
     return np.minimum(result[0, :m], 0.0)
 
 
-def _enlarged(array: NDArray[Any], n: int, width: int) -> NDArray[Any]:
-    larger = np.zeros((n, width), array.dtype)
-    larger[: len(array)] = array.reshape(-1, width)
-    return larger
-
-
-def _no_votes() -> Votes:
-    ages = np.zeros((len(AGES) + 1, DENSITIES))
-    return Votes(
-        ages, np.zeros(len(KIND_STRENGTHS)), np.zeros(len(OWN_STRENGTHS)), np.zeros(1, np.int64)
-    )
-
-
 def _unfilled(m: int, K: int, products: int) -> Predicted:
-    numbers, kinds = np.empty((6, m)), np.empty((2, m, K))
+    numbers, kinds = np.empty((4, m)), np.empty((2, m, K))
     weight, covariance = np.empty((m, DENSITIES)), np.empty((m, products))
-    log_share, log_others, freedom, distance, age, first = numbers
+    log_share, log_others, freedom, distance = numbers
     return Predicted(
-        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1], age, first
+        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1]
     )

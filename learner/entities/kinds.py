@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE, shrink_to_pooled
-from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
 
 FloatArray = NDArray[np.float64]
 
@@ -26,9 +27,6 @@ ROUNDS = 8
 RECORDS_BESIDE_FIELDS = 8
 """A kind needs as many records as there are fields, and so many more."""
 
-CHOOSING = 8192
-"""Records after which the shrinkage of the kinds stays as it is."""
-
 MEMORY = 20_000.0
 """Records that the kinds remember."""
 
@@ -41,9 +39,16 @@ _MIXTURE = {
     "mean": Entry(("K", "d")),
     "sums": Entry(("K", "d")),
     "squares": Entry(("K", "w")),
-    "votes": Entry(("s",)),
-    "shrinkage": Entry((1,), POSITIVE),
 }
+
+
+class Parts(NamedTuple):
+    """Weights (K,) and means (K, d), covariances and second moments around 0 as lower triangles."""
+
+    weight: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    second_moment: FloatArray
 
 
 class Kinds:
@@ -73,8 +78,6 @@ class Kinds:
                 return True
         if self.mixture is not None and len(rows) > 0:
             Z = np.ascontiguousarray(rows.T)
-            if self.n < CHOOSING:
-                self.mixture.choose(Z)
             self.mixture.learn(Z, shares, float(np.exp(-len(rows) / MEMORY)))
         return False
 
@@ -98,8 +101,6 @@ class Kinds:
             "kinds_mean": mixture.gaussians.mean,
             "kinds_sums": mixture.sums,
             "kinds_squares": mixture.squares[:, lower[0], lower[1]],
-            "kinds_votes": mixture.votes,
-            "kinds_shrinkage": np.array([mixture.shrinkage]),
             "kinds_records": np.array([self.n]),
         }
 
@@ -117,8 +118,8 @@ class Kinds:
         if self.n >= STARTS[0]:
             self.mixture = _mixture(arrays, d)
 
-    def covariances(self) -> tuple[FloatArray, FloatArray]:
-        """Return each kind's covariance and second moment around 0, as lower triangles."""
+    def parts(self) -> Parts:
+        """Return what the kinds are like."""
         if self.mixture is None:
             raise RuntimeError("expected kinds that have begun")
         mixture, mean = self.mixture, self.mixture.gaussians.mean
@@ -128,7 +129,7 @@ class Kinds:
         )
         i, j = _lower(mean.shape[1])
         lower = np.ascontiguousarray(covariance[:, i, j])
-        return lower, lower + mean[:, i] * mean[:, j]
+        return Parts(mixture.weight, mean, lower, lower + mean[:, i] * mean[:, j])
 
 
 @cache
@@ -139,16 +140,15 @@ def _lower(d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _mixture(arrays: Arrays, d: int) -> GaussianMixture:
-    count, mean, sums, squares, votes, shrinkage = read(
+    count, mean, sums, squares = read(
         arrays, _MIXTURE, "kinds_",
-        K=range(1, MOST + 1), d=d, w=d * (d + 1) // 2, s=len(shrinkages(d)),
+        K=range(1, MOST + 1), d=d, w=d * (d + 1) // 2,
     )  # fmt: skip
     if count.sum() <= 0:
         raise StateError("state: expected records of each kind")
     mixture, (i, j) = GaussianMixture(len(count), d), _lower(d)
     mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
     mixture.squares[:, i, j] = squares
-    mixture.shrinkage, mixture.votes = float(shrinkage[0]), votes
     mixture.update()
     whitening = mixture.gaussians.whitening
     if not (np.isfinite(whitening).all() and np.isfinite(mixture.gaussians.log_norm).all()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +15,18 @@ from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, flags, read
 
-from . import memory, population, profiles
+from . import population, profiles
 from .former import FormerEntities
 from .habits import Habits
-from .levels import B0, FRAME, MEMORY, NU, TAU2, renew, restore_values, standardise
+from .levels import B0, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
+from .memory import Memories
 from .own_scores import OwnScores
-from .roster import Key, Newcomer, Roster, stored
+from .roster import Key, Newcomer, Roster, enlarged, stored
 from .sampling import Sampled
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]
 Others = tuple[FloatArray, FloatArray, FloatArray]
-T = TypeVar("T", bound=np.generic)
-
-SAMPLED = 1024
-"""Entities that tell what entities are like: their errors are then a few per cent."""
 
 YOUNG = 4096
 """Records up to which that is estimated at each boundary, as it changes quickly."""
@@ -39,31 +35,11 @@ REFIT = 4096
 """Later it is estimated whenever so many records have come."""
 
 
-class OwnRows(NamedTuple):
-    """Rows in units of their entities.
-
-    Attributes
-    ----------
-    rows
-        What the network learns (m, d), about standard Gaussian; missing values stay missing.
-    log_jacobian
-        Sum (m,) of the logarithms of the observed fields' slopes.
-    units
-        Location, scale and degrees of freedom (m, d, 3) that were predicted for each field.
-    """
-
-    rows: FloatArray
-    log_jacobian: FloatArray
-    units: FloatArray
-
-
 _ENTITIES = {
     "levels": Entry(("k", "d")),
     "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
-    "followed": Entry(("f", "d", 5)),
-    "losses": Entry((5, "d"), 0.0),
     "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "population": Entry((6, "d")),
+    "population": Entry((5, "d")),
     "first": counts("m"),
     "first_fresh": flags("m"),
     "records": counts(1),
@@ -96,15 +72,13 @@ class Entities:
         self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
         self._statistics = np.empty((0, 0, 2), np.float32)
-        self._followed = np.empty((0, 0, 5))
-        self._losses = np.empty((5, 0))
+        self._memories = Memories()
         self._reference = np.empty((2, 0))
-        self._population = np.empty((6, 0))
+        self._population = np.empty((5, 0))
         self._habits = Habits()
         self._scores = OwnScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._is_new = np.empty(0, np.bool_)
-        self._units: FloatArray | None = None
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
@@ -143,12 +117,12 @@ class Entities:
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
         self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
-        for v in range(d):
-            column = rows[:, v]
-            column = column[~np.isnan(column)]
-            if len(column) > 0:
-                self._reference[:, v] = location_and_scale(column)
-        self._population, self._losses = population.first_population(d), np.zeros((5, d))
+        for v, column in enumerate(rows.T):
+            seen = column[~np.isnan(column)]
+            if len(seen) > 0:
+                self._reference[:, v] = location_and_scale(seen)
+        self._population = population.first_population(d)
+        self._memories.begin(d)
         return self._standardised(rows, []).rows
 
     def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
@@ -162,11 +136,8 @@ class Entities:
                 self._exchange(newcomer, blank)
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
-        self._is_new, self._units = blank, own.units
-        memory.compare(
-            rows, self._slots, self._fresh, own.units, self._reference,
-            self._followed, self._losses,
-        )  # fmt: skip
+        self._is_new = blank
+        self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
         return own
 
     def _standardise(
@@ -191,11 +162,10 @@ class Entities:
         """Make room for all entities, in steps that double it."""
         if len(self._levels) < len(self.roster):
             room = min(2 * len(self.roster), self.roster.limit)
-            self._levels = _enlarged(self._levels.reshape(-1, d), room)
-            self._statistics = _enlarged(self._statistics.reshape(-1, d, 2), room)
+            self._levels = enlarged(self._levels.reshape(-1, d), room)
+            self._statistics = enlarged(self._statistics.reshape(-1, d, 2), room)
             self._scores.reserve(room)
-            followed = min(room, memory.FOLLOWED)
-            self._followed = _enlarged(self._followed.reshape(-1, d, 5), followed)
+            self._memories.reserve(room)
 
     def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.
@@ -217,7 +187,7 @@ class Entities:
                 blank[row] = False
         own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
-        found._is_new, found._units = blank, own.units
+        found._is_new = blank
         return found, own
 
     def mix(self, rows: FloatArray, network: Measured) -> Measured:
@@ -225,19 +195,8 @@ class Entities:
 
         That of the ``network``, mixed with those of what is usual for each entity.
         """
-        mixed = self._habits.mix(
-            rows, self._slots, self._fresh, self._is_new, network, len(self._levels)
-        )
-        units = self._units
-        if units is not None:
-            self._habits.remember(lambda which: self._renewed(rows[which], units[which]))
-        return mixed
-
-    def _renewed(self, rows: FloatArray, units: FloatArray) -> FloatArray:
-        """Return rows (k, d) in units of a new entity."""
-        result = np.empty(rows.shape)
-        renew(rows, units, self._population, result)
-        return result
+        of = self._slots, self._fresh, self._is_new
+        return self._habits.mix(rows, *of, network, len(self._levels))
 
     @property
     def has_habits(self) -> bool:
@@ -271,8 +230,7 @@ class Entities:
 
     def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
-        self._slots, self._fresh = slots, fresh
-        self._is_new, self._units = np.zeros(len(slots), np.bool_), None  # their units are unknown
+        self._slots, self._fresh, self._is_new = slots, fresh, np.zeros(len(slots), np.bool_)
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
@@ -280,12 +238,11 @@ class Entities:
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
-            k = len(self.roster)
-            some = np.arange(k) if k <= SAMPLED else np.arange(SAMPLED) * k // SAMPLED
+            some = population.sampled(len(self.roster))
             self._population = population.estimate(
                 self._levels[some], self._statistics[some], self._population
             )
-            self._population[MEMORY] = memory.best_memory(self._losses)
+            self._population[MEMORY] = self._memories.best()
             self._scores.update(some)
             if self.watch is not None:
                 profiles.compare(self.watch, self.known, some)
@@ -317,12 +274,9 @@ class Entities:
         value, at_value = self._restored(blame.value, units)
         expected, at_mean = self._restored(blame.expected, units)
         return blame._replace(
-            value=value,
-            nats=blame.nats - at_value,
-            usual=blame.usual - at_mean,
-            expected=expected,
-            deviation=blame.deviation * np.exp(-at_mean),
-        )
+            value=value, nats=blame.nats - at_value, usual=blame.usual - at_mean,
+            expected=expected, deviation=blame.deviation * np.exp(-at_mean),
+        )  # fmt: skip
 
     def slots(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the slots (k,) of entities, -1 for one that is not known."""
@@ -345,7 +299,7 @@ class Entities:
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, slope = np.empty(U.shape), np.empty(U.shape)
-        restore_values(np.ascontiguousarray(U), units, self._population, self._reference, X, slope)
+        restore_values(np.ascontiguousarray(U), units, self._reference, X, slope)
         return X, slope
 
     def state(self) -> Arrays:
@@ -355,13 +309,12 @@ class Entities:
             **self.roster.state(),
             "entity_levels": self._levels[:k],
             "entity_statistics": self._statistics[:k],
-            "entity_followed": self._followed[:k],
-            "entity_losses": self._losses,
             "entity_reference": self._reference,
             "entity_population": self._population,
             "entity_first": self._slots[:first],
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
             "entity_records": np.array([self._n]),
+            **self._memories.state(k),
             **self._scores.state(k),
             **self._habits.state(k),
             **self.former.state(),
@@ -379,27 +332,19 @@ class Entities:
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        sizes = {"k": held, "d": width, "f": min(held, memory.FOLLOWED), "m": first}
         (
-            self._levels, self._statistics, self._followed, self._losses,
-            self._reference, self._population, self._slots, fresh, records,
-        ) = read(arrays, _ENTITIES, "entity_", **sizes)  # fmt: skip
+            self._levels, self._statistics, self._reference, self._population, self._slots, fresh,
+            records,
+        ) = read(arrays, _ENTITIES, "entity_", k=held, d=width, m=first)  # fmt: skip
         self._fresh, self._n = fresh.astype(np.bool_), int(records[0])
         if (self._slots >= len(self.roster)).any():
             raise StateError("state: expected entities of the first records")
         # else scores would be no numbers
-        counted = self._followed[..., memory.COUNT]
-        positive = self._population[[B0, NU, TAU2, MEMORY, FRAME]]
-        if (counted < 0).any() or (positive <= 0).any():
+        if (self._population[[B0, NU, TAU2, MEMORY]] <= 0).any():
             raise StateError("state: expected positive variances of entities")
+        self._memories.restore(arrays, width, held)
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
         if self.watch is not None:
             self.watch.restore(arrays, width, len(self.roster))
-
-
-def _enlarged(array: NDArray[T], n: int) -> NDArray[T]:
-    larger = np.zeros((n, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger

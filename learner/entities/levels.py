@@ -14,20 +14,23 @@ N(m0, b0) and whose variance has a scaled inverse chi-square prior.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .gaussian_units import from_gaussian, to_gaussian
 
+FloatArray = NDArray[np.float64]
+
 COUNT, SQUARES = range(2)
 """Statistics of a field of an entity, beside the mean."""
 
-M0, B0, NU, TAU2, MEMORY, FRAME = range(6)
+M0, B0, NU, TAU2, MEMORY = range(5)
 """Rows of what entities are like: mean and variance of their levels, degrees of freedom and scale
-of the prior of their variances, the records that a level remembers, and what Gaussian units are
-multiplied with for the network."""
+of the prior of their variances, and the records that a level remembers."""
 
 LOCATION, SCALE, FREEDOM = range(3)
 """Units of a field of a record, as predicted."""
@@ -46,6 +49,24 @@ many scales would."""
 
 LARGEST_VALUE = 1e15
 """Values in units of the stream are clipped here, so that sums of squares stay finite."""
+
+
+class OwnRows(NamedTuple):
+    """Rows in units of their entities.
+
+    Attributes
+    ----------
+    rows
+        What the network learns (m, d), about standard Gaussian; missing values stay missing.
+    log_jacobian
+        Sum (m,) of the logarithms of the observed fields' slopes.
+    units
+        Location, scale and degrees of freedom (m, d, 3) that were predicted for each field.
+    """
+
+    rows: FloatArray
+    log_jacobian: FloatArray
+    units: FloatArray
 
 
 @kernel
@@ -97,7 +118,7 @@ def standardise(
 
     ``slots`` (m,) are the entities of the rows ``X`` (m, d), ``fresh`` (m,) says which begin anew
     there. ``means`` (slots, d) and ``statistics`` (slots, d, 2) are the entities' own,
-    ``population`` (6, d) is what entities are like, all in units of the stream: ``reference``
+    ``population`` (5, d) is what entities are like, all in units of the stream: ``reference``
     (2, d) has their location and scale. Fills ``jacobian`` (m,) with log |dU/dX| of the observed
     fields, ``units`` (m, d, 3) with the prediction.
     """
@@ -113,39 +134,19 @@ def standardise(
             if y == y:
                 y = min(max(y, -LARGEST_VALUE), LARGEST_VALUE)
                 scale = units[r, v, SCALE]
-                u, slope = to_gaussian((y - units[r, v, LOCATION]) / scale, units[r, v, FREEDOM])
-                U[r, v] = u * population[FRAME, v]
-                total += slope + math.log(population[FRAME, v] / (scale * reference[1, v]))
+                z = (y - units[r, v, LOCATION]) / scale
+                U[r, v], slope = to_gaussian(z, units[r, v, FREEDOM])
+                total += slope - math.log(scale * reference[1, v])
                 mean[v] = learn(mean[v], own[v], population, v, y, scale)
         jacobian[r] = total
 
 
 @kernel
-def renew(U: Array, units: Array, population: Array, result: Array) -> None:
-    """Fill ``result`` (m, d) with rows ``U`` (m, d) in units of a new entity.
-
-    ``units`` (m, d, 3) are those that the rows have.
-    """
-    nothing, new = np.zeros(2), np.empty(3)
-    for v in range(U.shape[1]):
-        predict(0.0, nothing, population, v, new)
-        frame = population[FRAME, v]
-        for r in range(U.shape[0]):
-            z, _ = from_gaussian(U[r, v] / frame, units[r, v, FREEDOM])
-            y = units[r, v, LOCATION] + units[r, v, SCALE] * z
-            u, _ = to_gaussian((y - new[LOCATION]) / new[SCALE], new[FREEDOM])
-            result[r, v] = u * frame
-
-
-@kernel
-def restore_values(
-    U: Array, units: Array, population: Array, reference: Array, X: Array, slope: Array
-) -> None:
+def restore_values(U: Array, units: Array, reference: Array, X: Array, slope: Array) -> None:
     """Fill ``X`` (m, d) with the values of ``U`` in the fields' units, ``slope`` with log dU/dX."""
     for r in range(U.shape[0]):
         for v in range(U.shape[1]):
             location, scale = units[r, v, LOCATION], units[r, v, SCALE]
-            frame = population[FRAME, v]
-            z, bent = from_gaussian(U[r, v] / frame, units[r, v, FREEDOM])
+            z, bent = from_gaussian(U[r, v], units[r, v, FREEDOM])
             X[r, v] = reference[0, v] + reference[1, v] * (location + scale * z)
-            slope[r, v] = bent + math.log(frame / (scale * reference[1, v]))
+            slope[r, v] = bent - math.log(scale * reference[1, v])

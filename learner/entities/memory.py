@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .levels import FARTHEST, LARGEST_VALUE, LONGEST, SCALE
+from .roster import enlarged
 
 FloatArray = NDArray[np.float64]
 
@@ -22,23 +25,16 @@ FOLLOWED = 256
 """Entities that are followed with all memories: the first ones, by their slots."""
 
 COUNT = len(MEMORIES)
-"""Place of the number of records, after the levels with each memory; and of the comparisons, after
-the losses."""
-
-FEWEST = 3.0
-"""Records of an entity from which on predictions are compared."""
-
-LARGEST_LOSS = 16.0
-"""Squared error in scales that one record counts for at the most."""
+"""Place of the number of records, after the levels with each memory."""
 
 KEEP = 0.9999
 """Share of the losses that is left after another comparison, so that the choice can change."""
 
-FEWEST_COMPARED = 50.0
-"""Comparisons from which on a memory is chosen."""
-
 GAIN = 0.98
 """Share of the loss with the longest memory that a shorter one must stay below."""
+
+
+_MEMORIES = {"followed": Entry(("f", "d", COUNT + 1)), "losses": Entry((COUNT, "d"), 0.0)}
 
 
 @kernel
@@ -54,7 +50,7 @@ def compare(
     """Add rows ``X`` (m, d) of entities ``slots`` (m,) to levels with each of the memories.
 
     ``units`` (m, d, 3) are the predictions of `standardise`. Changes ``followed`` (entities, d, 5),
-    levels and number of records, and ``losses`` (5, d), sums of squared errors and their number.
+    levels and number of records, and ``losses`` (4, d), sums of squared errors.
     """
     for r in range(X.shape[0]):
         if slots[r] >= FOLLOWED:
@@ -69,22 +65,57 @@ def compare(
             y = min(max(y, -LARGEST_VALUE), LARGEST_VALUE)
             scale, count = units[r, v, SCALE], own[v, COUNT]
             for g in range(len(MEMORIES)):
-                error = (y - own[v, g]) / scale
-                if count >= FEWEST:
-                    losses[g, v] = KEEP * losses[g, v] + min(error * error, LARGEST_LOSS)
                 if count == 0.0:
                     own[v, g] = y
-                else:
-                    step = min(max(error, -FARTHEST), FARTHEST) * scale
-                    own[v, g] += step / (min(count, MEMORIES[g]) + 1.0)
-            if count >= FEWEST:
-                losses[COUNT, v] = KEEP * losses[COUNT, v] + 1.0
+                    continue
+                error = min(max((y - own[v, g]) / scale, -FARTHEST), FARTHEST)
+                losses[g, v] = KEEP * losses[g, v] + error * error
+                own[v, g] += error * scale / (min(count, MEMORIES[g]) + 1.0)
             own[v, COUNT] = min(count + 1.0, LONGEST)
 
 
+class Memories:
+    """Levels of some entities with each of the memories, and how well they predict."""
+
+    def __init__(self) -> None:
+        self._followed = np.empty((0, 0, COUNT + 1))
+        self._losses = np.empty((COUNT, 0))
+
+    def begin(self, d: int) -> None:
+        """Begin with rows of ``d`` fields."""
+        self._followed, self._losses = np.empty((0, d, COUNT + 1)), np.zeros((COUNT, d))
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many entities."""
+        self._followed = enlarged(self._followed, min(room, FOLLOWED))
+
+    def compare(
+        self,
+        rows: FloatArray,
+        slots: NDArray[np.int64],
+        fresh: NDArray[np.bool_],
+        units: FloatArray,
+        reference: FloatArray,
+    ) -> None:
+        """Compare what the memories predict for rows (m, d), and add these: see `compare`."""
+        compare(rows, slots, fresh, units, reference, self._followed, self._losses)
+
+    def best(self) -> FloatArray:
+        """Return the memory (d,) that predicts best."""
+        return best_memory(self._losses)
+
+    def state(self, k: int) -> Arrays:
+        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
+        return {"entity_followed": self._followed[:k], "entity_losses": self._losses}
+
+    def restore(self, arrays: Arrays, d: int, k: int) -> None:
+        """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
+        self._followed, self._losses = read(arrays, _MEMORIES, "entity_", f=min(k, FOLLOWED), d=d)
+        if (self._followed[..., COUNT] < 0).any():
+            raise StateError("state: expected numbers of records of entities")
+
+
 def best_memory(losses: FloatArray) -> FloatArray:
-    """Return the memory (d,) with the least of the losses (5, d); the longest if none is better."""
-    each, compared = losses[:COUNT], losses[COUNT]
-    best = each.argmin(axis=0)
-    better = (compared >= FEWEST_COMPARED) & (each.min(axis=0) < GAIN * each[0])
-    return np.where(better, MEMORIES[best], LONGEST)
+    """Return the memory (d,) with the least of the losses (4, d); the longest if none is better."""
+    best = MEMORIES[losses.argmin(axis=0)]
+    return np.where(losses.min(axis=0) < GAIN * losses[0], best, LONGEST)

@@ -9,8 +9,8 @@ import numpy as np
 from faust_oslrau.learner.density.components import NEGLIGIBLE, WEIGHT, Components, append
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .habit_kernels import NETWORK, Predicted, Shared, observed_first
-from .mixed_kernels import JOINT, MEAN, VARIANCE, fill_parts, log_sum
+from .habit_kernels import Predicted, Shared
+from .mixed_kernels import JOINT, MEAN, VARIANCE, fill_parts, log_sum, new_parts
 
 NODES = 20
 """Gaussians that stand for one Student's t."""
@@ -32,33 +32,26 @@ def add_habits(
 
     ``network`` (m,) are its log-densities of these rows.
     """
-    (m, d), most = U.shape, 2 * len(shared.weight) + 3 + len(shared.first_weight)
-    every, factor, inverse = np.empty((most, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
-    order, every_weight, nodes = np.empty(d, np.int64), np.empty(most), np.empty((2, NODES))
-    own = 1 + 2 * len(shared.weight)
+    m, d = U.shape
+    found, order = new_parts(d, shared), np.empty(d, np.int64)
+    own, nodes = len(found) - 1, np.empty((2, NODES))
     for r in range(m):
-        n = observed_first(U[r], order)
-        parts = fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, every)
-        found, weight = every[:parts], every_weight[:parts]
-        found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + network[r]
-        whole = log_sum(found[:, JOINT, 0])
-        for p in range(parts):
-            weight[p] = math.exp(found[p, JOINT, 0] - whole)
+        n = fill_parts(U[r], r, network[r], shared, predicted, order, found)
+        weight = np.exp(found[:, JOINT, 0] - log_sum(found[:, JOINT, 0]))
         freedom = predicted.freedom[r] + n
         fill_nodes(freedom, nodes)
         for v in order[n:]:
             for k in range(components.n[r, v]):
                 components.parameters[r, v, k, WEIGHT] *= weight[0]
-            for p in range(1, parts):
-                if weight[p] <= NEGLIGIBLE:
-                    continue
-                mean, deviation = found[p, MEAN, v], math.sqrt(found[p, VARIANCE, v])
-                if p < own or p > own + 1:
-                    append(v, r, weight[p], mean, deviation, components)
-                    continue
-                scale = deviation * math.sqrt((freedom - 2.0) / freedom)
+            for p in range(1, own):
+                if weight[p] > NEGLIGIBLE:
+                    deviation = math.sqrt(found[p, VARIANCE, v])
+                    append(v, r, weight[p], found[p, MEAN, v], deviation, components)
+            if weight[own] > NEGLIGIBLE:
+                scale = math.sqrt(found[own, VARIANCE, v] * (freedom - 2.0) / freedom)
                 for j in range(NODES):
-                    append(v, r, weight[p] * nodes[0, j], mean, scale * nodes[1, j], components)
+                    share, wide = weight[own] * nodes[0, j], scale * nodes[1, j]
+                    append(v, r, share, found[own, MEAN, v], wide, components)
 
 
 @kernel

@@ -53,7 +53,7 @@ class MixedDensity(RowPredictives):
     def predictive(self, X: FloatArray, more: int = 0) -> Components:
         """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
         shared = self._shared
-        room = 2 * len(shared.weight) + 2 * NODES + len(shared.first_weight) + more
+        room = len(shared.weight) + NODES + more
         if np.isnan(X).all():
             found, log_density = self._of_anything(X, room), np.zeros(len(X))
         else:

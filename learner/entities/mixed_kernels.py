@@ -12,19 +12,8 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .habit_kernels import (
-    KINDS,
-    LOG_2PI,
-    LOG_PI,
-    NETWORK,
-    OWN,
-    WIDER,
-    Predicted,
-    Shared,
-    factorise,
-    log_student,
-    observed_first,
-)
+from .habit_kernels import KINDS, NETWORK, OWN, Predicted, Shared
+from .student import factorise, log_student, observed_first
 
 JOINT, LOG_FIELD, MEAN, VARIANCE = range(4)
 """Of one part of the mixture: its weighted log-density in the first place of a row; then for each
@@ -36,14 +25,9 @@ def log_density(
     U: Array, network: Array, shared: Shared, predicted: Predicted, result: Array
 ) -> None:
     """Fill ``result`` (m,) with log-densities of rows ``U`` (m, d), by those of the network."""
-    d, most = U.shape[1], 2 * len(shared.weight) + 3 + len(shared.first_weight)
-    every, factor, inverse = np.empty((most, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
-    order = np.empty(d, np.int64)
+    found, order = new_parts(U.shape[1], shared), np.empty(U.shape[1], np.int64)
     for r in range(len(U)):
-        n = observed_first(U[r], order)
-        parts = fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, every)
-        found = every[:parts]
-        found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + network[r]
+        fill_parts(U[r], r, network[r], shared, predicted, order, found)
         result[r] = log_sum(found[:, JOINT, 0])
 
 
@@ -56,14 +40,11 @@ def given_others(
     ``score`` (m,) are the network's log-densities of rows ``U`` (m, d), ``network`` (3, m, d) what
     it says of the same.
     """
-    (m, d), most = U.shape, 2 * len(shared.weight) + 3 + len(shared.first_weight)
-    every, factor, inverse = np.empty((most, 4, d)), np.zeros((d, d + 1)), np.zeros((d, d))
-    order, every_log = np.empty(d, np.int64), np.empty(most)
+    m, d = U.shape
+    found, order = new_parts(d, shared), np.empty(d, np.int64)
+    logs = np.empty(len(found))
     for r in range(m):
-        n = observed_first(U[r], order)
-        parts = fill_parts(U[r], r, order, n, shared, predicted, factor, inverse, every)
-        found, logs = every[:parts], every_log[:parts]
-        found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + score[r]
+        fill_parts(U[r], r, score[r], shared, predicted, order, found)
         for v in range(d):
             found[0, LOG_FIELD, v] = -network[0, r, v]
             found[0, MEAN, v] = network[1, r, v]
@@ -71,14 +52,14 @@ def given_others(
         whole = log_sum(found[:, JOINT, 0])
         for v in range(d):
             observed = U[r, v] == U[r, v]
-            for p in range(parts):
+            for p in range(len(found)):
                 logs[p] = found[p, JOINT, 0] - (found[p, LOG_FIELD, v] if observed else 0.0)
             others = log_sum(logs)
             mean, variance = 0.0, 0.0
-            for p in range(parts):
+            for p in range(len(found)):
                 logs[p] = math.exp(logs[p] - others)
                 mean += logs[p] * found[p, MEAN, v]
-            for p in range(parts):
+            for p in range(len(found)):
                 off = found[p, MEAN, v] - mean
                 variance += logs[p] * (found[p, VARIANCE, v] + off * off)
             result[0, r, v] = others - whole if observed else np.nan
@@ -86,86 +67,86 @@ def given_others(
 
 
 @kernel
+def new_parts(d: int, shared: Shared) -> Array:
+    """Return room for the parts of a mixture: the network, the kinds, and the own covariance."""
+    return np.empty((len(shared.weight) + 2, 4, d))
+
+
+@kernel
 def fill_parts(
     u: Array,
     r: int,
-    order: Array,
-    n: int,
+    network: float,
     shared: Shared,
     predicted: Predicted,
-    factor: Array,
-    inverse: Array,
+    order: Array,
     found: Array,
 ) -> int:
-    """Fill ``found`` (parts, 4, d) for one row, except for the network, the first part.
+    """Fill ``found`` (parts, 4, d) for one row, and ``order`` (d,) as `observed_first` does.
 
-    Then come the kinds by turns with the wide ones, the own covariance and the wide one, and the
-    kinds of first records if the row is one. Returns how many parts there are.
+    Of the network, whose log-density is given, the joint density only. Returns how many values are
+    observed.
     """
     d, K = len(u), len(shared.weight)
-    weight, dx = predicted.weight[r], np.empty(d)
+    n = observed_first(u, order)
+    factor, inverse = np.zeros((d, d + 1)), np.zeros((d, d))
+    found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + network
     for k in range(K):
-        mean = shared.mean[k]
-        square, log_scale = factorise_around(
-            shared.covariance[k], u, mean, order, n, dx, factor, inverse
-        )
-        for wide in range(2):
-            joint = weight[KINDS + wide] * predicted.kind_weight[r, k]
-            wider, part = WIDER if wide == 1 else 1.0, found[1 + 2 * k + wide]
-            fill_joint(joint, square, log_scale, n, wider, part)
-            fill_gaussian(dx, mean, order, n, wider, factor, inverse, part)
-    square, log_scale = factorise(predicted.covariance[r], u, order, n, factor)
-    invert(factor, n, inverse)
-    freedom = predicted.freedom[r]
-    for wide in range(2):
-        wider = WIDER if wide == 1 else 1.0
-        part, log_wider = found[1 + 2 * K + wide], n * math.log(wider)
-        joint = log_student(square / wider**2, log_scale + log_wider, freedom, n)
-        part[JOINT, 0] = math.log(weight[OWN + wide]) + joint
-        fill_student(u, order, n, wider, square, freedom, factor, inverse, part)
-    parts = 2 * K + 3
-    if predicted.first[r] == 0.0:
-        return parts
-    for k in range(len(shared.first_weight)):
-        mean, part = shared.first_mean[k], found[parts + k]
-        square, log_scale = factorise_around(
-            shared.first_covariance[k], u, mean, order, n, dx, factor, inverse
-        )
-        joint = predicted.first[r] * shared.first_weight[k]
-        fill_joint(joint, square, log_scale, n, 1.0, part)
-        fill_gaussian(dx, mean, order, n, 1.0, factor, inverse, part)
-    return parts + len(shared.first_weight)
+        weight = predicted.weight[r, KINDS] * predicted.kind_weight[r, k]
+        if weight == 0.0:
+            found[1 + k], found[1 + k, JOINT] = 0.0, -np.inf
+            continue
+        fill_part(
+            weight, u, shared.mean[k], shared.covariance[k], np.inf, order, n, factor, inverse,
+            found[1 + k],
+        )  # fmt: skip
+    fill_part(
+        predicted.weight[r, OWN], u, np.zeros(d), predicted.covariance[r], predicted.freedom[r],
+        order, n, factor, inverse, found[1 + K],
+    )  # fmt: skip
+    return n
 
 
 @kernel
-def factorise_around(
-    covariance: Array,
+def fill_part(
+    weight: float,
     u: Array,
     mean: Array,
+    covariance: Array,
+    freedom: float,
     order: Array,
     n: int,
-    dx: Array,
     factor: Array,
     inverse: Array,
-) -> tuple[float, float]:
-    """Fill ``dx`` (d,), ``factor`` and ``inverse`` for a Gaussian with a mean.
+    part: Array,
+) -> None:
+    """Fill what Student's t, or with infinite freedom a Gaussian, says of each field.
 
-    Returns the squared distance of the ``n`` observed values of ``u``, and their log scale.
+    ``covariance`` (d (d + 1) / 2) are its squared scales. ``factor`` (d, d + 1) and ``inverse``
+    (d, d) are room to work in.
     """
-    for v in range(len(u)):
-        dx[v] = u[v] - mean[v]
-    square, log_scale = factorise(covariance, dx, order, n, factor)
+    d = len(u)
+    square, log_scale = factorise(covariance, u - mean, order, n, factor)
     invert(factor, n, inverse)
-    return square, log_scale
+    part[JOINT, 0] = math.log(weight) + log_student(square, log_scale, freedom, n)
+    for a in range(d):
+        v = order[a]
+        if a < n:
+            known = n - 1
+            off, scale = off_others(factor, inverse, n, a)
+            scale *= growth(freedom, max(square - off * off / scale, 0.0), known)
+            log_field = log_student(off * off / scale, 0.5 * math.log(scale), freedom + known, 1)
+            part[LOG_FIELD, v], part[MEAN, v] = log_field, u[v] - off
+        else:
+            known, scale = n, factor[a, a] * growth(freedom, square, n)
+            part[MEAN, v] = mean[v] - factor[a, d]
+        part[VARIANCE, v] = scale * (1.0 + 2.0 / (freedom + known - 2.0))
 
 
 @kernel
-def fill_joint(
-    weight: float, square: float, log_scale: float, n: int, wider: float, part: Array
-) -> None:
-    """Fill the weighted log-density of a row by a Gaussian that is so many times ``wider``."""
-    part[JOINT, 0] = math.log(weight) - 0.5 * (square / wider**2 + n * LOG_2PI)
-    part[JOINT, 0] -= log_scale + n * math.log(wider)
+def growth(freedom: float, square: float, n: int) -> float:
+    """Return by what squared scales grow given ``n`` values at a squared distance."""
+    return (freedom + square) / (freedom + n) if freedom < np.inf else 1.0
 
 
 @kernel
@@ -188,63 +169,6 @@ def off_others(factor: Array, inverse: Array, n: int, a: int) -> tuple[float, fl
         precision += inverse[a, c] * inverse[a, c]
         pull += inverse[a, c] * factor[c, len(factor)]
     return pull / precision, 1.0 / precision
-
-
-@kernel
-def fill_gaussian(
-    dx: Array,
-    mean: Array,
-    order: Array,
-    n: int,
-    wider: float,
-    factor: Array,
-    inverse: Array,
-    part: Array,
-) -> None:
-    """Fill what a Gaussian says of each field given the others, by distances from its mean."""
-    for a in range(len(dx)):
-        v = order[a]
-        if a < n:
-            off, variance = off_others(factor, inverse, n, a)
-            variance *= wider * wider
-            part[MEAN, v] = mean[v] + dx[v] - off
-            part[LOG_FIELD, v] = -0.5 * (off * off / variance + math.log(variance) + LOG_2PI)
-        else:
-            part[MEAN, v], variance = mean[v] - factor[a, len(dx)], factor[a, a] * wider * wider
-        part[VARIANCE, v] = variance
-
-
-@kernel
-def fill_student(
-    u: Array,
-    order: Array,
-    n: int,
-    wider: float,
-    square: float,
-    freedom: float,
-    factor: Array,
-    inverse: Array,
-    part: Array,
-) -> None:
-    """Fill what Student's t says of each field given the others."""
-    whole = square / (wider * wider)
-    for a in range(len(u)):
-        v = order[a]
-        if a < n:
-            off, scale = off_others(factor, inverse, n, a)
-            scale *= wider * wider
-            known, rest = freedom + n - 1.0, max(whole - off * off / scale, 0.0)
-            scale *= (freedom + rest) / known
-            half = 0.5 * (known + 1.0)
-            norm = math.lgamma(half) - math.lgamma(0.5 * known)
-            norm -= 0.5 * (math.log(known * scale) + LOG_PI)
-            part[LOG_FIELD, v] = norm - half * math.log1p(off * off / (known * scale))
-            part[MEAN, v] = u[v] - off
-        else:
-            known = freedom + n
-            scale = factor[a, a] * wider * wider * (freedom + whole) / known
-            part[MEAN, v] = -factor[a, len(u)]
-        part[VARIANCE, v] = scale * known / (known - 2.0)
 
 
 @kernel

@@ -18,6 +18,7 @@ from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .population import variance_prior, weighted_mean
+from .roster import enlarged
 
 FloatArray = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ LEVEL, SHRINKAGE, NU, TAU2 = range(4)
 """What entities are like: their mean score, the records that it stands for in an entity's own, and
 the prior of their variances."""
 
-AGES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
+AGES = np.array([1.0, 4.0, 16.0, 64.0])
 """Scores of an entity from which on it is of the next age."""
 
 AGE_MEMORY = np.array([[100.0], *[[2000.0]] * len(AGES)])
@@ -133,9 +134,7 @@ class OwnScores:
 
     def reserve(self, room: int) -> None:
         """Make room for so many entities."""
-        larger = np.zeros((room, 3))
-        larger[: len(self._own)] = self._own
-        self._own = larger
+        self._own = enlarged(self._own, room)
 
     def relate(
         self, score: FloatArray, slots: NDArray[np.int64], fresh: NDArray[np.bool_]

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from .levels import B0, COUNT, FRAME, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
+from .levels import B0, COUNT, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
 
 FloatArray = NDArray[np.float64]
+
+SAMPLED = 1024
+"""Entities that tell what all are like at the most: their errors are then a few per cent."""
 
 SMALLEST_VARIANCE = 1e-12
 """Smallest variance of an entity, in units of the stream."""
@@ -27,11 +30,6 @@ of thousands to those whose deviations hardly differ."""
 LEAST_KNOWN = 0.9
 """Degrees of freedom from which on an entity's variance is known: two records, one just forgotten a
 little."""
-
-SMALLEST_FRAME, LARGEST_FRAME = 0.5, 2.0
-"""Where entities do not differ, a record in Gaussian units times the root of tau2 does not change
-with the estimates of the first records, which err. So the network is given this, and does not have
-to forget what it learned in other units. Where entities differ, tau2 has any size."""
 
 GUESS = 0.28
 """Variance of log variances that some entities are assumed to have, as with about 8 degrees of
@@ -60,16 +58,22 @@ def first_population(d: int) -> FloatArray:
 
     Half of the variance of the stream is within entities, half between them.
     """
-    population = np.ones((6, d))
+    population = np.ones((5, d))
     population[M0], population[B0], population[TAU2] = 0.0, 0.5, 0.5
     population[NU], population[MEMORY] = 4.0, LONGEST
     return population
 
 
+def sampled(k: int) -> NDArray[np.int64]:
+    """Return the slots of some of ``k`` entities, which tell what all are like."""
+    n = min(k, SAMPLED)
+    return np.arange(n) * k // max(n, 1)
+
+
 def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArray) -> FloatArray:
     """Estimate what entities are like from means (k, d) and statistics (k, d, 2) of some of them.
 
-    Returns a new population (6, d); fields that too few entities have seen keep the one ``before``.
+    Returns a new population (5, d); fields that too few entities have seen keep the one ``before``.
     """
     population = before.copy()
     count, squares = (statistics[:, :, at].astype(np.float64) for at in (COUNT, SQUARES))
@@ -82,8 +86,7 @@ def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArr
     seen = count > 0.0
     noise = variance / np.where(seen, np.minimum(count, before[MEMORY]), 1.0)
     m0, b0 = level_prior(mean, noise, seen, before[B0], tau2, error)
-    frame = np.clip(np.sqrt(tau2), SMALLEST_FRAME, LARGEST_FRAME)
-    for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0), (FRAME, frame)):
+    for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0)):
         population[row, known] = found[known]
     return population
 

@@ -11,7 +11,7 @@ from faust_oslrau.learner.scoring.entity_events import EntityProfile
 
 from .aspects import deviations
 from .habits import Habits
-from .levels import B0, COUNT, M0, MEMORY, NU, SQUARES, TAU2
+from .levels import COUNT, LOCATION, M0, SCALE, SQUARES, TAU2, predict
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]
@@ -83,14 +83,11 @@ def profile(watch: Watch, known: Known, slot: int) -> EntityProfile:
 
 def _next(known: Known, slot: int) -> tuple[FloatArray, FloatArray]:
     """Return location and scale (d,) of the entity's next record, as `levels.predict` has them."""
-    own, like = known.statistics[slot].astype(np.float64), known.population
-    count, n = own[:, COUNT], np.minimum(own[:, COUNT], like[MEMORY])
-    variance = (like[NU] * like[TAU2] + own[:, SQUARES]) / (like[NU] + np.maximum(count - 1.0, 0.0))
-    shrinkage = variance / like[B0]
-    spread = 1.0 / (shrinkage + n)
-    middle = (shrinkage * like[M0] + n * known.means[slot]) * spread
     location, scale = known.reference
-    return location + scale * middle, scale * np.sqrt(variance * (1.0 + spread))
+    units = np.empty((len(location), 3))
+    for v in range(len(units)):
+        predict(known.means[slot, v], known.statistics[slot, v], known.population, v, units[v])
+    return location + scale * units[:, LOCATION], scale * units[:, SCALE]
 
 
 def _with_records(known: Known, slots: Slots) -> Slots:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import islice
 from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError, StateError
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Arrays, Entry, read
+
+T = TypeVar("T", bound=np.generic)
 
 Key = bytes | None
 """Name of an entity; None for all records without one."""
@@ -168,6 +170,13 @@ class Roster:
         self._keys = keys
         self._slots = {key: slot for slot, key in enumerate(self._keys)}
         self._last, self._n, self._oldest = -ages, 0, []
+
+
+def enlarged(array: NDArray[T], n: int) -> NDArray[T]:
+    """Return an array with room for ``n`` slots; what is beyond those of ``array`` is 0."""
+    larger = np.zeros((n, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 def stored(key: Key) -> Key:

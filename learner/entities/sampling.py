@@ -8,17 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .habit_kernels import (
-    KINDS,
-    LEAST_PIVOT,
-    LOG_2PI,
-    NETWORK,
-    OWN,
-    WIDER,
-    Predicted,
-    Shared,
-    log_student,
-)
+from .habit_kernels import KINDS, NETWORK, OWN, Predicted, Shared
+from .mixed_kernels import growth
+from .student import LEAST_PIVOT, log_student
 
 FloatArray = NDArray[np.float64]
 
@@ -84,47 +76,33 @@ def draw(
 def _parts(
     shared: Shared, predicted: Predicted, row: FloatArray, missing: NDArray[np.bool_]
 ) -> list[Part]:
-    """Return all parts but the network: the kinds and the own covariance, each also wide.
-
-    Then the kinds of first records, if the row is one.
-    """
+    """Return all parts but the network: the kinds and the own covariance."""
     found, d = [], len(row)
-    for wide in range(2):
-        scale = WIDER ** (2 * wide)
-        for k, mean in enumerate(shared.mean):
-            weight = predicted.weight[0, KINDS + wide] * predicted.kind_weight[0, k]
-            covariance = scale * _full(shared.covariance[k], d)
-            found.append(_part(weight, mean, covariance, np.inf, row, missing))
-        covariance = scale * _full(predicted.covariance[0], d)
-        freedom, weight = float(predicted.freedom[0]), predicted.weight[0, OWN + wide]
-        found.append(_part(weight, np.zeros(d), covariance, freedom, row, missing))
-    if predicted.first[0] > 0.0:
-        for k, mean in enumerate(shared.first_mean):
-            weight = predicted.first[0] * shared.first_weight[k]
-            covariance = _full(shared.first_covariance[k], d)
-            found.append(_part(weight, mean, covariance, np.inf, row, missing))
-    return found
+    for k, mean in enumerate(shared.mean):
+        weight = predicted.weight[0, KINDS] * predicted.kind_weight[0, k]
+        if weight > 0.0:
+            found.append(_part(weight, mean, shared.covariance[k], np.inf, row, missing))
+    weight, covariance = predicted.weight[0, OWN], predicted.covariance[0]
+    freedom = float(predicted.freedom[0])
+    return [*found, _part(weight, np.zeros(d), covariance, freedom, row, missing)]
 
 
 def _part(
     weight: float,
     mean: FloatArray,
-    covariance: FloatArray,
+    lower: FloatArray,
     freedom: float,
     row: FloatArray,
     missing: NDArray[np.bool_],
 ) -> Part:
-    off = row[~missing] - mean[~missing]
+    covariance, off = _full(lower, len(row)), row[~missing] - mean[~missing]
     among, between = covariance[np.ix_(~missing, ~missing)], covariance[np.ix_(~missing, missing)]
     solved = np.linalg.solve(among, np.column_stack([off, between]))
     n, square = len(off), float(off @ solved[:, 0])
     log_scale = 0.5 * np.linalg.slogdet(among)[1].item()
     scales = covariance[np.ix_(missing, missing)] - between.T @ solved[:, 1:]
-    if freedom < np.inf:
-        joint = log_student(square, log_scale, freedom, n)
-        scales *= (freedom + square) / (freedom + n)
-    else:
-        joint = -log_scale - 0.5 * (square + n * LOG_2PI)
+    scales *= growth(freedom, square, n)
+    joint = log_student(square, log_scale, freedom, n)
     centre = mean[missing] + between.T @ solved[:, 0]
     return Part(math.log(weight) + joint, centre, _root(scales), freedom + n)
 

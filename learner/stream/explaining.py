@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.history.layer import GivenMeans
 from faust_oslrau.learner.protocol import Comparable, Density
 from faust_oslrau.learner.row_densities import of_rows

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.habits import Mixed
-from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Density, Measured
 from faust_oslrau.learner.seasons.layer import SeasonalRows

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.entities.layer import OwnRows
+from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.seasons.layer import SeasonalRows

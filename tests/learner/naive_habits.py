@@ -14,24 +14,27 @@ def full(lower, d):
 
 
 class NaiveHabits:
-    """Predicts and learns records of one entity; ``shared`` is what all entities share.
+    """Predicts and learns records of one entity; ``shared`` is what all entities share."""
 
-    ``first`` is the weight of the kinds of first records.
-    """
-
-    def __init__(self, shared, first=0.0):
-        self.first = first
+    def __init__(self, shared):
         self.shared, self.d = shared, shared.mean.shape[1]
         self.age, self.count = 0, 0.0
-        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(len(shared.weight))
+        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(shared.known)
         self.products = np.zeros((self.d, self.d))
 
     def kind_weights(self):
-        strength = self.shared.strength[habits.KIND]
-        return (strength * self.shared.weight + self.kinds) / (strength + self.kinds.sum())
+        own, known = self.own_kind_weights(), self.shared.known
+        if self.age == 0:
+            return np.r_[np.zeros(known), self.shared.weight[known:]]
+        return np.r_[own, np.zeros(len(self.shared.weight) - known)]
+
+    def own_kind_weights(self):
+        strength = habits.KIND_STRENGTH
+        own = strength * self.shared.weight[: self.shared.known] + self.kinds
+        return own / (strength + self.kinds.sum())
 
     def own_covariance(self):
-        strength = self.shared.strength[habits.WHOLE]
+        strength = habits.OWN_STRENGTH * self.d
         around = sum(
             weight * full(moment, self.d)
             for weight, moment in zip(self.kind_weights(), self.shared.second_moment, strict=True)
@@ -41,8 +44,7 @@ class NaiveHabits:
 
     def density_weights(self):
         share = max(0.05, min(1.0, 4.0 / self.age)) if self.age else 1.0
-        age = sum(self.age >= habits.AGES)
-        return share * self.shared.by_age[age] + (1 - share) * self.weights
+        return share * self.shared.common[int(self.age > 0)] + (1 - share) * self.weights
 
     def logs(self, row, network):
         """Return the log-densities of the row by each of the densities, and those of the kinds."""
@@ -50,35 +52,17 @@ class NaiveHabits:
         at = np.ix_(seen, seen)
         of_kinds = np.array(
             [
-                [
-                    stats.multivariate_normal(
-                        mean[seen], wider**2 * full(lower, self.d)[at]
-                    ).logpdf(row[seen])
-                    for mean, lower in zip(self.shared.mean, self.shared.covariance, strict=True)
-                ]
-                for wider in (1.0, 3.0)
+                stats.multivariate_normal(mean[seen], full(lower, self.d)[at]).logpdf(row[seen])
+                for mean, lower in zip(self.shared.mean, self.shared.covariance, strict=True)
             ]
         )
         covariance, freedom = self.own_covariance()
-        own = [
-            stats.multivariate_t(shape=wider**2 * covariance[at], df=freedom).logpdf(row[seen])
-            for wider in (1.0, 3.0)
-        ]
-        kinds = special.logsumexp(of_kinds + np.log(self.kind_weights()), axis=1)
-        return np.array([network, *kinds, *own]), of_kinds[0]
+        own = stats.multivariate_t(shape=covariance[at], df=freedom).logpdf(row[seen])
+        kinds = special.logsumexp(of_kinds, b=self.kind_weights())
+        return np.array([network, kinds, own]), of_kinds
 
     def log_density(self, row, network):
-        others = special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
-        if self.age > 0 or self.first == 0.0:
-            return others
-        seen = ~np.isnan(row)
-        shared, at = self.shared, np.ix_(seen, seen)
-        parts = zip(shared.first_weight, shared.first_mean, shared.first_covariance, strict=True)
-        kinds = sum(
-            weight * stats.multivariate_normal(mean[seen], full(lower, self.d)[at]).pdf(row[seen])
-            for weight, mean, lower in parts
-        )
-        return np.logaddexp(np.log1p(-self.first) + others, np.log(self.first * kinds))
+        return special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
 
     def mass_below(self, v, x, network):
         """Return the mass of one field below ``x`` if nothing else is known: a sum of scipy's.
@@ -86,18 +70,11 @@ class NaiveHabits:
         ``network`` is that of the network's density.
         """
 
-        def of_kinds(weight, mean, covariance, wider=1.0):
-            deviation = wider * np.sqrt([full(lower, self.d)[v, v] for lower in covariance])
-            return weight @ stats.norm.cdf(x, mean[:, v], deviation)
-
         shared, (covariance, freedom) = self.shared, self.own_covariance()
-        kinds = self.kind_weights(), shared.mean, shared.covariance
-        own = x / np.sqrt(covariance[v, v])
-        below = [network, of_kinds(*kinds), of_kinds(*kinds, wider=3.0)]
-        below += [stats.t.cdf(own, freedom), stats.t.cdf(own / 3.0, freedom)]
-        first = of_kinds(shared.first_weight, shared.first_mean, shared.first_covariance)
-        share = self.first if self.age == 0 else 0.0
-        return (1.0 - share) * (self.density_weights() @ below) + share * first
+        deviation = np.sqrt([full(lower, self.d)[v, v] for lower in shared.covariance])
+        kinds = self.kind_weights() @ stats.norm.cdf(x, shared.mean[:, v], deviation)
+        own = stats.t.cdf(x / np.sqrt(covariance[v, v]), freedom)
+        return self.density_weights() @ [network, kinds, own]
 
     def log_mass(self, row):
         """Return the log of the mass of the entity's Student's t further out than the row."""
@@ -112,9 +89,10 @@ class NaiveHabits:
         logs, of_kinds = self.logs(row, network)
         weights = self.density_weights() * np.exp(logs - logs.max()) + 1e-12
         self.weights = weights / weights.sum()
-        shares = self.kind_weights() * np.exp(of_kinds - of_kinds.max())
+        of_known = of_kinds[: self.shared.known]
+        shares = self.own_kind_weights() * np.exp(of_known - of_known.max())
         covariance, _ = self.own_covariance()
-        self.kinds = np.exp(-1 / 256) * self.kinds + shares / shares.sum()
+        self.kinds = np.exp(-1 / 2000) * self.kinds + shares / shares.sum()
         if self.age >= 2:
             self.learn_products(row, covariance)
         self.age += 1
@@ -133,5 +111,5 @@ class NaiveHabits:
         known = self.count > 2 * self.d
         weight = min(1.0, (n + 3 * np.sqrt(2 * n)) / square) if known else 1.0
         self.count = np.exp(-1 / 2000) * self.count + weight
-        products = np.clip(np.outer(x, x) + rest, -25, 25)
+        products = np.outer(x, x) + rest
         self.products += weight / self.count * (products - self.products)

@@ -75,7 +75,7 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
     state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
     for v in range(2):
         low, high = band.low[0, v], band.high[0, v]
-        axis = np.linspace(low, high, 121)
+        axis = np.linspace(low, high, 241)
         log_density = []
         for x in axis:
             row = np.full((1, 2), np.nan)

@@ -15,26 +15,24 @@ from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed, log_mass
 from faust_oslrau.learner.state import pack, unpack
 
-D, KINDS = 3, 2
+D, KINDS = 3, 4
+"""Two kinds of records of known entities, and two of first records."""
 
 
 def shared(seed):
-    """Two kinds, and weights of the densities for each age."""
+    """Two kinds, and weights of the densities."""
     rng = np.random.default_rng(seed)
     mixing = np.eye(D) + 0.6 * rng.normal(size=(KINDS, D, D))
     covariance, mean = mixing @ mixing.transpose(0, 2, 1), 0.5 * rng.normal(size=(KINDS, D))
     at = np.tril_indices(D)
     lower = np.ascontiguousarray(covariance[:, at[0], at[1]])
     return habit_kernels.Shared(
-        np.array([0.3, 0.7]),
+        2,
+        np.array([0.3, 0.7, 0.4, 0.6]),
         mean,
         lower,
         lower + mean[:, at[0]] * mean[:, at[1]],
-        rng.dirichlet(np.ones(habit_kernels.DENSITIES), len(habit_kernels.AGES) + 1),
-        np.array([4.0, 6.0]),
-        np.array([0.4, 0.6]),
-        mean[::-1] + 1.0,
-        4.0 * lower,
+        rng.dirichlet(np.ones(habit_kernels.DENSITIES), 2),
     )
 
 
@@ -66,10 +64,8 @@ class Standard:
 def mixed(rows, common):
     """Mix rows of a new entity; return the log-densities and what was predicted."""
     of_rows = Habits()
-    of_rows._kinds.mixture = mixture_of(common.weight, common.mean, common.covariance)
-    of_rows._first._kinds.mixture = mixture_of(
-        common.first_weight, common.first_mean, common.first_covariance
-    )
+    for kinds, at in ((of_rows._kinds, slice(0, 2)), (of_rows._first_kinds, slice(2, 4))):
+        kinds.mixture = mixture_of(common.weight[at], common.mean[at], common.covariance[at])
     of_rows._shared = common
     measures = Standard().score_samples(rows)[:, None]
     m = len(rows)
@@ -80,8 +76,8 @@ def mixed(rows, common):
 
 
 def mixture_of(weight, mean, lower):
-    mixture = GaussianMixture(KINDS, D)
-    covariance = np.zeros((KINDS, D, D))
+    mixture = GaussianMixture(len(weight), D)
+    covariance = np.zeros((len(weight), D, D))
     i, j = np.tril_indices(D)
     covariance[:, i, j] = lower
     mixture.weight, mixture.gaussians = weight, Gaussians(mean, covariance)
@@ -92,7 +88,7 @@ def test_the_mixed_density_is_that_of_the_oracle():
     common, rows = shared(1), rows_of(2, 60)
     rows[20] = [np.nan, 0.5, np.nan]
     found, _ = mixed(rows, common)
-    naive, network = NaiveHabits(common, first=0.5), Standard().score_samples(rows)
+    naive, network = NaiveHabits(common), Standard().score_samples(rows)
     for row, log_density, of_network in zip(rows, found.log_density, network, strict=True):
         assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
         naive.learn(row, of_network)
@@ -116,7 +112,7 @@ def test_the_mass_further_out_is_about_that_of_the_oracle():
 def test_fields_are_compared_by_the_density_that_was_mixed():
     common, rows = shared(3), rows_of(4, 40)
     found, of_rows = mixed(rows, common)
-    which = (np.arange(40) >= 30) | (np.arange(40) == 0)  # with the entity's first record
+    which = (np.arange(40) >= 30) | (np.arange(40) == 0)
     density = of_rows.conditionals(Standard(), which)
     some = rows[which]
     np.testing.assert_allclose(density.score_samples(some), found.log_density[which], rtol=1e-6)
@@ -145,7 +141,7 @@ def test_what_is_expected_of_a_field_is_the_mixture_of_the_oracle():
     _, of_rows = mixed(rows, common)
     density, levels = of_rows.conditionals(Standard(), slice(None)), [0.01, 0.5, 0.99]
     _, quantiles = density.conditional_quantiles(np.full(rows.shape, np.nan), levels)
-    naive, network = NaiveHabits(common, first=0.5), Standard().score_samples(rows)
+    naive, network = NaiveHabits(common), Standard().score_samples(rows)
     for r, row in enumerate(rows):
         for v in range(D):
             for level, x in zip(levels, quantiles[:, r, v], strict=True):
@@ -157,7 +153,7 @@ def test_what_is_expected_of_a_field_is_the_mixture_of_the_oracle():
 def test_what_is_expected_given_other_fields_follows_from_the_density_that_was_mixed():
     common, rows = shared(3), rows_of(4, 40)
     _, of_rows = mixed(rows, common)
-    which = np.isin(np.arange(40), [0, 7, 30, 39])  # with the entity's first record, and a far one
+    which = np.isin(np.arange(40), [0, 7, 30, 39])  # with a far one
     density, some = of_rows.conditionals(Standard(), which), rows[which]
     some[:, 0], levels = np.nan, [0.01, 0.5, 0.99]
     mean, quantiles = density.conditional_quantiles(some, levels)
@@ -284,21 +280,13 @@ BROKEN = {
     "kinds_mean": lambda a: a[:-1],
     "kinds_sums": lambda a: np.full_like(a, np.nan),
     "kinds_squares": lambda a: a[:, :-1],
-    "kinds_votes": lambda a: a[:-1],
-    "kinds_shrinkage": lambda a: -a,
     "kinds_records": lambda a: -a,
     "habit_entities": lambda a: a[:-1],
     "habit_products": lambda a: a[:-1],
-    "habit_by_age": lambda a: -1 - a,
-    "habit_strengths": lambda a: a[:, :-1],
+    "habit_common": lambda a: -1 - a,
     "habit_shares": lambda a: a[:-1],
-    "habit_new_by_age": lambda a: a[:-1],
-    "habit_new_strengths": lambda a: np.full_like(a, np.nan),
-    "habit_new_records": lambda a: -1 - a,
-    "first_counts": lambda a: -1 - a,
-    "first_rows": lambda a: a[:-1],
-    "first_at": lambda a: a + 1000,
-    "first_waiting": lambda a: np.full((256, 3), 0.0),
+    "habit_is_new": lambda a: a[:-1],
+    "habit_new_common": lambda a: a[:-1],
     "first_kinds_records": lambda a: -1 - a,
 }
 
@@ -309,17 +297,6 @@ def state():
     scorer = StreamScorer(OSLRAU(), max_entities=20)
     scorer.process(rows, keys)
     return scorer.to_bytes()
-
-
-@needs_compiler("long streams")
-def test_a_state_without_first_records_learns_them_from_then_on(state):
-    values, arrays = unpack(state, "StreamScorer")
-    earlier = {name: array for name, array in arrays.items() if not name.startswith("first_")}
-    assert len(earlier) < len(arrays)
-    scorer = StreamScorer.from_bytes(pack("StreamScorer", values, earlier))
-    keys, rows, _, _ = machines(2, 2000, 400, 3)
-    assert np.isfinite(scorer.process(rows, keys).log_likelihood).all()
-    assert unpack(scorer.to_bytes(), "StreamScorer")[1]["first_kinds_mean"].size > 0
 
 
 @pytest.mark.parametrize("name", BROKEN)
