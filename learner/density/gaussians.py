@@ -122,6 +122,19 @@ class Gaussians:
         return given
 
 
+def conditional(
+    mean: FloatArray, whitening: FloatArray, z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of one Gaussian given what is observed of ``z`` (d,)."""
+    d = len(z)
+    x, block, covariance = np.empty(d), np.empty((d, d)), np.zeros((d, d))
+    scratch = missing_kernels.new_scratch(d)
+    n, _ = missing_kernels.fill_missing(z, mean, whitening, scratch, x, block)
+    missing = np.flatnonzero(np.isnan(z))
+    covariance[np.ix_(missing, missing)] = block[:n, :n]
+    return x, covariance
+
+
 def first_missing(Z: FloatArray) -> NDArray[np.int64]:
     """Return how many values each column (d, m) lacks if these are its first ones, else 0."""
     missing = np.isnan(Z)

@@ -1,81 +1,163 @@
-"""Kernels that tell what the other variables of a row say of each one, by Gaussians over all.
+"""Kernels that tell what the other variables of a row say of each one, by a Gaussian over all.
 
-Each gives each variable a Gaussian with a weight: its density of the other variables.
+A variable is left out by downdating: its value moves y = W (x - mean) along its column of W. So the
+part of y along that column is subtracted from the squared distance. Rows that lack values or are
+far from the Gaussian are taken one by one.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    Value,
+    aligned_stack,
+    all_below,
+    choose,
+    fma,
+    load,
+    spread,
+    store,
+)
 from faust_oslrau.learner.vector.math import log_positive
 
-from .gaussian_kernels import LOG_2PI
+from .gaussian_kernels import LOG_2PI, whiten
 from .missing_kernels import (
-    FAR,
     add_direction,
+    fill_missing,
     new_scratch,
     remove_direction,
     remove_directions,
+    squared_length,
     whiten_observed,
 )
-from .mixtures import MEAN, TOTAL, VARIANCE, add_gaussian
+from .mixtures import add_component
 
-NONE = -1
-"""In place of a variable."""
+FAR = 1e3
+"""Distance from a Gaussian, in standard deviations, from which on rounding would cost more than
+1e-10 of what remains of the others."""
+
+DISTANCE, NORM, MEAN, VARIANCE = range(4)
+"""What is said of each variable: the squared distance of the others and what to add to the log norm
+for their log-density, then its mean and variance given them."""
+
+
+class Room(NamedTuple):
+    """Scratch for Gaussians over up to d variables.
+
+    Attributes
+    ----------
+    said
+        What is said of each variable (4, d, WIDTH).
+    alone
+        Precision of each variable given all others, and the norm without it (2, d).
+    lanes
+        Distances from the mean, then y, and the squared distance (2 d + 1, WIDTH).
+    z, x
+        A row (d,), and the same with what it lacks (d,).
+    covariance
+        Of what it lacks (d, d).
+    scratch
+        Directions, as `missing_kernels` has them.
+    """
+
+    said: Array
+    alone: Array
+    lanes: Array
+    z: Array
+    x: Array
+    covariance: Array
+    scratch: Array
 
 
 @kernel
-def without_one(
-    z: Array, v: int, n: int, mean: Array, whitening: Array, scratch: Array
-) -> tuple[float, float, float, float]:
-    """Tell what one Gaussian says of variable ``v`` given the other observed ones of ``z`` (d,).
-
-    Their squared distance, what to add to the log norm beside the missing ones, and mean and
-    variance of the variable. The first ``n`` rows of ``scratch`` are the orthogonal directions of
-    the missing variables other than ``v``; row 2 d is y of ``z``, across those directions.
-    """
-    d = len(z)
-    length = add_direction(whitening, v, n, scratch)
-    y, centre = scratch[2 * d + 1], z[v] - mean[v]
-    y[:] = scratch[2 * d]
-    along = remove_direction(y, scratch[n])
-    if centre != centre:
-        centre = 0.0
-    elif abs(along) > FAR:
-        whiten_observed(z, mean, whitening, v, y)
-        remove_directions(y, n, scratch)
-        along, centre = remove_direction(y, scratch[n]), 0.0
-    total = 0.0
-    for c in range(d):
-        total += y[c] * y[c]
-    if n == d - 1:
-        total = 0.0  # there are no others
-    log_norm = 0.5 * LOG_2PI - log_positive(length)
-    return total, log_norm, mean[v] + centre - along / length, 1.0 / (length * length)
+def new_room(d: int) -> Room:
+    """Return scratch for Gaussians over up to ``d`` variables."""
+    return Room(
+        np.empty((4, d, WIDTH)), np.empty((2, d)), np.zeros((2 * d + 1, WIDTH)), np.empty(d),
+        np.empty(d), np.empty((d, d)), new_scratch(d),
+    )  # fmt: skip
 
 
 @kernel
-def prepare(z: Array, v: int, mean: Array, whitening: Array, scratch: Array) -> tuple[int, float]:
-    """Fill ``scratch`` for `without_one` with missing variables other than ``v``, or with all.
+def prepare(W: Array, alone: Array) -> None:
+    """Fill ``alone`` (2, d) for `given_others`."""
+    for v in range(len(W)):
+        precision = 0.0
+        for c in range(v, len(W)):
+            precision = fma(W[c, v], W[c, v], precision)
+        alone[0, v] = precision
+        alone[1, v] = 0.5 * (LOG_2PI - log_positive(precision))
 
-    Returns their number, and what they add to the log norm.
+
+@kernel
+def given_others(
+    Z: Array, variables: Array, start: int, n: int, mean: Array, W: Array, room: Room
+) -> None:
+    """Fill ``room.said`` with what the others say of each of the ``variables`` (k,).
+
+    In ``n`` columns of ``Z`` from ``start`` on, which come in whole lanes, by a Gaussian for which
+    ``room.alone`` is prepared.
     """
-    d = len(z)
-    n, log_norm = 0, 0.0
-    for u in range(d):
-        if z[u] != z[u] and u != v:
-            log_norm += 0.5 * LOG_2PI - log_positive(add_direction(whitening, u, n, scratch))
-            n += 1
-    whiten_observed(z, mean, whitening, NONE, scratch[2 * d])
-    remove_directions(scratch[2 * d], n, scratch)
-    return n, log_norm
+    aligned_stack()
+    k, said = len(variables), room.said
+    dx, y = room.lanes[:k], room.lanes[k : 2 * k]
+    for a in range(k):
+        store(dx, a, 0, load(Z, variables[a], start) - mean[a])
+    squared = whiten(W, dx, y)
+    for a in range(k):
+        along = spread(0.0)
+        for c in range(a, k):
+            along = fma(W[c, a], load(y, c, 0), along)
+        shift = along / room.alone[0, a]
+        store(said[DISTANCE], a, 0, squared - along * shift)
+        store(said[NORM], a, 0, spread(room.alone[1, a]))
+        store(said[MEAN], a, 0, mean[a] + (load(dx, a, 0) - shift))
+        store(said[VARIANCE], a, 0, spread(1.0 / room.alone[0, a]))
+    if all_below(choose(squared == squared, squared, np.inf), FAR**2):
+        return
+    store(room.lanes, 2 * k, 0, squared)
+    for i in range(n):
+        if not room.lanes[2 * k, i] < FAR**2:
+            for a in range(k):
+                room.z[a] = Z[variables[a], start + i]
+            one_given_others(i, mean, W, room)
+
+
+@kernel
+def one_given_others(i: int, mean: Array, W: Array, room: Room) -> None:
+    """Fill lane ``i`` of ``room.said`` for the row ``room.z``, by what is observed of it."""
+    d, said, scratch = len(mean), room.said, room.scratch
+    z, y, rest = room.z[:d], scratch[2 * d], scratch[2 * d + 1]
+    n, norm = fill_missing(z, mean, W, scratch, room.x, room.covariance)
+    missing, total = 0, squared_length(y, d) if n < d else 0.0
+    for v in range(d):
+        if z[v] != z[v]:
+            said[DISTANCE, v, i], said[NORM, v, i] = total, norm
+            said[MEAN, v, i], said[VARIANCE, v, i] = room.x[v], room.covariance[missing, missing]
+            missing += 1
+            continue
+        length, centre = add_direction(W, v, n, scratch), z[v]
+        rest[:] = y
+        along = remove_direction(rest, scratch[n], d)
+        if abs(along) > FAR:  # without the variable from the start
+            whiten_observed(z, mean, W, v, rest)
+            remove_directions(rest, n, d, scratch)
+            along, centre = remove_direction(rest, scratch[n], d), mean[v]
+        said[DISTANCE, v, i] = squared_length(rest, d) if n < d - 1 else 0.0
+        said[NORM, v, i] = norm + 0.5 * LOG_2PI - log_positive(length)
+        said[MEAN, v, i], said[VARIANCE, v, i] = centre - along / length, 1.0 / (length * length)
 
 
 @kernel
 def add_gaussians(
     block: Array,
-    first: int,
+    variables: Array,
+    n: int,
     mean: Array,
     whitening: Array,
     log_norm: Array,
@@ -84,53 +166,36 @@ def add_gaussians(
     rest: Array,
     mixtures: Array,
 ) -> None:
-    """Merge Gaussians, each at several widths, into the mixtures of the first columns of a block.
+    """Merge Gaussians, each at several widths, into the mixtures of ``n`` columns of a block.
 
-    They are Gaussians of the variables from ``first`` on, which do not depend on the others;
-    ``rest`` (3, n) has the squared distances of these, log-densities at distance 0 and observed
+    They are Gaussians of the ``variables`` (k,), which do not depend on the others; ``rest``
+    (3, WIDTH) has the squared distances of these, log-densities at distance 0 and observed
     variables. ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network.
     Moments are those of the Gaussian at its own width.
     """
-    d = mean.shape[1]
-    scratch, z = new_scratch(d), np.empty(d)
-    for i in range(rest.shape[1]):
-        observed = rest[2, i]
-        for v in range(d):
-            z[v] = block[first + v, i]
-            observed += z[v] == z[v]
-        for k in range(len(mean)):
-            n_missing, missing_norm = prepare(z, NONE, mean[k], whitening[k], scratch)
-            for v in range(d):
-                known, count, norm = z[v] == z[v], n_missing, missing_norm
-                if not known:
-                    count, norm = prepare(z, v, mean[k], whitening[k], scratch)
-                found = without_one(z, v, count, mean[k], whitening[k], scratch)
-                if not known:
-                    prepare(z, NONE, mean[k], whitening[k], scratch)
-                norm += log_norm[k] + found[1] + rest[1, i]
-                for s in range(len(widths)):
-                    log_density = norm - (observed - known) * log_positive(widths[s])
-                    distance = found[0] + rest[0, i]
-                    log_density += log_weight[k, s] - 0.5 * distance / (widths[s] * widths[s])
-                    merge(first + v, i, log_density, found[2], found[3], len(block), mixtures)
+    aligned_stack()
+    k, room = len(variables), new_room(len(variables))
+    said, counts = room.said, np.zeros((1, WIDTH))
+    for v in variables:
+        store(counts, 0, 0, load(counts, 0, 0) + count_observed(block, v))
+    for one in range(len(mean)):
+        prepare(whitening[one], room.alone)
+        given_others(block, variables, 0, n, mean[one], whitening[one], room)
+        for a in range(k):
+            v = variables[a]
+            others = load(counts, 0, 0) - count_observed(block, v) + load(rest, 2, 0)
+            distance = load(said[DISTANCE], a, 0) + load(rest, 0, 0)
+            norm = log_norm[one] + load(said[NORM], a, 0) + load(rest, 1, 0)
+            own_mean, own_variance = load(said[MEAN], a, 0), load(said[VARIANCE], a, 0)
+            for s in range(len(widths)):
+                log_density = norm - others * log_positive(widths[s])
+                log_density = log_density - distance * (0.5 / (widths[s] * widths[s]))
+                log_density = log_density + log_weight[one, s]
+                add_component(v, 0, log_density, own_mean, own_variance, len(block), mixtures)
 
 
 @kernel
-def merge(
-    v: int, i: int, log_weight: float, mean: float, variance: float, d: int, mixtures: Array
-) -> None:
-    """Merge one Gaussian into the mixture of one variable and row."""
-    t, m, s = TOTAL * d + v, MEAN * d + v, VARIANCE * d + v
-    mixtures[v, i], mixtures[t, i], mixtures[m, i], mixtures[s, i] = add_gaussian(
-        log_weight, mean, variance, mixtures[v, i], mixtures[t, i], mixtures[m, i], mixtures[s, i]
-    )
-
-
-@kernel
-def finish(mixtures: Array, d: int, n: int, start: int, result: Array) -> None:
-    """Fill ``result`` (3, d, m) from the mixtures of ``n`` columns: log-densities and moments."""
-    for v in range(d):
-        for i in range(n):
-            result[0, v, start + i] = mixtures[v, i] + log_positive(mixtures[TOTAL * d + v, i])
-            result[1, v, start + i] = mixtures[MEAN * d + v, i]
-            result[2, v, start + i] = mixtures[VARIANCE * d + v, i]
+def count_observed(block: Array, v: int) -> Value:
+    """Return 1 for each lane that has a value of the variable, else 0."""
+    x = load(block, v, 0)
+    return choose(x == x, spread(1.0), spread(0.0))

@@ -17,8 +17,8 @@ from faust_oslrau.learner.vector.math import log_positive
 
 from .gaussian_kernels import LOG_2PI
 
-FAR = 1e4
-"""Size of a variable's part of y from which on taking it away would lose more than four digits."""
+NONE = -1
+"""In place of a variable."""
 
 
 @kernel
@@ -31,12 +31,33 @@ def incomplete_distances(
     distance: Array,
     norm: Array,
 ) -> None:
-    """Fill ``distance`` and ``norm`` (K, m) by what is observed of some ``columns`` (n,)."""
-    scratch = new_scratch(len(Z))
-    for r in columns:
-        for k in range(len(mean)):
-            found = observed_distance(Z[:, r], mean[k], whitening[k], scratch)
-            distance[k, r], norm[k, r] = found[0], log_norm[k] + found[1]
+    """Fill ``distance`` and ``norm`` (K, m) by what is observed of some ``columns`` (n,).
+
+    Columns that lack the same variables as the one before share its directions.
+    """
+    K, d = mean.shape
+    scratch, z, missing = new_scratch(d), np.empty(d), np.empty(d, np.bool_)
+    for k in range(K):
+        missing[:] = False
+        n, more = 0, 0.0
+        for r in columns:
+            for v in range(d):
+                z[v] = Z[v, r]
+            if not lacks_the_same(z, missing):
+                n, more = missing_directions(z, whitening[k], scratch)
+            distance[k, r] = distance_across(z, mean[k], whitening[k], n, scratch)
+            norm[k, r] = log_norm[k] + more if n < d else 0.0
+
+
+@kernel
+def lacks_the_same(z: Array, missing: Array) -> bool:
+    """Whether ``z`` (d,) lacks the ``missing`` (d,) variables, which become its own."""
+    same = True
+    for v in range(len(z)):
+        absent = z[v] != z[v]
+        same = same and absent == missing[v]
+        missing[v] = absent
+    return same
 
 
 @kernel
@@ -78,21 +99,25 @@ def new_scratch(d: int) -> Array:
 
 
 @kernel
-def observed_distance(
-    z: Array, mean: Array, whitening: Array, scratch: Array
-) -> tuple[float, float]:
-    """Squared distance of what is observed of ``z`` (d,), and what to add to the log norm."""
+def distance_across(z: Array, mean: Array, whitening: Array, n: int, scratch: Array) -> float:
+    """Squared distance of what is observed of ``z`` (d,), which lacks the first ``n`` directions.
+
+    Leaves y across these in row 2 d of ``scratch``.
+    """
     d = len(z)
     y = scratch[2 * d]
-    whiten_observed(z, mean, whitening, -1, y)
-    n, log_norm = missing_directions(z, whitening, scratch)
-    if n == d:
-        return 0.0, log_norm
-    remove_directions(y, n, scratch)
+    whiten_observed(z, mean, whitening, NONE, y)
+    remove_directions(y, n, d, scratch)
+    return squared_length(y, d) if n < d else 0.0
+
+
+@kernel
+def squared_length(y: Array, d: int) -> float:
+    """Add up the squares of the first ``d`` entries."""
     total = 0.0
     for c in range(d):
         total = fma(y[c], y[c], total)
-    return total, log_norm
+    return total
 
 
 @kernel
@@ -130,16 +155,8 @@ def add_direction(whitening: Array, v: int, n: int, scratch: Array) -> float:
     for c in range(d):
         direction[c] = whitening[c, v]
     for other in range(n):
-        along = 0.0
-        for c in range(d):
-            along = fma(scratch[other, c], direction[c], along)
-        scratch[d + other, n] = along
-        for c in range(d):
-            direction[c] = fma(-along, scratch[other, c], direction[c])
-    length = 0.0
-    for c in range(d):
-        length = fma(direction[c], direction[c], length)
-    length = math.sqrt(length)
+        scratch[d + other, n] = remove_direction(direction, scratch[other], d)
+    length = math.sqrt(squared_length(direction, d))
     scratch[d + n, n] = length
     for c in range(d):
         direction[c] /= length
@@ -147,19 +164,19 @@ def add_direction(whitening: Array, v: int, n: int, scratch: Array) -> float:
 
 
 @kernel
-def remove_directions(y: Array, n: int, scratch: Array) -> None:
-    """Make ``y`` orthogonal to the first ``n`` directions."""
+def remove_directions(y: Array, n: int, d: int, scratch: Array) -> None:
+    """Make ``y`` (d,) orthogonal to the first ``n`` directions."""
     for other in range(n):
-        remove_direction(y, scratch[other])
+        remove_direction(y, scratch[other], d)
 
 
 @kernel
-def remove_direction(y: Array, direction: Array) -> float:
-    """Make ``y`` orthogonal to one direction; return the length of what is removed."""
+def remove_direction(y: Array, direction: Array, d: int) -> float:
+    """Make ``y`` (d,) orthogonal to one direction; return the length of what is removed."""
     along = 0.0
-    for c in range(len(y)):
+    for c in range(d):
         along = fma(direction[c], y[c], along)
-    for c in range(len(y)):
+    for c in range(d):
         y[c] = fma(-along, direction[c], y[c])
     return along
 
@@ -167,18 +184,19 @@ def remove_direction(y: Array, direction: Array) -> float:
 @kernel
 def fill_missing(
     z: Array, mean: Array, whitening: Array, scratch: Array, x: Array, covariance: Array
-) -> int:
+) -> tuple[int, float]:
     """Fill ``x`` (d,) with ``z`` and the conditional means of what it lacks.
 
     ``covariance`` (d, d) takes the conditional covariance of the missing variables, in its first
-    rows and columns. Returns their number.
+    rows and columns. Returns their number and what they add to the log norm. Leaves y across their
+    directions in row 2 d of ``scratch``.
     """
     d = len(z)
     y, solution = scratch[2 * d], scratch[2 * d + 1]
-    whiten_observed(z, mean, whitening, -1, y)
-    n, _ = missing_directions(z, whitening, scratch)
+    whiten_observed(z, mean, whitening, NONE, y)
+    n, log_norm = missing_directions(z, whitening, scratch)
     for i in range(n):
-        solution[i] = -remove_direction(y, scratch[i])
+        solution[i] = -remove_direction(y, scratch[i], d)
     for i in range(n - 1, -1, -1):
         for j in range(i + 1, n):
             solution[i] -= scratch[d + i, j] * solution[j]
@@ -190,7 +208,7 @@ def fill_missing(
             x[v] = mean[v] + solution[i]
             i += 1
     conditional_covariance(n, d, scratch, covariance)
-    return n
+    return n, log_norm
 
 
 @kernel
@@ -229,12 +247,12 @@ def add_moments(
     """
     K, d = mean.shape
     scratch, covariance = new_scratch(d), np.empty((d, d))
-    x, missing = np.empty(d), np.empty(d, np.int64)
+    z, x, missing = np.empty(d), np.empty(d), np.empty(d, np.int64)
     for r in range(Z.shape[1]):
         n = 0
         for v in range(d):
-            x[v] = Z[v, r]
-            if x[v] != x[v]:
+            z[v] = x[v] = Z[v, r]
+            if z[v] != z[v]:
                 missing[n] = v
                 n += 1
         for k in range(K):
@@ -242,7 +260,7 @@ def add_moments(
             if share < least_share:
                 continue
             if n > 0:
-                fill_missing(Z[:, r], mean[k], whitening[k], scratch, x, covariance)
+                fill_missing(z, mean[k], whitening[k], scratch, x, covariance)
                 for i in range(n):
                     for j in range(i + 1):
                         squares[k, missing[i], missing[j]] += share * covariance[i, j]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.density.missing_kernels import new_scratch
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import fma
 from faust_oslrau.learner.vector.log_sums import add_term_of_row
@@ -11,7 +12,6 @@ from faust_oslrau.learner.vector.math import log_positive
 
 from .layout import FIRST, LEAF, NIL, PRODUCT, SUM, Pools
 from .leaves import evaluate_leaf, multivariate_of_row
-from .marginals import ends_of_runs, evaluate_incomplete
 
 
 @kernel
@@ -19,8 +19,7 @@ def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
     """Evaluate one row, node by node as listed; arguments are those of `evaluate`."""
     header, nodes, edges, scopes, stats = pools
     d = Z.shape[0]
-    scratch, vectors = np.empty((2 * d + 2, 1)), np.empty((d + 1, d))
-    ends = ends_of_runs(Z, 1)
+    scratch, row = new_scratch(d), np.empty(d)
     i = header[FIRST]
     while i != end and i != NIL:
         kind = nodes[i]["kind"]
@@ -28,10 +27,8 @@ def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
             evaluate_product_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
-        elif len(ends) > 0:
-            evaluate_incomplete(i, i, nodes, scopes, stats, Z, 1, values, scratch, vectors, ends)
         else:
-            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, scratch)
+            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, row, scratch)
         i = nodes[i]["next"]
 
 
