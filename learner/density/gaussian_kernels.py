@@ -162,8 +162,11 @@ def subtract_products(
 
 
 @kernel
-def whiten(W: Array, dx: Array, y: Array) -> Value:
-    """Fill ``y`` (d, WIDTH) with W times distances from the mean; return its squared length."""
+def whiten(W: Array, lanes: Array) -> Value:
+    """Fill y with W times the distances from the mean; return its squared length.
+
+    ``lanes`` (>= 2 d, WIDTH) has the distances in its first d rows, and takes y in the next ones.
+    """
     aligned_stack()
     d = len(W)
     total = spread(0.0)
@@ -171,22 +174,22 @@ def whiten(W: Array, dx: Array, y: Array) -> Value:
         e, f, g = min(a + 1, d - 1), min(a + 2, d - 1), min(a + 3, d - 1)
         one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
         for b in range(min(a + SUMS, d)):  # beyond the diagonal W is 0
-            difference = load(dx, b, 0)
+            difference = load(lanes, b, 0)
             one = fma(W[a, b], difference, one)
             two = fma(W[e, b], difference, two)
             if SUMS == 4:
                 three = fma(W[f, b], difference, three)
                 four = fma(W[g, b], difference, four)
-        store(y, a, 0, one)
+        store(lanes, d + a, 0, one)
         total = fma(one, one, total)
         if a < e:
-            store(y, e, 0, two)
+            store(lanes, d + e, 0, two)
             total = fma(two, two, total)
         if SUMS == 4 and e < f:
-            store(y, f, 0, three)
+            store(lanes, d + f, 0, three)
             total = fma(three, three, total)
         if SUMS == 4 and f < g:
-            store(y, g, 0, four)
+            store(lanes, d + g, 0, four)
             total = fma(four, four, total)
     return total
 
@@ -202,8 +205,7 @@ def distances(
     aligned_stack()
     K, d = mean.shape
     m = Z.shape[1]
-    block, dx, y = np.zeros((d, WIDTH)), np.empty((d, WIDTH)), np.empty((d, WIDTH))
-    result = np.empty((1, WIDTH))
+    block, lanes, result = np.zeros((d, WIDTH)), np.empty((2 * d, WIDTH)), np.empty((1, WIDTH))
     for r in range(0, m, WIDTH):
         n = min(WIDTH, m - r)
         for v in range(d):
@@ -211,8 +213,8 @@ def distances(
                 block[v, i] = Z[v, r + i]
         for k in range(K):
             for v in range(d):
-                store(dx, v, 0, load(block, v, 0) - mean[k, v])
-            total = whiten(whitening[k], dx, y)
+                store(lanes, v, 0, load(block, v, 0) - mean[k, v])
+            total = whiten(whitening[k], lanes)
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]

@@ -1,13 +1,11 @@
 """Kernels that tell what the other variables of a row say of each one, by a Gaussian over all.
 
 A variable is left out by downdating: its value moves y = W (x - mean) along its column of W. So the
-part of y along that column is subtracted from the squared distance. Rows that lack values or are
-far from the Gaussian are taken one by one.
+part of y along that column is subtracted from the squared distance. Rows that lack the same
+variables share all that does not depend on their values.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
     Value,
+    absolute,
     aligned_stack,
     all_below,
     choose,
@@ -28,129 +27,172 @@ from faust_oslrau.learner.vector.math import log_positive
 from .gaussian_kernels import LOG_2PI, whiten
 from .missing_kernels import (
     add_direction,
-    fill_missing,
-    new_scratch,
-    remove_direction,
+    conditional_covariance,
+    find_patterns,
+    length_along,
+    missing_directions,
     remove_directions,
-    squared_length,
     whiten_observed,
 )
 from .mixtures import add_component
 
 FAR = 1e3
-"""Distance from a Gaussian, in standard deviations, from which on rounding would cost more than
-1e-10 of what remains of the others."""
+"""Size of a variable's part of y from which on rounding would cost more than 1e-10 of what remains
+of the others."""
 
 DISTANCE, NORM, MEAN, VARIANCE = range(4)
-"""What is said of each variable: the squared distance of the others and what to add to the log norm
-for their log-density, then its mean and variance given them."""
+"""What is said of each of k variables, k rows each: the squared distance of the others and what to
+add to the log norm for their log-density, then its mean and variance given them."""
 
-
-class Room(NamedTuple):
-    """Scratch for Gaussians over up to d variables.
-
-    Attributes
-    ----------
-    said
-        What is said of each variable (4, d, WIDTH).
-    alone
-        Precision of each variable given all others, and the norm without it (2, d).
-    lanes
-        Distances from the mean, then y, and the squared distance (2 d + 1, WIDTH).
-    z, x
-        A row (d,), and the same with what it lacks (d,).
-    covariance
-        Of what it lacks (d, d).
-    scratch
-        Directions, as `missing_kernels` has them.
-    """
-
-    said: Array
-    alone: Array
-    lanes: Array
-    z: Array
-    x: Array
-    covariance: Array
-    scratch: Array
+LENGTH, OWN_VARIANCE, OWN_NORM, IS_MISSING = -4, -3, -2, -1
+"""The last rows of ``known``: of each variable the length of its column across those of missing
+ones, VARIANCE and NORM, and whether it is missing. The first rows are directions of missing
+variables and their triangular factor (2 k); directions of the observed ones across these (k); and
+the covariance of the missing ones (k)."""
 
 
 @kernel
-def new_room(d: int) -> Room:
-    """Return scratch for Gaussians over up to ``d`` variables."""
-    return Room(
-        np.empty((4, d, WIDTH)), np.empty((2, d)), np.zeros((2 * d + 1, WIDTH)), np.empty(d),
-        np.empty(d), np.empty((d, d)), new_scratch(d),
+def new_scratch(d: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Return ``said``, ``some``, ``which``, ``lanes`` and ``known`` for up to ``d`` variables."""
+    return (
+        np.empty((4 * d, WIDTH)), np.empty((4 * d, WIDTH)), np.zeros(WIDTH, np.int64),
+        np.empty((4 * d + 3, WIDTH)), np.empty((4 * d + 4, d)),
     )  # fmt: skip
 
 
 @kernel
-def prepare(W: Array, alone: Array) -> None:
-    """Fill ``alone`` (2, d) for `given_others`."""
-    for v in range(len(W)):
-        precision = 0.0
-        for c in range(v, len(W)):
-            precision = fma(W[c, v], W[c, v], precision)
-        alone[0, v] = precision
-        alone[1, v] = 0.5 * (LOG_2PI - log_positive(precision))
+def given_others(
+    Z: Array,
+    variables: Array,
+    start: int,
+    n: int,
+    mean: Array,
+    W: Array,
+    is_known: bool,
+    said: Array,
+    some: Array,
+    which: Array,
+    lanes: Array,
+    known: Array,
+) -> None:
+    """Fill ``said`` with what the others say of each of the ``variables`` (k,).
+
+    In ``n`` columns of ``Z`` from ``start`` on, which come in whole lanes, and of which ``which``
+    says which ones lack the same. ``is_known`` if the Gaussian is that of the call before.
+    """
+    k = len(variables)
+    whiten_observed(Z, variables, start, mean, W, lanes)
+    for i in range(n):
+        if which[i] != i:
+            continue
+        if not (is_known and lacks_the_same(Z, variables, start + i, known)):
+            prepare(Z, variables, start + i, W, known)
+            is_known = True
+        alike = 0
+        for j in range(i, n):
+            alike += which[j] == i
+        if alike == n:
+            tell(mean, W, lanes, known, said)
+            return
+        tell(mean, W, lanes, known, some)
+        for row in range(4 * k):
+            for j in range(i, n):
+                if which[j] == i:
+                    said[row, j] = some[row, j]
 
 
 @kernel
-def given_others(
-    Z: Array, variables: Array, start: int, n: int, mean: Array, W: Array, room: Room
-) -> None:
-    """Fill ``room.said`` with what the others say of each of the ``variables`` (k,).
+def lacks_the_same(Z: Array, variables: Array, r: int, known: Array) -> bool:
+    """Whether a column of ``Z`` lacks of the variables (k,) what is known to be missing."""
+    same = True
+    for a in range(len(variables)):
+        same &= (Z[variables[a], r] != Z[variables[a], r]) == (known[IS_MISSING, a] > 0.0)
+    return same
 
-    In ``n`` columns of ``Z`` from ``start`` on, which come in whole lanes, by a Gaussian for which
-    ``room.alone`` is prepared.
+
+@kernel
+def prepare(Z: Array, variables: Array, r: int, W: Array, known: Array) -> None:
+    """Work out what does not depend on the values of columns that lack the same as ``r``."""
+    k, i = len(variables), 0
+    n, norm = missing_directions(Z, variables, r, W, known)
+    if n > 0:
+        conditional_covariance(n, k, known, known[3 * k :])
+    for a in range(k):
+        known[IS_MISSING, a] = Z[variables[a], r] != Z[variables[a], r]
+        if known[IS_MISSING, a] > 0.0:
+            known[OWN_VARIANCE, a], known[OWN_NORM, a] = known[3 * k + i, i], norm
+            i += 1
+    for a in range(k):
+        if known[IS_MISSING, a] == 0.0:
+            length = add_direction(W, a, n, known)
+            for c in range(k):
+                known[2 * k + a, c] = known[n, c]
+            known[LENGTH, a], known[OWN_VARIANCE, a] = length, 1.0 / (length * length)
+            known[OWN_NORM, a] = norm + 0.5 * LOG_2PI - log_positive(length)
+
+
+@kernel
+def tell(mean: Array, W: Array, lanes: Array, known: Array, said: Array) -> None:
+    """Fill ``said`` for rows that lack the variables that are known to be missing."""
+    aligned_stack()
+    k, n, i = len(mean), 0, 0
+    for a in range(k):
+        n += known[IS_MISSING, a] > 0.0
+    solve(n, k, lanes, known)
+    total = remove_directions(n, k, lanes, known)
+    for a in range(k):
+        store(said, NORM * k + a, 0, spread(known[OWN_NORM, a]))
+        store(said, VARIANCE * k + a, 0, spread(known[OWN_VARIANCE, a]))
+        if known[IS_MISSING, a] > 0.0:
+            store(said, DISTANCE * k + a, 0, total if n < k else spread(0.0))
+            store(said, MEAN * k + a, 0, mean[a] + load(lanes, 3 * k + i, 0))
+            i += 1
+            continue
+        along, centre = spread(0.0), mean[a] + load(lanes, a, 0)
+        for c in range(a if n == 0 else 0, k):  # column a of W begins at row a
+            along = fma(known[2 * k + a, c], load(lanes, 2 * k + c, 0), along)
+        distance = total - along * along
+        if not all_below(absolute(along), FAR):
+            far = absolute(along) > FAR
+            from_the_start, others = leave_out(a, n, W, lanes, known)
+            distance = choose(far, others, distance)
+            along, centre = choose(far, from_the_start, along), choose(far, mean[a], centre)
+        store(said, DISTANCE * k + a, 0, distance if n < k - 1 else spread(0.0))
+        store(said, MEAN * k + a, 0, centre - along / known[LENGTH, a])
+
+
+@kernel
+def solve(n: int, k: int, lanes: Array, known: Array) -> None:
+    """Fill rows of ``lanes`` from 3 k on with how far missing variables are from their means."""
+    aligned_stack()
+    for i in range(n - 1, -1, -1):
+        total = spread(0.0)
+        for c in range(k):
+            total = fma(0.0 - known[i, c], load(lanes, k + c, 0), total)
+        for j in range(i + 1, n):
+            total = fma(0.0 - known[k + i, j], load(lanes, 3 * k + j, 0), total)
+        store(lanes, 3 * k + i, 0, total / known[k + i, i])
+
+
+@kernel
+def leave_out(a: int, n: int, W: Array, lanes: Array, known: Array) -> tuple[Value, Value]:
+    """Leave an observed variable out from the start.
+
+    Returns the part of y along its direction, and the squared distance of the others.
     """
     aligned_stack()
-    k, said = len(variables), room.said
-    dx, y = room.lanes[:k], room.lanes[k : 2 * k]
-    for a in range(k):
-        store(dx, a, 0, load(Z, variables[a], start) - mean[a])
-    squared = whiten(W, dx, y)
-    for a in range(k):
-        along = spread(0.0)
-        for c in range(a, k):
-            along = fma(W[c, a], load(y, c, 0), along)
-        shift = along / room.alone[0, a]
-        store(said[DISTANCE], a, 0, squared - along * shift)
-        store(said[NORM], a, 0, spread(room.alone[1, a]))
-        store(said[MEAN], a, 0, mean[a] + (load(dx, a, 0) - shift))
-        store(said[VARIANCE], a, 0, spread(1.0 / room.alone[0, a]))
-    if all_below(choose(squared == squared, squared, np.inf), FAR**2):
-        return
-    store(room.lanes, 2 * k, 0, squared)
-    for i in range(n):
-        if not room.lanes[2 * k, i] < FAR**2:
-            for a in range(k):
-                room.z[a] = Z[variables[a], start + i]
-            one_given_others(i, mean, W, room)
-
-
-@kernel
-def one_given_others(i: int, mean: Array, W: Array, room: Room) -> None:
-    """Fill lane ``i`` of ``room.said`` for the row ``room.z``, by what is observed of it."""
-    d, said, scratch = len(mean), room.said, room.scratch
-    z, y, rest = room.z[:d], scratch[2 * d], scratch[2 * d + 1]
-    n, norm = fill_missing(z, mean, W, scratch, room.x, room.covariance)
-    missing, total = 0, squared_length(y, d) if n < d else 0.0
-    for v in range(d):
-        if z[v] != z[v]:
-            said[DISTANCE, v, i], said[NORM, v, i] = total, norm
-            said[MEAN, v, i], said[VARIANCE, v, i] = room.x[v], room.covariance[missing, missing]
-            missing += 1
-            continue
-        length, centre = add_direction(W, v, n, scratch), z[v]
-        rest[:] = y
-        along = remove_direction(rest, scratch[n], d)
-        if abs(along) > FAR:  # without the variable from the start
-            whiten_observed(z, mean, W, v, rest)
-            remove_directions(rest, n, d, scratch)
-            along, centre = remove_direction(rest, scratch[n], d), mean[v]
-        said[DISTANCE, v, i] = squared_length(rest, d) if n < d - 1 else 0.0
-        said[NORM, v, i] = norm + 0.5 * LOG_2PI - log_positive(length)
-        said[MEAN, v, i], said[VARIANCE, v, i] = centre - along / length, 1.0 / (length * length)
+    k, gap = len(W), load(lanes, a, 0)
+    store(lanes, a, 0, spread(0.0))
+    whiten(W, lanes)
+    remove_directions(n, k, lanes, known)
+    along, total = length_along(known, 2 * k + a, k, lanes), spread(0.0)
+    for c in range(k):
+        rest = fma(0.0 - along, known[2 * k + a, c], load(lanes, 2 * k + c, 0))
+        total = fma(rest, rest, total)
+    store(lanes, a, 0, gap)
+    whiten(W, lanes)
+    remove_directions(n, k, lanes, known)
+    return along, total
 
 
 @kernel
@@ -174,19 +216,23 @@ def add_gaussians(
     Moments are those of the Gaussian at its own width.
     """
     aligned_stack()
-    k, room = len(variables), new_room(len(variables))
-    said, counts = room.said, np.zeros((1, WIDTH))
+    k, observed = len(variables), load(rest, 2, 0)
+    said, some, which, lanes, known = new_scratch(k)
+    find_patterns(block, variables, 0, n, which)
     for v in variables:
-        store(counts, 0, 0, load(counts, 0, 0) + count_observed(block, v))
+        observed = observed + is_observed(block, v)
     for one in range(len(mean)):
-        prepare(whitening[one], room.alone)
-        given_others(block, variables, 0, n, mean[one], whitening[one], room)
+        given_others(
+            block, variables, 0, n, mean[one], whitening[one], False, said, some, which, lanes,
+            known,
+        )  # fmt: skip
         for a in range(k):
             v = variables[a]
-            others = load(counts, 0, 0) - count_observed(block, v) + load(rest, 2, 0)
-            distance = load(said[DISTANCE], a, 0) + load(rest, 0, 0)
-            norm = log_norm[one] + load(said[NORM], a, 0) + load(rest, 1, 0)
-            own_mean, own_variance = load(said[MEAN], a, 0), load(said[VARIANCE], a, 0)
+            others = observed - is_observed(block, v)
+            distance = load(said, DISTANCE * k + a, 0) + load(rest, 0, 0)
+            norm = log_norm[one] + load(said, NORM * k + a, 0) + load(rest, 1, 0)
+            own_mean = load(said, MEAN * k + a, 0)
+            own_variance = load(said, VARIANCE * k + a, 0)
             for s in range(len(widths)):
                 log_density = norm - others * log_positive(widths[s])
                 log_density = log_density - distance * (0.5 / (widths[s] * widths[s]))
@@ -195,7 +241,7 @@ def add_gaussians(
 
 
 @kernel
-def count_observed(block: Array, v: int) -> Value:
+def is_observed(block: Array, v: int) -> Value:
     """Return 1 for each lane that has a value of the variable, else 0."""
     x = load(block, v, 0)
     return choose(x == x, spread(1.0), spread(0.0))

@@ -2,7 +2,7 @@
 
 As in `gaussian_kernels`, y = W (x - mean) has independent N(0, 1) entries. Whatever value missing
 variables take, y moves along their columns of W, so that the observed ones' own distance is what is
-left of y across those columns.
+left of y across those columns. Rows that lack the same variables share these directions.
 """
 
 from __future__ import annotations
@@ -11,53 +11,144 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import fma
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    Value,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    spread,
+    store,
+)
 from faust_oslrau.learner.vector.math import log_positive
 
-from .gaussian_kernels import LOG_2PI
+from .gaussian_kernels import LOG_2PI, whiten
 
-NONE = -1
-"""In place of a variable."""
+SQUARED, DISTANCE, NORM = -3, -2, -1
+"""The last rows of ``lanes`` (> 3 d + 2, WIDTH): the squared length of y across missing directions,
+and what `observed_distances` finds. The first ones are, for k variables, distances from the mean, y
+and y across missing directions, k each. It is one array as kernels count references to each."""
+
+
+@kernel
+def find_patterns(Z: Array, variables: Array, start: int, n: int, which: Array) -> bool:
+    """Find for each of ``n`` columns of ``Z``, from ``start`` on, the first that lacks the same.
+
+    Of the ``variables`` (k,). Returns whether none lacks any.
+    """
+    complete = True
+    for v in variables:
+        for i in range(n):
+            complete &= Z[v, start + i] == Z[v, start + i]
+    for i in range(n):
+        which[i] = 0
+        while not complete and not lack_the_same(Z, variables, start + which[i], start + i):
+            which[i] += 1
+    return complete
+
+
+@kernel
+def lack_the_same(Z: Array, variables: Array, r: int, other: int) -> bool:
+    """Whether two columns of ``Z`` lack the same of the ``variables`` (k,)."""
+    same = True
+    for v in variables:
+        same &= (Z[v, r] == Z[v, r]) == (Z[v, other] == Z[v, other])
+    return same
 
 
 @kernel
 def incomplete_distances(
-    Z: Array,
-    columns: Array,
-    mean: Array,
-    whitening: Array,
-    log_norm: Array,
-    distance: Array,
-    norm: Array,
+    Z: Array, mean: Array, whitening: Array, log_norm: Array, distance: Array, norm: Array
 ) -> None:
-    """Fill ``distance`` and ``norm`` (K, m) by what is observed of some ``columns`` (n,).
-
-    Columns that lack the same variables as the one before share its directions.
-    """
+    """Fill ``distance`` and ``norm`` (K, m) by what is observed of the columns of ``Z`` (d, m)."""
     K, d = mean.shape
-    scratch, z, missing = new_scratch(d), np.empty(d), np.empty(d, np.bool_)
-    for k in range(K):
-        missing[:] = False
-        n, more = 0, 0.0
-        for r in columns:
-            for v in range(d):
-                z[v] = Z[v, r]
-            if not lacks_the_same(z, missing):
-                n, more = missing_directions(z, whitening[k], scratch)
-            distance[k, r] = distance_across(z, mean[k], whitening[k], n, scratch)
-            norm[k, r] = log_norm[k] + more if n < d else 0.0
+    variables, which, block = np.arange(d), np.empty(WIDTH, np.int64), np.zeros((d, WIDTH))
+    lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
+    for start in range(0, Z.shape[1], WIDTH):
+        n = min(WIDTH, Z.shape[1] - start)
+        copy_columns(Z, start, n, block)
+        find_patterns(block, variables, 0, n, which)
+        for k in range(K):
+            observed_distances(
+                block, variables, 0, n, mean[k], whitening[k], log_norm[k], which, lanes, directions
+            )
+            for i in range(n):
+                distance[k, start + i] = lanes[DISTANCE, i]
+                norm[k, start + i] = lanes[NORM, i]
 
 
 @kernel
-def lacks_the_same(z: Array, missing: Array) -> bool:
-    """Whether ``z`` (d,) lacks the ``missing`` (d,) variables, which become its own."""
-    same = True
-    for v in range(len(z)):
-        absent = z[v] != z[v]
-        same = same and absent == missing[v]
-        missing[v] = absent
-    return same
+def observed_distances(
+    Z: Array,
+    variables: Array,
+    start: int,
+    n: int,
+    mean: Array,
+    W: Array,
+    log_norm: float,
+    which: Array,
+    lanes: Array,
+    directions: Array,
+) -> None:
+    """Fill the last rows of ``lanes`` with squared distances and log-densities at distance 0.
+
+    By what is observed of the ``variables`` (k,) in ``n`` columns of ``Z`` from ``start`` on, which
+    come in whole lanes, and of which ``which`` says which ones lack the same. ``directions``
+    (>= 2 k, >= k) is scratch.
+    """
+    k = len(variables)
+    whiten_observed(Z, variables, start, mean, W, lanes)
+    for i in range(n):
+        if which[i] != i:
+            continue
+        n_missing, more = missing_directions(Z, variables, start + i, W, directions)
+        store(lanes, len(lanes) + SQUARED, 0, remove_directions(n_missing, k, lanes, directions))
+        for j in range(i, n):
+            if which[j] == i:
+                lanes[DISTANCE, j] = lanes[SQUARED, j] if n_missing < k else 0.0
+                lanes[NORM, j] = log_norm + more if n_missing < k else 0.0
+
+
+@kernel
+def whiten_observed(
+    Z: Array, variables: Array, start: int, mean: Array, W: Array, lanes: Array
+) -> None:
+    """Fill ``lanes`` with distances from the mean, 0 where values are missing, and with y."""
+    aligned_stack()
+    k = len(variables)
+    for a in range(k):
+        gap = load(Z, variables[a], start) - mean[a]
+        store(lanes, a, 0, choose(gap == gap, gap, 0.0))
+    whiten(W, lanes)
+
+
+@kernel
+def remove_directions(n: int, k: int, lanes: Array, directions: Array) -> Value:
+    """Fill y across the first ``n`` directions; return its squared length."""
+    aligned_stack()
+    for c in range(k):
+        store(lanes, 2 * k + c, 0, load(lanes, k + c, 0))
+    for i in range(n):
+        along = length_along(directions, i, k, lanes)
+        for c in range(k):
+            rest = fma(0.0 - along, directions[i, c], load(lanes, 2 * k + c, 0))
+            store(lanes, 2 * k + c, 0, rest)
+    total = spread(0.0)
+    for c in range(k):
+        total = fma(load(lanes, 2 * k + c, 0), load(lanes, 2 * k + c, 0), total)
+    return total
+
+
+@kernel
+def length_along(directions: Array, i: int, k: int, lanes: Array) -> Value:
+    """Return the length of what y across missing directions has along row ``i``."""
+    along = spread(0.0)
+    for c in range(k):
+        along = fma(directions[i, c], load(lanes, 2 * k + c, 0), along)
+    return along
 
 
 @kernel
@@ -93,134 +184,98 @@ def invert_triangle(triangle: Array, inverse: Array) -> None:
 
 
 @kernel
-def new_scratch(d: int) -> Array:
-    """Room for orthogonal directions, their triangular factor, and vectors of ``d`` entries."""
-    return np.zeros((2 * d + 4, d))
+def missing_directions(
+    Z: Array, variables: Array, r: int, whitening: Array, directions: Array
+) -> tuple[int, float]:
+    """Make the columns of W of missing variables orthogonal, in the first rows of ``directions``.
 
-
-@kernel
-def distance_across(z: Array, mean: Array, whitening: Array, n: int, scratch: Array) -> float:
-    """Squared distance of what is observed of ``z`` (d,), which lacks the first ``n`` directions.
-
-    Leaves y across these in row 2 d of ``scratch``.
+    Of those that column ``r`` of ``Z`` lacks of the ``variables`` (k,). Their triangular factor
+    goes to the rows after ``k``. Returns their number and what they add to the log norm.
     """
-    d = len(z)
-    y = scratch[2 * d]
-    whiten_observed(z, mean, whitening, NONE, y)
-    remove_directions(y, n, d, scratch)
-    return squared_length(y, d) if n < d else 0.0
-
-
-@kernel
-def squared_length(y: Array, d: int) -> float:
-    """Add up the squares of the first ``d`` entries."""
-    total = 0.0
-    for c in range(d):
-        total = fma(y[c], y[c], total)
-    return total
-
-
-@kernel
-def whiten_observed(z: Array, mean: Array, whitening: Array, without: int, y: Array) -> None:
-    """Fill ``y`` with W times the distances from the mean, 0 where missing or ``without``."""
-    for a in range(len(z)):
-        total = 0.0
-        for b in range(a + 1):
-            dx = z[b] - mean[b]
-            total = fma(whitening[a, b], 0.0 if dx != dx or b == without else dx, total)
-        y[a] = total
-
-
-@kernel
-def missing_directions(z: Array, whitening: Array, scratch: Array) -> tuple[int, float]:
-    """Make the columns of W of missing variables orthogonal, in the first rows of ``scratch``.
-
-    Their triangular factor goes to the rows after ``d``. Returns their number and what they add
-    to the log norm.
-    """
-    d, n, log_norm = len(z), 0, 0.0
-    for v in range(d):
-        if z[v] != z[v]:
-            length = add_direction(whitening, v, n, scratch)
+    n, log_norm = 0, 0.0
+    for a in range(len(variables)):
+        if Z[variables[a], r] != Z[variables[a], r]:
+            length = add_direction(whitening, a, n, directions)
             log_norm += 0.5 * LOG_2PI - log_positive(length)
             n += 1
     return n, log_norm
 
 
 @kernel
-def add_direction(whitening: Array, v: int, n: int, scratch: Array) -> float:
+def add_direction(whitening: Array, v: int, n: int, directions: Array) -> float:
     """Add a column of W to ``n`` orthogonal directions; return its length across them."""
     d = len(whitening)
-    direction = scratch[n]
     for c in range(d):
-        direction[c] = whitening[c, v]
+        directions[n, c] = whitening[c, v]
     for other in range(n):
-        scratch[d + other, n] = remove_direction(direction, scratch[other], d)
-    length = math.sqrt(squared_length(direction, d))
-    scratch[d + n, n] = length
+        along = 0.0
+        for c in range(d):
+            along = fma(directions[other, c], directions[n, c], along)
+        for c in range(d):
+            directions[n, c] = fma(-along, directions[other, c], directions[n, c])
+        directions[d + other, n] = along
+    length = 0.0
     for c in range(d):
-        direction[c] /= length
+        length = fma(directions[n, c], directions[n, c], length)
+    length = math.sqrt(length)
+    directions[d + n, n] = length
+    for c in range(d):
+        directions[n, c] /= length
     return length
 
 
 @kernel
-def remove_directions(y: Array, n: int, d: int, scratch: Array) -> None:
-    """Make ``y`` (d,) orthogonal to the first ``n`` directions."""
-    for other in range(n):
-        remove_direction(y, scratch[other], d)
-
-
-@kernel
-def remove_direction(y: Array, direction: Array, d: int) -> float:
-    """Make ``y`` (d,) orthogonal to one direction; return the length of what is removed."""
-    along = 0.0
-    for c in range(d):
-        along = fma(direction[c], y[c], along)
-    for c in range(d):
-        y[c] = fma(-along, direction[c], y[c])
-    return along
-
-
-@kernel
 def fill_missing(
-    z: Array, mean: Array, whitening: Array, scratch: Array, x: Array, covariance: Array
-) -> tuple[int, float]:
-    """Fill ``x`` (d,) with ``z`` and the conditional means of what it lacks.
+    Z: Array,
+    variables: Array,
+    r: int,
+    mean: Array,
+    whitening: Array,
+    directions: Array,
+    x: Array,
+    covariance: Array,
+) -> int:
+    """Fill ``x`` (d,) with column ``r`` of ``Z`` (d, m) and the conditional means of what it lacks.
 
-    ``covariance`` (d, d) takes the conditional covariance of the missing variables, in its first
-    rows and columns. Returns their number and what they add to the log norm. Leaves y across their
-    directions in row 2 d of ``scratch``.
+    ``covariance`` (d, d) takes the conditional covariance of the missing ``variables`` (d,), in its
+    first rows and columns; ``directions`` (2 d, d) is scratch. Returns their number.
     """
-    d = len(z)
-    y, solution = scratch[2 * d], scratch[2 * d + 1]
-    whiten_observed(z, mean, whitening, NONE, y)
-    n, log_norm = missing_directions(z, whitening, scratch)
+    d = len(variables)
+    y, solution = np.empty((2, d))
+    for a in range(d):
+        y[a] = 0.0
+        for b in range(a + 1):
+            gap = Z[variables[b], r] - mean[b]
+            y[a] = fma(whitening[a, b], 0.0 if gap != gap else gap, y[a])
+    n, _ = missing_directions(Z, variables, r, whitening, directions)
     for i in range(n):
-        solution[i] = -remove_direction(y, scratch[i], d)
+        solution[i] = 0.0
+        for c in range(d):
+            solution[i] -= directions[i, c] * y[c]
     for i in range(n - 1, -1, -1):
         for j in range(i + 1, n):
-            solution[i] -= scratch[d + i, j] * solution[j]
-        solution[i] /= scratch[d + i, i]
+            solution[i] -= directions[d + i, j] * solution[j]
+        solution[i] /= directions[d + i, i]
     i = 0
     for v in range(d):
-        x[v] = z[v]
-        if z[v] != z[v]:
+        x[v] = Z[variables[v], r]
+        if x[v] != x[v]:
             x[v] = mean[v] + solution[i]
             i += 1
-    conditional_covariance(n, d, scratch, covariance)
-    return n, log_norm
+    conditional_covariance(n, d, directions, covariance)
+    return n
 
 
 @kernel
-def conditional_covariance(n: int, d: int, scratch: Array, covariance: Array) -> None:
+def conditional_covariance(n: int, d: int, directions: Array, covariance: Array) -> None:
     """Fill the first ``n`` rows and columns with the inverse of R^T R, R the triangular factor."""
     inverse = np.zeros((n, n))
     for i in range(n - 1, -1, -1):
-        inverse[i, i] = 1.0 / scratch[d + i, i]
+        inverse[i, i] = 1.0 / directions[d + i, i]
         for j in range(i + 1, n):
             total = 0.0
             for c in range(i + 1, j + 1):
-                total -= scratch[d + i, c] * inverse[c, j]
+                total -= directions[d + i, c] * inverse[c, j]
             inverse[i, j] = total * inverse[i, i]
     for i in range(n):
         for j in range(n):
@@ -246,13 +301,13 @@ def add_moments(
     values count with their conditional mean and covariance.
     """
     K, d = mean.shape
-    scratch, covariance = new_scratch(d), np.empty((d, d))
-    z, x, missing = np.empty(d), np.empty(d), np.empty(d, np.int64)
+    directions, covariance = np.empty((2 * d, d)), np.empty((d, d))
+    x, missing, variables = np.empty(d), np.empty(d, np.int64), np.arange(d)
     for r in range(Z.shape[1]):
         n = 0
         for v in range(d):
-            z[v] = x[v] = Z[v, r]
-            if z[v] != z[v]:
+            x[v] = Z[v, r]
+            if x[v] != x[v]:
                 missing[n] = v
                 n += 1
         for k in range(K):
@@ -260,7 +315,7 @@ def add_moments(
             if share < least_share:
                 continue
             if n > 0:
-                fill_missing(z, mean[k], whitening[k], scratch, x, covariance)
+                fill_missing(Z, variables, r, mean[k], whitening[k], directions, x, covariance)
                 for i in range(n):
                     for j in range(i + 1):
                         squares[k, missing[i], missing[j]] += share * covariance[i, j]

@@ -43,7 +43,8 @@ def evaluate_rows(
     """
     header, nodes, edges, scopes, stats = pools
     d, depth = Z.shape[0], deepest(Z.shape[0])
-    lanes, complete = np.empty((2 * d, WIDTH)), is_complete(Z, m)
+    complete, which = is_complete(Z, m), np.empty(WIDTH, np.int64)
+    lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
     variables, forms = np.empty(d, np.int64), np.empty(3 * d)
     path, totals = np.empty((depth, 2), np.int64), np.empty((depth, padded(m)))
     weights, least = np.empty(depth), np.empty(depth)
@@ -57,7 +58,9 @@ def evaluate_rows(
             multiply_leaves(row, Z, m, values, n, variables, forms, complete)
             edge = inner_edge(edge, nodes, edges)
         elif kind == MULTIVARIATE_LEAF:
-            evaluate_multivariate(i, row, nodes, scopes, stats, Z, m, values, lanes, complete)
+            evaluate_multivariate(
+                i, row, nodes, scopes, stats, Z, m, values, complete, which, lanes, directions
+            )
         path[level, 0], path[level, 1] = i, edge
         while edge == NIL:
             if level == 0:

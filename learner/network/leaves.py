@@ -10,9 +10,10 @@ import numpy as np
 
 from faust_oslrau.learner.density.gaussian_kernels import LOG_2PI, invert_factor, whiten
 from faust_oslrau.learner.density.missing_kernels import (
-    distance_across,
-    incomplete_distances,
-    missing_directions,
+    DISTANCE,
+    NORM,
+    find_patterns,
+    observed_distances,
 )
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
@@ -77,68 +78,64 @@ def evaluate_multivariate(
     Z: Array,
     m: int,
     values: Array,
-    lanes: Array,
     complete: bool,
+    which: Array,
+    lanes: Array,
+    directions: Array,
 ) -> None:
-    """Evaluate a multivariate leaf for ``m`` rows.
+    """Evaluate a multivariate leaf for ``m`` rows; ``complete`` if none of ``Z`` lacks a value.
 
-    ``lanes`` (2 d, WIDTH) is scratch; ``complete`` says whether no value of ``Z`` is missing.
+    The last three arrays are scratch: see `observed_distances`.
     """
     aligned_stack()
     variables, mean, W = parameters(i, nodes, scopes, stats)
     k, log_norm = len(variables), nodes[i]["log_norm"]
-    dx, y = lanes[:k], lanes[k : 2 * k]
     for r in range(0, m, WIDTH):
-        for a in range(k):
-            store(dx, a, 0, load(Z, variables[a], r) - mean[a])
-        store(values, row, r, log_norm - 0.5 * whiten(W, dx, y))
-    if not complete:
-        lacking = np.flatnonzero(values[row, :m] != values[row, :m])
-        if len(lacking) > 0:
-            evaluate_incomplete(row, variables, mean, W, log_norm, Z, lacking, values)
-
-
-@kernel
-def evaluate_incomplete(
-    row: int,
-    variables: Array,
-    mean: Array,
-    W: Array,
-    log_norm: float,
-    Z: Array,
-    lacking: Array,
-    values: Array,
-) -> None:
-    """Evaluate a multivariate leaf for the rows ``lacking`` (n,) some of its variables."""
-    k, n = len(variables), len(lacking)
-    X, norms, found = np.empty((k, n)), np.full(1, log_norm), np.empty((2, 1, n))
-    for a in range(k):
-        for j in range(n):
-            X[a, j] = Z[variables[a], lacking[j]]
-    incomplete_distances(
-        X, np.arange(n), mean.reshape((1, k)), W.reshape((1, k, k)), norms, found[0], found[1]
-    )
-    for j in range(n):
-        values[row, lacking[j]] = found[1, 0, j] - 0.5 * found[0, 0, j]
+        n = min(WIDTH, m - r)
+        if complete or find_patterns(Z, variables, r, n, which):
+            for a in range(k):
+                store(lanes, a, 0, load(Z, variables[a], r) - mean[a])
+            store(values, row, r, log_norm - 0.5 * whiten(W, lanes))
+        else:
+            observed_distances(Z, variables, r, n, mean, W, log_norm, which, lanes, directions)
+            distance = load(lanes, len(lanes) + DISTANCE, 0)
+            store(values, row, r, load(lanes, len(lanes) + NORM, 0) - 0.5 * distance)
 
 
 @kernel
 def multivariate_of_row(
-    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, row: Array, scratch: Array
+    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, dx: Array
 ) -> float:
-    """Return the log-density of a multivariate leaf for one row, with the bits of a block.
-
-    ``row`` (d,) and ``scratch`` (2 d + 4, d) are scratch.
-    """
-    variables, mean, W = parameters(i, nodes, scopes, stats)
-    k, lacks = len(variables), False
-    z = row[:k]
+    """Return the log-density of a multivariate leaf for one row without missing values."""
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    start, total = offset + moments_length(k), 0.0
     for a in range(k):
-        z[a] = Z[variables[a], 0]
-        lacks |= z[a] != z[a]
-    n, more = missing_directions(z, W, scratch) if lacks else (0, 0.0)
-    norm: float = nodes[i]["log_norm"] + more if n < k else 0.0
-    return norm - 0.5 * distance_across(z, mean, W, n, scratch)
+        dx[a, 0] = Z[scopes[scope + a], 0] - stats[offset + a]
+        y = 0.0
+        for b in range(a + 1):
+            y = fma(stats[start + a * k + b], dx[b, 0], y)
+        total = fma(y, y, total)
+    return float(nodes[i]["log_norm"] - 0.5 * total)
+
+
+@kernel
+def incomplete_of_row(
+    i: int,
+    nodes: Array,
+    scopes: Array,
+    stats: Array,
+    block: Array,
+    which: Array,
+    lanes: Array,
+    directions: Array,
+) -> float:
+    """Do the same for the first column of a ``block`` in whole lanes, which may lack values."""
+    variables, mean, W = parameters(i, nodes, scopes, stats)
+    which[0] = 0
+    observed_distances(
+        block, variables, 0, 1, mean, W, nodes[i]["log_norm"], which, lanes, directions
+    )
+    return float(lanes[NORM, 0] - 0.5 * lanes[DISTANCE, 0])
 
 
 @kernel

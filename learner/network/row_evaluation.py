@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.density.missing_kernels import new_scratch
+from faust_oslrau.learner.vector.blocks import copy_columns, is_complete, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import fma
+from faust_oslrau.learner.vector.lanes import WIDTH, fma
 from faust_oslrau.learner.vector.log_sums import add_term_of_row
 from faust_oslrau.learner.vector.math import log_positive
 
 from .layout import FIRST, LEAF, NIL, PRODUCT, SUM, Pools
-from .leaves import evaluate_leaf, multivariate_of_row
+from .leaves import evaluate_leaf, incomplete_of_row, multivariate_of_row
 
 
 @kernel
@@ -19,7 +19,12 @@ def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
     """Evaluate one row, node by node as listed; arguments are those of `evaluate`."""
     header, nodes, edges, scopes, stats = pools
     d = Z.shape[0]
-    scratch, row = new_scratch(d), np.empty(d)
+    dx, which, complete = np.empty((d, 1)), np.empty(1, np.int64), is_complete(Z, 1)
+    lanes, directions, block = dx, dx, Z
+    if not complete:
+        lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
+        block = new_block(d, WIDTH)
+        copy_columns(Z, 0, 1, block)
     i = header[FIRST]
     while i != end and i != NIL:
         kind = nodes[i]["kind"]
@@ -27,8 +32,12 @@ def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
             evaluate_product_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
+        elif complete:
+            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, dx)
         else:
-            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, row, scratch)
+            values[i, 0] = incomplete_of_row(
+                i, nodes, scopes, stats, block, which, lanes, directions
+            )
         i = nodes[i]["next"]
 
 

@@ -17,14 +17,14 @@ from faust_oslrau.learner.density.given_others import (
     MEAN,
     NORM,
     VARIANCE,
-    Room,
     given_others,
-    new_room,
-    prepare,
+    new_scratch,
 )
+from faust_oslrau.learner.density.missing_kernels import find_patterns
 from faust_oslrau.learner.density.mixtures import add_component, clear, close
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
 from faust_oslrau.learner.network.leaves import gaussian, parameters
+from faust_oslrau.learner.vector.blocks import is_complete
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
 from faust_oslrau.learner.vector.math import log_positive
@@ -96,7 +96,7 @@ def leave_one_out(
     """
     nodes, edges = pools.nodes, pools.edges
     d, root = Z.shape[0], live[-1]
-    factors, room = new_factors(d), new_room(d)
+    factors, room, complete = new_factors(d), new_scratch(d), is_complete(Z, m)
     row, log_weight = value_rows.copy(), np.zeros(len(value_rows))
     clear(mixtures, d)
     downs[row[root]] = 0.0
@@ -107,7 +107,9 @@ def leave_one_out(
         elif kind == PRODUCT:
             descend_product(pools, i, Z, m, values, downs, row, log_weight[i], factors, mixtures)
         elif kind == MULTIVARIATE_LEAF:
-            descend_multivariate(pools, i, Z, m, downs, row[i], log_weight[i], room, mixtures)
+            descend_multivariate(
+                pools, i, Z, m, downs, row[i], log_weight[i], complete, room, mixtures
+            )
     close(mixtures, d, m)
 
 
@@ -193,19 +195,26 @@ def descend_multivariate(
     downs: Array,
     row: int,
     log_weight: float,
-    room: Room,
+    complete: bool,
+    room: tuple[Array, Array, Array, Array, Array],
     mixtures: Array,
 ) -> None:
     """Add the Gaussian of each of a multivariate leaf's variables given its other ones."""
     variables, mean, W = parameters(i, pools.nodes, pools.scopes, pools.stats)
-    said, constant = room.said, pools.nodes[i]["log_norm"] + log_weight
-    prepare(W, room.alone)
+    said, some, which, lanes, known = room
+    k, constant = len(variables), pools.nodes[i]["log_norm"] + log_weight
+    which[:] = 0
     for r in range(0, m, WIDTH):
-        given_others(Z, variables, r, min(WIDTH, m - r), mean, W, room)
+        n = min(WIDTH, m - r)
+        if not complete:
+            find_patterns(Z, variables, r, n, which)
+        given_others(Z, variables, r, n, mean, W, r > 0, said, some, which, lanes, known)
         down = load(downs, row, r) + constant
-        for a in range(len(variables)):
-            others = down + load(said[NORM], a, 0) - 0.5 * load(said[DISTANCE], a, 0)
-            own_mean, own_variance = load(said[MEAN], a, 0), load(said[VARIANCE], a, 0)
+        for a in range(k):
+            distance, norm = load(said, DISTANCE * k + a, 0), load(said, NORM * k + a, 0)
+            others = down + norm - 0.5 * distance
+            own_mean = load(said, MEAN * k + a, 0)
+            own_variance = load(said, VARIANCE * k + a, 0)
             add_component(variables[a], r, others, own_mean, own_variance, len(Z), mixtures)
 
 

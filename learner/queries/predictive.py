@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.components import NEGLIGIBLE, Components, append
 from faust_oslrau.learner.density.conditionals import condition
-from faust_oslrau.learner.density.missing_kernels import lacks_the_same
+from faust_oslrau.learner.density.missing_kernels import lack_the_same
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     LEAF,
@@ -131,21 +131,21 @@ def add_gaussian(
     each row. Rows that lack the same variables share the conditional covariance.
     """
     k, n = len(variables), 0
-    z, missing, rest = np.empty(k), np.zeros(k, np.bool_), np.empty((k, k))
+    missing, rest, before = np.zeros(k, np.bool_), np.empty((k, k)), -1
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
-        for a in range(k):
-            z[a] = Z[variables[a], r]
-        if not lacks_the_same(z, missing):
+        if before < 0 or not lack_the_same(Z, variables, before, r):
+            for a in range(k):
+                missing[a] = Z[variables[a], r] != Z[variables[a], r]
             n = condition(whitening, missing, rest)
-        row = 0
+        row, before = 0, r
         for a in range(k if n > 0 else 0):
             if missing[a]:
                 centre, v = mean[a], variables[a]
                 for b in range(k):
                     if not missing[b]:
-                        centre -= rest[row, b] * (z[b] - mean[b])
+                        centre -= rest[row, b] * (Z[variables[b], r] - mean[b])
                 deviation = scale[v] * math.sqrt(rest[row, a])
                 append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
                 row += 1
