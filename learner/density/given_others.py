@@ -81,7 +81,7 @@ def given_others(
     says which ones lack the same. ``is_known`` if the Gaussian is that of the call before.
     """
     k = len(variables)
-    whiten_observed(Z, variables, start, mean, W, lanes)
+    squared = whiten_observed(Z, variables, start, mean, W, lanes)
     for i in range(n):
         if which[i] != i:
             continue
@@ -92,9 +92,9 @@ def given_others(
         for j in range(i, n):
             alike += which[j] == i
         if alike == n:
-            tell(mean, W, lanes, known, said)
+            tell(mean, W, squared, lanes, known, said)
             return
-        tell(mean, W, lanes, known, some)
+        tell(mean, W, squared, lanes, known, some)
         for row in range(4 * k):
             for j in range(i, n):
                 if which[j] == i:
@@ -132,14 +132,19 @@ def prepare(Z: Array, variables: Array, r: int, W: Array, known: Array) -> None:
 
 
 @kernel
-def tell(mean: Array, W: Array, lanes: Array, known: Array, said: Array) -> None:
-    """Fill ``said`` for rows that lack the variables that are known to be missing."""
+def tell(mean: Array, W: Array, squared: Value, lanes: Array, known: Array, said: Array) -> None:
+    """Fill ``said`` for rows that lack the variables that are known to be missing.
+
+    ``squared`` is the squared length of y.
+    """
     aligned_stack()
     k, n, i = len(mean), 0, 0
     for a in range(k):
         n += known[IS_MISSING, a] > 0.0
-    solve(n, k, lanes, known)
-    total = remove_directions(n, k, lanes, known)
+    first, total = k, squared  # of y, where nothing is missing
+    if n > 0:
+        solve(n, k, lanes, known)
+        first, total = 2 * k, remove_directions(n, k, lanes, known)
     for a in range(k):
         store(said, NORM * k + a, 0, spread(known[OWN_NORM, a]))
         store(said, VARIANCE * k + a, 0, spread(known[OWN_VARIANCE, a]))
@@ -150,7 +155,7 @@ def tell(mean: Array, W: Array, lanes: Array, known: Array, said: Array) -> None
             continue
         along, centre = spread(0.0), mean[a] + load(lanes, a, 0)
         for c in range(a if n == 0 else 0, k):  # column a of W begins at row a
-            along = fma(known[2 * k + a, c], load(lanes, 2 * k + c, 0), along)
+            along = fma(known[2 * k + a, c], load(lanes, first + c, 0), along)
         distance = total - along * along
         if not all_below(absolute(along), FAR):
             far = absolute(along) > FAR
@@ -184,14 +189,18 @@ def leave_out(a: int, n: int, W: Array, lanes: Array, known: Array) -> tuple[Val
     k, gap = len(W), load(lanes, a, 0)
     store(lanes, a, 0, spread(0.0))
     whiten(W, lanes)
-    remove_directions(n, k, lanes, known)
-    along, total = length_along(known, 2 * k + a, k, lanes), spread(0.0)
+    first = k
+    if n > 0:
+        remove_directions(n, k, lanes, known)
+        first = 2 * k
+    along, total = length_along(known, 2 * k + a, first, k, lanes), spread(0.0)
     for c in range(k):
-        rest = fma(0.0 - along, known[2 * k + a, c], load(lanes, 2 * k + c, 0))
+        rest = fma(0.0 - along, known[2 * k + a, c], load(lanes, first + c, 0))
         total = fma(rest, rest, total)
     store(lanes, a, 0, gap)
     whiten(W, lanes)
-    remove_directions(n, k, lanes, known)
+    if n > 0:
+        remove_directions(n, k, lanes, known)
     return along, total
 
 
