@@ -168,29 +168,30 @@ def whiten(W: Array, lanes: Array) -> Value:
     ``lanes`` (>= 2 d, WIDTH) has the distances in its first d rows, and takes y in the next ones.
     """
     aligned_stack()
-    d = len(W)
-    total = spread(0.0)
-    for a in range(0, d, SUMS):  # some entries at a time, as each waits for its last term
-        e, f, g = min(a + 1, d - 1), min(a + 2, d - 1), min(a + 3, d - 1)
+    d, total = len(W), spread(0.0)
+    together = d // SUMS * SUMS
+    for a in range(0, together, SUMS):  # some entries at a time, as each waits for its last term
         one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-        for b in range(min(a + SUMS, d)):  # beyond the diagonal W is 0
+        for b in range(a + SUMS):  # beyond the diagonal W is 0
             difference = load(lanes, b, 0)
             one = fma(W[a, b], difference, one)
-            two = fma(W[e, b], difference, two)
+            two = fma(W[a + 1, b], difference, two)
             if SUMS == 4:
-                three = fma(W[f, b], difference, three)
-                four = fma(W[g, b], difference, four)
+                three = fma(W[a + 2, b], difference, three)
+                four = fma(W[a + 3, b], difference, four)
+        store(lanes, d + a, 0, one)
+        store(lanes, d + a + 1, 0, two)
+        total = fma(two, two, fma(one, one, total))
+        if SUMS == 4:
+            store(lanes, d + a + 2, 0, three)
+            store(lanes, d + a + 3, 0, four)
+            total = fma(four, four, fma(three, three, total))
+    for a in range(together, d):
+        one = spread(0.0)
+        for b in range(a + 1):
+            one = fma(W[a, b], load(lanes, b, 0), one)
         store(lanes, d + a, 0, one)
         total = fma(one, one, total)
-        if a < e:
-            store(lanes, d + e, 0, two)
-            total = fma(two, two, total)
-        if SUMS == 4 and e < f:
-            store(lanes, d + f, 0, three)
-            total = fma(three, three, total)
-        if SUMS == 4 and f < g:
-            store(lanes, d + g, 0, four)
-            total = fma(four, four, total)
     return total
 
 

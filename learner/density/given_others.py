@@ -44,11 +44,11 @@ DISTANCE, NORM, MEAN, VARIANCE = range(4)
 """What is said of each of k variables, k rows each: the squared distance of the others and what to
 add to the log norm for their log-density, then its mean and variance given them."""
 
-LENGTH, OWN_VARIANCE, OWN_NORM, IS_MISSING = -4, -3, -2, -1
-"""The last rows of ``known``: of each variable the length of its column across those of missing
-ones, VARIANCE and NORM, and whether it is missing. The first rows are directions of missing
-variables and their triangular factor (2 k); directions of the observed ones across these (k); and
-the covariance of the missing ones (k)."""
+OWN_DEVIATION, OWN_VARIANCE, OWN_NORM, IS_MISSING = -4, -3, -2, -1
+"""The last rows of ``known``: of each variable the root of VARIANCE, which is one over the length
+of its column across those of missing ones, VARIANCE and NORM, and whether it is missing. The first
+rows are directions of missing variables and their triangular factor (2 k); directions of the
+observed ones across these (k); and the covariance of the missing ones (k)."""
 
 
 @kernel
@@ -127,7 +127,8 @@ def prepare(Z: Array, variables: Array, r: int, W: Array, known: Array) -> None:
             length = add_direction(W, a, n, known)
             for c in range(k):
                 known[2 * k + a, c] = known[n, c]
-            known[LENGTH, a], known[OWN_VARIANCE, a] = length, 1.0 / (length * length)
+            known[OWN_DEVIATION, a] = 1.0 / length
+            known[OWN_VARIANCE, a] = 1.0 / (length * length)
             known[OWN_NORM, a] = norm + 0.5 * LOG_2PI - log_positive(length)
 
 
@@ -141,6 +142,7 @@ def tell(mean: Array, W: Array, squared: Value, lanes: Array, known: Array, said
     k, n, i = len(mean), 0, 0
     for a in range(k):
         n += known[IS_MISSING, a] > 0.0
+    is_near = all_below(squared, FAR * FAR)
     first, total = k, squared  # of y, where nothing is missing
     if n > 0:
         solve(n, k, lanes, known)
@@ -157,13 +159,13 @@ def tell(mean: Array, W: Array, squared: Value, lanes: Array, known: Array, said
         for c in range(a if n == 0 else 0, k):  # column a of W begins at row a
             along = fma(known[2 * k + a, c], load(lanes, first + c, 0), along)
         distance = total - along * along
-        if not all_below(absolute(along), FAR):
+        if not is_near and not all_below(absolute(along), FAR):
             far = absolute(along) > FAR
             from_the_start, others = leave_out(a, n, W, lanes, known)
             distance = choose(far, others, distance)
             along, centre = choose(far, from_the_start, along), choose(far, mean[a], centre)
         store(said, DISTANCE * k + a, 0, distance if n < k - 1 else spread(0.0))
-        store(said, MEAN * k + a, 0, centre - along / known[LENGTH, a])
+        store(said, MEAN * k + a, 0, centre - along * known[OWN_DEVIATION, a])
 
 
 @kernel
@@ -176,7 +178,7 @@ def solve(n: int, k: int, lanes: Array, known: Array) -> None:
             total = fma(0.0 - known[i, c], load(lanes, k + c, 0), total)
         for j in range(i + 1, n):
             total = fma(0.0 - known[k + i, j], load(lanes, 3 * k + j, 0), total)
-        store(lanes, 3 * k + i, 0, total / known[k + i, i])
+        store(lanes, 3 * k + i, 0, total * (1.0 / known[k + i, i]))
 
 
 @kernel

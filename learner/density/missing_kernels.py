@@ -142,12 +142,11 @@ def whiten_observed(
 def remove_directions(n: int, k: int, lanes: Array, directions: Array) -> Value:
     """Fill y across the first ``n`` > 0 directions; return its squared length."""
     aligned_stack()
-    for c in range(k):
-        store(lanes, 2 * k + c, 0, load(lanes, k + c, 0))
     for i in range(n):
-        along = length_along(directions, i, 2 * k, k, lanes)
+        first = k if i == 0 else 2 * k
+        along = length_along(directions, i, first, k, lanes)
         for c in range(k):
-            rest = fma(0.0 - along, directions[i, c], load(lanes, 2 * k + c, 0))
+            rest = fma(0.0 - along, directions[i, c], load(lanes, first + c, 0))
             store(lanes, 2 * k + c, 0, rest)
     total = spread(0.0)
     for c in range(k):
@@ -233,7 +232,7 @@ def add_direction(whitening: Array, v: int, n: int, directions: Array) -> float:
     length = math.sqrt(length)
     directions[d + n, n] = length
     for c in range(d):
-        directions[n, c] /= length
+        directions[n, c] *= 1.0 / length
     return length
 
 
