@@ -42,19 +42,20 @@ def find_patterns(Z: Array, variables: Array, start: int, n: int, which: Array) 
     where it is so of all lanes.
     """
     aligned_stack()
-    total = spread(0.0)
-    for v in variables:
-        total = total + load(Z, v, start)
     which[:n] = 0
-    if all_below(choose(total == total, 0.0, 1.0), 0.5):
-        return True
-    for i in range(1, n):
+    complete, alike = True, True
+    for v in variables:
+        x = load(Z, v, start)
+        is_known = all_below(choose(x == x, 0.0, 1.0), 0.5)
+        complete &= is_known
+        alike &= is_known or all_below(choose(x == x, 1.0, 0.0), 0.5)
+    for i in range(1, 0 if alike else n):
         which[i] = which[i - 1]  # columns that lack the same often come together
         if not lack_the_same(Z, variables, start + i - 1, start + i):
             which[i] = 0
             while not lack_the_same(Z, variables, start + which[i], start + i):
                 which[i] += 1
-    return False
+    return complete
 
 
 @kernel
@@ -112,14 +113,13 @@ def observed_distances(
         if which[i] != i:
             continue
         n_missing, more = missing_directions(Z, variables, start + i, W, directions)
-        squared = whole
+        squared, norm = whole, log_norm + more if n_missing < k else 0.0
         if n_missing > 0:
             squared = remove_directions(n_missing, k, lanes, directions)
-        store(lanes, len(lanes) + SQUARED, 0, squared)
+        store(lanes, len(lanes) + SQUARED, 0, squared if n_missing < k else spread(0.0))
         for j in range(i, n):
             if which[j] == i:
-                lanes[DISTANCE, j] = lanes[SQUARED, j] if n_missing < k else 0.0
-                lanes[NORM, j] = log_norm + more if n_missing < k else 0.0
+                lanes[DISTANCE, j], lanes[NORM, j] = lanes[SQUARED, j], norm
 
 
 @kernel
