@@ -38,8 +38,8 @@ and y across missing directions, k each. It is one array as kernels count refere
 def find_patterns(Z: Array, variables: Array, start: int, n: int, which: Array) -> bool:
     """Find for each of ``n`` columns of ``Z``, from ``start`` on, the first that lacks the same.
 
-    Of the ``variables`` (k,); columns come in whole lanes. Returns whether none lacks any, at least
-    where it is so of all lanes.
+    Of the ``variables`` (k,). Columns come in whole lanes; returns whether none of all these lacks
+    any, those past the ``n`` too.
     """
     aligned_stack()
     which[:n] = 0
