@@ -167,19 +167,17 @@ class GaussianMixture:
 
     @classmethod
     def of_state(
-        cls, arrays: Arrays, prefix: str, sizes: Container[int], d: int
+        cls, arrays: Arrays, prefix: str, d: int, **sizes: Container[int]
     ) -> GaussianMixture:
-        """Return the mixture of a state of ``d`` variables; ``sizes`` are the possible K.
+        """Return the mixture of a state of ``d`` variables; ``K`` may be one of some ``sizes``.
 
         Raises
         ------
         StateError
             The arrays cannot be those of a mixture.
         """
-        votes, width = len(shrinkages(d)), d * (d + 1) // 2
-        count, mean, sums, squares, voted, shrinkage = read(
-            arrays, _STATE, prefix, K=sizes, d=d, w=width, s=votes
-        )
+        sizes |= {"d": (d,), "w": (d * (d + 1) // 2,), "s": (len(shrinkages(d)),)}
+        count, mean, sums, squares, voted, shrinkage = read(arrays, _STATE, prefix, **sizes)
         mixture, lower = cls(len(count), d), np.tril_indices(d)
         if len(count) == 0:
             return mixture

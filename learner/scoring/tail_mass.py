@@ -124,7 +124,7 @@ class TailMass:
     def restore(self, arrays: Arrays, n: int) -> None:
         """Take up a state of ``n`` records; StateError where it cannot be one."""
         self.location, self.scale = read(arrays, _UNITS, "mass_")
-        mixture = GaussianMixture.of_state(arrays, "mass_", range(MOST + 1), len(self.location))
+        mixture = GaussianMixture.of_state(arrays, "mass_", len(self.location), K=range(MOST + 1))
         self.n = n
         if len(mixture.count) > 0:
             self._take(mixture)
