@@ -89,8 +89,19 @@ class GaussianMixture:
             mixture.shrinkage, mixture.votes = old.shrinkage, old.votes
         X = np.where(np.isnan(Z), means(Z)[:, None], Z)
         shares = np.zeros((X.shape[1], n_components))
-        shares[np.arange(len(shares)), _nearest_seeds(X.T, n_components, rng)] = 1.0
+        shares[np.arange(len(shares)), _far_apart(X.T, n_components, rng)[1]] = 1.0
         mixture.learn(X, shares, 0.0)
+        return mixture
+
+    @classmethod
+    def of_wide_components(
+        cls, Z: FloatArray, n_components: int, rng: np.random.Generator
+    ) -> GaussianMixture:
+        """Begin with wide Gaussians at such columns of standardised ``Z`` (d, m), not learned."""
+        d, K = len(Z), n_components
+        mixture, X = cls(K, d), np.where(np.isnan(Z), means(Z)[:, None], Z).T
+        wide = np.tile(np.eye(d) / np.sqrt(K), (K, 1, 1))
+        mixture.gaussians = Gaussians(X[_far_apart(X, K, rng)[0]], wide)
         return mixture
 
     def log_density(
@@ -206,15 +217,21 @@ def means(Z: FloatArray) -> FloatArray:
     return np.asarray(total / np.maximum(observed.sum(axis=1), 1), np.float64)
 
 
-def _nearest_seeds(X: FloatArray, K: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw ``K`` rows of ``X`` (m, d), each by its squared distance from those before it."""
+def _far_apart(
+    X: FloatArray, K: int, rng: np.random.Generator
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Draw ``K`` rows of ``X`` (m, d), each by its squared distance from those before it.
+
+    Returns their numbers, and which of them is the nearest one of each row (m,).
+    """
     farthest = 25.0 * X.shape[1]
-    seed = X[rng.integers(len(X))]
-    distance = ((X - seed) ** 2).sum(axis=1)
+    chosen = [int(rng.integers(len(X)))]
+    distance = ((X - X[chosen[0]]) ** 2).sum(axis=1)
     nearest, near = np.zeros(len(X), np.int64), np.minimum(distance, farthest)
     for k in range(1, K):
         share = near / near.sum() if near.sum() > 0 else None
-        other = ((X - X[rng.choice(len(X), p=share)]) ** 2).sum(axis=1)
+        chosen.append(int(rng.choice(len(X), p=share)))
+        other = ((X - X[chosen[-1]]) ** 2).sum(axis=1)
         nearest = np.where(other < distance, k, nearest)
         distance, near = np.minimum(distance, other), np.minimum(near, other)
-    return nearest
+    return chosen, nearest

@@ -174,12 +174,13 @@ class TailMass:
         return np.ascontiguousarray(np.clip(Z, -farthest, farthest))
 
     def _start(self, rows: FloatArray) -> None:
-        """Fit anew, from clusters around rows far from each other."""
+        """Fit anew, from wide Gaussians at rows far from each other."""
         n, d = rows.shape
         self.location, self.scale = units(rows)
         k = max(1, min(MOST, ENTRIES // d**2, n // (d + ROWS_BESIDE_FIELDS)))
         Z = self._standardised(rows, MOST_DEVIATIONS)
-        mixture = GaussianMixture.of_seeds(Z, k, np.random.default_rng(0))
+        rng = np.random.default_rng(2)  # any other seed does as well
+        mixture = GaussianMixture.of_wide_components(Z, k, rng)
         mixture.shrinkage = PRIOR_SHARE * n + PRIOR_ROWS
         for _ in range(SWEEPS):
             mixture.learn(Z, mixture.log_density(Z)[1], 0.0)
@@ -189,7 +190,7 @@ class TailMass:
         """Do one more round of expectation-maximisation, unless it tells no more than chance.
 
         Return whether it does. Of rows from the same distribution, a fit to them raises the
-        log-likelihood by about the number of its parameters (Akaike 1974); twice as much is more
+        log-likelihood by about the number of its parameters (Akaike 1974); thrice as much is more
         than chance. Each Gaussian that counts keeps at least the share ``KEPT`` of its weight:
         where it has fewer of the rows, the rest of that share stays as the Gaussian was.
         """
@@ -200,7 +201,7 @@ class TailMass:
         after = copy(before)
         after.learn(Z, shares, absent / np.maximum(before.count, LEAST_COUNT))
         n_parameters = len(absent) * (1 + d + d * (d + 1) // 2)
-        if after.log_density(Z)[0].sum() < log_density.sum() + 2 * n_parameters:
+        if after.log_density(Z)[0].sum() < log_density.sum() + 3 * n_parameters:
             return False
         self._take(after)
         return True
