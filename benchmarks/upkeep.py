@@ -93,10 +93,7 @@ def of_tail_mass(x: Array) -> tuple[float, int]:
         measured.log_mass(batch)
         measured.update(recent.rows, recent.n)
         seconds += process_time() - began
-    arrays = (
-        measured.location, measured.scale, measured.weight, measured.mean, measured.covariance
-    )  # fmt: skip
-    return seconds, sum(array.nbytes for array in arrays)
+    return seconds, sum(array.nbytes for array in measured.state().values())
 
 
 def keeping_up(n: int) -> Iterator[dict[str, object]]:

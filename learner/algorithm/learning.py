@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.network.blocks import copy_columns, new_block
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
@@ -20,6 +19,7 @@ from faust_oslrau.learner.network.layout import (
     STATS_TOP,
     Pools,
 )
+from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .batch import new_batch

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.network.blocks import copy_columns
+from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, fma, load, spread, store
 

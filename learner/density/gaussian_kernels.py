@@ -14,6 +14,7 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     SUMS,
     WIDTH,
+    Value,
     aligned_stack,
     choose,
     fma,
@@ -39,25 +40,39 @@ LARGEST = 1e6
 def factorise(covariance: Array, whitening: Array, log_norm: Array) -> None:
     """Fill ``whitening`` (K, d, d) and the log-densities at the mean (K,) of covariances.
 
-    As many columns as lanes at a time: they fit into the cache. Where rounding has left no positive
-    definite matrix, as of values that lie millions of deviations from 0, the variances alone count.
+    Where rounding has left no positive definite matrix, as of values that lie millions of
+    deviations from 0, the variances alone count.
     """
-    aligned_stack()
     d = covariance.shape[1]
-    factor, pivot, strip = np.zeros((d, d)), np.empty(d), np.zeros((d, WIDTH))
     for k in range(len(covariance)):
-        log_norm[k] = -0.5 * d * LOG_2PI
-        for c in range(0, d, WIDTH):
-            for a in range(c, min(c + WIDTH, d)):
-                for b in range(a + 1):
-                    strip[b, a - c] = covariance[k, a, b]
-            add_rows_of_factor(factor, pivot, c, strip)
-        for a in range(d):
-            log_norm[k] -= log_positive(pivot[a])
-        for c in range(0, d, WIDTH):
-            invert_columns(factor, pivot, c, strip, whitening[k])
+        log_norm[k], _ = invert_factor(covariance[k], LEAST_PIVOT, whitening[k])
         if not is_bounded(whitening[k]):
             log_norm[k] = -0.5 * d * LOG_2PI + whiten_each(covariance[k], whitening[k])
+
+
+@kernel
+def invert_factor(covariance: Array, least: float, W: Array) -> tuple[float, bool]:
+    """Fill the whitening matrix ``W`` (d, d) of a covariance, given by its lower triangle.
+
+    Squares of the Cholesky factor's diagonal are ``least`` at the least. Returns the log-density at
+    the mean, and whether all squares are larger. As many columns as lanes at a time: they fit into
+    the cache.
+    """
+    aligned_stack()
+    d = len(covariance)
+    factor, pivot, strip = np.zeros((d, d)), np.empty(d), np.zeros((d, WIDTH))
+    for c in range(0, d, WIDTH):
+        for a in range(c, min(c + WIDTH, d)):
+            for b in range(a + 1):
+                strip[b, a - c] = covariance[a, b]
+        add_rows_of_factor(factor, pivot, c, least, strip)
+    log_norm, regular = -0.5 * d * LOG_2PI, True
+    for a in range(d):
+        log_norm -= log_positive(pivot[a])
+        regular = regular and pivot[a] > math.sqrt(least)
+    for c in range(0, d, WIDTH):
+        invert_columns(factor, pivot, c, strip, W)
+    return log_norm, regular
 
 
 @kernel
@@ -83,7 +98,7 @@ def whiten_each(covariance: Array, W: Array) -> float:
 
 
 @kernel
-def add_rows_of_factor(factor: Array, pivot: Array, c: int, strip: Array) -> None:
+def add_rows_of_factor(factor: Array, pivot: Array, c: int, least: float, strip: Array) -> None:
     """Extend a Cholesky factor by rows from ``c`` on, as many as lanes.
 
     ``strip`` (d, WIDTH) has these rows of the covariance as columns. ``pivot`` (d,) takes the
@@ -97,7 +112,7 @@ def add_rows_of_factor(factor: Array, pivot: Array, c: int, strip: Array) -> Non
     subtract_products(factor, 0, c, c, end, strip)
     for a in range(c, end):
         subtract_products(factor, c, a, a, a + 1, strip)
-        pivot[a] = math.sqrt(max(strip[a, a - c], LEAST_PIVOT))
+        pivot[a] = math.sqrt(max(strip[a, a - c], least))
         scale = 1.0 / pivot[a]
         for b in range(a + 1, end):
             strip[a, b - c] *= scale
@@ -147,6 +162,40 @@ def subtract_products(
 
 
 @kernel
+def whiten(W: Array, lanes: Array) -> Value:
+    """Fill y with W times the distances from the mean; return its squared length.
+
+    ``lanes`` (>= 2 d, WIDTH) has the distances in its first d rows, and takes y in the next ones.
+    """
+    aligned_stack()
+    d, total = len(W), spread(0.0)
+    together = d // SUMS * SUMS
+    for a in range(0, together, SUMS):  # some entries at a time, as each waits for its last term
+        one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+        for b in range(a + SUMS):  # beyond the diagonal W is 0
+            difference = load(lanes, b, 0)
+            one = fma(W[a, b], difference, one)
+            two = fma(W[a + 1, b], difference, two)
+            if SUMS == 4:
+                three = fma(W[a + 2, b], difference, three)
+                four = fma(W[a + 3, b], difference, four)
+        store(lanes, d + a, 0, one)
+        store(lanes, d + a + 1, 0, two)
+        total = fma(two, two, fma(one, one, total))
+        if SUMS == 4:
+            store(lanes, d + a + 2, 0, three)
+            store(lanes, d + a + 3, 0, four)
+            total = fma(four, four, fma(three, three, total))
+    for a in range(together, d):
+        one = spread(0.0)
+        for b in range(a + 1):
+            one = fma(W[a, b], load(lanes, b, 0), one)
+        store(lanes, d + a, 0, one)
+        total = fma(one, one, total)
+    return total
+
+
+@kernel
 def distances(
     Z: Array, mean: Array, whitening: Array, log_norm: Array, distance: Array, norm: Array
 ) -> None:
@@ -157,7 +206,7 @@ def distances(
     aligned_stack()
     K, d = mean.shape
     m = Z.shape[1]
-    block, dx, result = np.zeros((d, WIDTH)), np.empty((d, WIDTH)), np.empty((1, WIDTH))
+    block, lanes, result = np.zeros((d, WIDTH)), np.empty((2 * d, WIDTH)), np.empty((1, WIDTH))
     for r in range(0, m, WIDTH):
         n = min(WIDTH, m - r)
         for v in range(d):
@@ -165,25 +214,8 @@ def distances(
                 block[v, i] = Z[v, r + i]
         for k in range(K):
             for v in range(d):
-                store(dx, v, 0, load(block, v, 0) - mean[k, v])
-            total = spread(0.0)
-            for a in range(0, d, SUMS):  # some entries at a time, as each waits for its last term
-                e, f, g = min(a + 1, d - 1), min(a + 2, d - 1), min(a + 3, d - 1)
-                one, two, three, four = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-                for b in range(min(a + SUMS, d)):  # beyond the diagonal W is 0
-                    difference = load(dx, b, 0)
-                    one = fma(whitening[k, a, b], difference, one)
-                    two = fma(whitening[k, e, b], difference, two)
-                    if SUMS == 4:
-                        three = fma(whitening[k, f, b], difference, three)
-                        four = fma(whitening[k, g, b], difference, four)
-                total = fma(one, one, total)
-                if a < e:
-                    total = fma(two, two, total)
-                if SUMS == 4 and e < f:
-                    total = fma(three, three, total)
-                if SUMS == 4 and f < g:
-                    total = fma(four, four, total)
+                store(lanes, v, 0, load(block, v, 0) - mean[k, v])
+            total = whiten(whitening[k], lanes)
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]

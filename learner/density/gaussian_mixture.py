@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
@@ -30,6 +35,15 @@ LOWEST = 50.0
 
 FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
+
+_STATE = {
+    "count": Entry(("K",), 0.0),
+    "mean": Entry(("K", "d")),
+    "sums": Entry(("K", "d")),
+    "squares": Entry(("K", "w")),
+    "votes": Entry(("s",)),
+    "shrinkage": Entry((1,), POSITIVE),
+}
 
 
 class GaussianMixture:
@@ -75,8 +89,19 @@ class GaussianMixture:
             mixture.shrinkage, mixture.votes = old.shrinkage, old.votes
         X = np.where(np.isnan(Z), means(Z)[:, None], Z)
         shares = np.zeros((X.shape[1], n_components))
-        shares[np.arange(len(shares)), _nearest_seeds(X.T, n_components, rng)] = 1.0
+        shares[np.arange(len(shares)), _far_apart(X.T, n_components, rng)[1]] = 1.0
         mixture.learn(X, shares, 0.0)
+        return mixture
+
+    @classmethod
+    def of_wide_components(
+        cls, Z: FloatArray, n_components: int, rng: np.random.Generator
+    ) -> GaussianMixture:
+        """Begin with wide Gaussians at such columns of standardised ``Z`` (d, m), not learned."""
+        d, K = len(Z), n_components
+        mixture, X = cls(K, d), np.where(np.isnan(Z), means(Z)[:, None], Z).T
+        wide = np.tile(np.eye(d) / np.sqrt(K), (K, 1, 1))
+        mixture.gaussians = Gaussians(X[_far_apart(X, K, rng)[0]], wide)
         return mixture
 
     def log_density(
@@ -90,12 +115,14 @@ class GaussianMixture:
         mix(distance, norm, np.log(self.weight), result, shares)
         return result, shares
 
-    def learn(self, Z: FloatArray, shares: FloatArray, kept: float) -> None:
-        """Add the statistics of the columns of ``Z``; the earlier ones count ``kept`` times."""
-        self.count *= kept
-        self.sums *= kept
-        self.squares *= kept
-        self.count += shares.sum(axis=0)
+    def learn(self, Z: FloatArray, shares: FloatArray, kept: FloatArray | float) -> None:
+        """Add the statistics of the columns of ``Z`` (d, m) by the ``shares`` (m, K) of each.
+
+        The earlier ones count ``kept`` times, for each component (K,) or for all.
+        """
+        own = np.broadcast_to(kept, self.count.shape)
+        self.count = self.count * own + shares.sum(axis=0)
+        self.sums, self.squares = self.sums * own[:, None], self.squares * own[:, None, None]
         gaussians = self.gaussians
         missing_kernels.add_moments(
             Z, shares, LEAST_SHARE, gaussians.mean, gaussians.whitening, self.sums, self.squares
@@ -114,6 +141,14 @@ class GaussianMixture:
         )
         self.gaussians = Gaussians(mean, covariance)
 
+    def together(self) -> GaussianMixture:
+        """Return the mixture with all its components as a single one."""
+        mixture = GaussianMixture(1, self.sums.shape[1])
+        mixture.count, mixture.sums = self.count.sum(keepdims=True), self.sums.sum(0, keepdims=True)
+        mixture.squares = self.squares.sum(axis=0, keepdims=True)
+        mixture.update()
+        return mixture
+
     def choose(self, Z: FloatArray) -> bool:
         """Take the shrinkage under which new columns (d, m) are likeliest; say if it changed."""
         before = self.shrinkage
@@ -128,6 +163,47 @@ class GaussianMixture:
         self.update()
         return self.shrinkage != before
 
+    def state(self, prefix: str) -> Arrays:
+        """Return the arrays that ``of_state`` needs; their names begin with ``prefix``."""
+        lower = np.tril_indices(self.sums.shape[1])
+        arrays = {
+            "count": self.count,
+            "mean": self.gaussians.mean,
+            "sums": self.sums,
+            "squares": self.squares[:, lower[0], lower[1]],
+            "votes": self.votes,
+            "shrinkage": np.array([self.shrinkage]),
+        }
+        return {prefix + name: array for name, array in arrays.items()}
+
+    @classmethod
+    def of_state(
+        cls, arrays: Arrays, prefix: str, d: int, **sizes: Container[int]
+    ) -> GaussianMixture:
+        """Return the mixture of a state of ``d`` variables; ``K`` may be one of some ``sizes``.
+
+        Raises
+        ------
+        StateError
+            The arrays cannot be those of a mixture.
+        """
+        sizes |= {"d": (d,), "w": (d * (d + 1) // 2,), "s": (len(shrinkages(d)),)}
+        count, mean, sums, squares, voted, shrinkage = read(arrays, _STATE, prefix, **sizes)
+        mixture, lower = cls(len(count), d), np.tril_indices(d)
+        if len(count) == 0:
+            return mixture
+        if not 0.0 < count.sum() < np.inf:
+            raise StateError(f"state: expected {prefix}count of records")
+        mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
+        mixture.squares[:, lower[0], lower[1]] = squares
+        mixture.shrinkage, mixture.votes = float(shrinkage[0]), voted
+        mixture.update()
+        found = mixture.gaussians
+        parameters = (mixture.weight, found.mean, found.whitening, found.log_norm)
+        if not all(np.isfinite(array).all() for array in parameters):
+            raise StateError(f"state: expected {prefix}squares of Gaussians")
+        return mixture
+
 
 def shrinkages(d: int) -> list[float]:
     """Candidates of a mixture's shrinkage, in records."""
@@ -141,15 +217,21 @@ def means(Z: FloatArray) -> FloatArray:
     return np.asarray(total / np.maximum(observed.sum(axis=1), 1), np.float64)
 
 
-def _nearest_seeds(X: FloatArray, K: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw ``K`` rows of ``X`` (m, d), each by its squared distance from those before it."""
+def _far_apart(
+    X: FloatArray, K: int, rng: np.random.Generator
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Draw ``K`` rows of ``X`` (m, d), each by its squared distance from those before it.
+
+    Returns their numbers, and which of them is the nearest one of each row (m,).
+    """
     farthest = 25.0 * X.shape[1]
-    seed = X[rng.integers(len(X))]
-    distance = ((X - seed) ** 2).sum(axis=1)
+    chosen = [int(rng.integers(len(X)))]
+    distance = ((X - X[chosen[0]]) ** 2).sum(axis=1)
     nearest, near = np.zeros(len(X), np.int64), np.minimum(distance, farthest)
     for k in range(1, K):
         share = near / near.sum() if near.sum() > 0 else None
-        other = ((X - X[rng.choice(len(X), p=share)]) ** 2).sum(axis=1)
+        chosen.append(int(rng.choice(len(X), p=share)))
+        other = ((X - X[chosen[-1]]) ** 2).sum(axis=1)
         nearest = np.where(other < distance, k, nearest)
         distance, near = np.minimum(distance, other), np.minimum(near, other)
-    return nearest
+    return chosen, nearest

@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.vector.blocks import neighbours_together
+from faust_oslrau.learner.vector.lanes import WIDTH
+
 from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .conditionals import condition_each
@@ -89,9 +92,14 @@ class Gaussians:
                 rest = np.ascontiguousarray(Z[first:, some])
                 distance[:, some], norm[:, some] = marginal.distances(rest)
             else:
+                if len(some) > WIDTH:
+                    some = some[neighbours_together(Z[:, some])]
+                found, norms = np.empty((2, len(self.mean), len(some)))
+                rest = np.ascontiguousarray(Z[:, some])
                 missing_kernels.incomplete_distances(
-                    Z, some, self.mean, self.whitening, self.log_norm, distance, norm
+                    rest, self.mean, self.whitening, self.log_norm, found, norms
                 )
+                distance[:, some], norm[:, some] = found, norms
 
     def _marginal(self, first: int) -> Gaussians:
         """Return the Gaussians of the variables from ``first`` on."""
@@ -120,6 +128,27 @@ class Gaussians:
         given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
         condition_each(self.whitening, missing, *given)
         return given
+
+
+def conditional(
+    mean: FloatArray, whitening: FloatArray, z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of one Gaussian given what is observed of ``z`` (d,)."""
+    d = len(z)
+    x, block, covariance = np.empty(d), np.empty((d, d)), np.zeros((d, d))
+    n = missing_kernels.fill_missing(
+        np.ascontiguousarray(z)[:, None],
+        np.arange(d),
+        0,
+        mean,
+        whitening,
+        np.empty((2 * d, d)),
+        x,
+        block,
+    )
+    missing = np.flatnonzero(np.isnan(z))
+    covariance[np.ix_(missing, missing)] = block[:n, :n]
+    return x, covariance
 
 
 def first_missing(Z: FloatArray) -> NDArray[np.int64]:

@@ -7,11 +7,11 @@ and variances.
 
 from __future__ import annotations
 
-from faust_oslrau.learner.network.blocks import FEW
+from faust_oslrau.learner.vector.blocks import FEW
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import Value, all_below, choose, fma, load, store
+from faust_oslrau.learner.vector.lanes import WIDTH, Value, all_below, choose, fma, load, store
 from faust_oslrau.learner.vector.log_sums import FAR_AHEAD, NOTHING, moved
-from faust_oslrau.learner.vector.math import exp_bounded, larger, smaller
+from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive, smaller
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Parts of ``mixtures``, d rows each."""
@@ -25,6 +25,15 @@ def clear(mixtures: Array, d: int) -> None:
     """Empty all mixtures."""
     mixtures[:d] = LEAST_REFERENCE
     mixtures[d:] = 0.0
+
+
+@kernel
+def close(mixtures: Array, d: int, m: int) -> None:
+    """Make references the logarithms of the sums of weights, for the first ``m`` rows."""
+    for v in range(d):
+        for r in range(0, m, WIDTH):
+            total = log_positive(load(mixtures, TOTAL * d + v, r))
+            store(mixtures, v, r, load(mixtures, v, r) + total)
 
 
 @kernel

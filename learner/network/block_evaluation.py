@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.vector.blocks import FEW, is_complete
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -22,10 +23,8 @@ from faust_oslrau.learner.vector.lanes import (
 from faust_oslrau.learner.vector.log_sums import NOTHING, add_term, begin_sum, end_sum
 from faust_oslrau.learner.vector.math import log_positive
 
-from .blocks import FEW
 from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools
 from .leaves import evaluate_leaf, evaluate_multivariate
-from .marginals import ends_of_runs, evaluate_incomplete
 from .traversal import deepest
 
 MANY = 8
@@ -44,8 +43,9 @@ def evaluate_rows(
     """
     header, nodes, edges, scopes, stats = pools
     d, depth = Z.shape[0], deepest(Z.shape[0])
-    scratch, vectors = np.empty((2 * d + 2, padded(m))), np.empty((d + 1, d))
-    variables, forms, ends = np.empty(d, np.int64), np.empty(3 * d), ends_of_runs(Z, m)
+    complete, which = is_complete(Z, m), np.empty(WIDTH, np.int64)
+    lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
+    variables, forms = np.empty(d, np.int64), np.empty(3 * d)
     path, totals = np.empty((depth, 2), np.int64), np.empty((depth, padded(m)))
     weights, least = np.empty(depth), np.empty(depth)
     i, level = header[ROOT], 0
@@ -55,12 +55,12 @@ def evaluate_rows(
             evaluate_leaf(i, row, nodes, Z, m, values)
         elif kind == PRODUCT:
             n = list_leaves(i, nodes, edges, variables, forms)
-            multiply_leaves(row, Z, m, values, n, variables, forms, len(ends) == 0)
+            multiply_leaves(row, Z, m, values, n, variables, forms, complete)
             edge = inner_edge(edge, nodes, edges)
-        elif kind == MULTIVARIATE_LEAF and len(ends) > 0:
-            evaluate_incomplete(i, row, nodes, scopes, stats, Z, m, values, scratch, vectors, ends)
         elif kind == MULTIVARIATE_LEAF:
-            evaluate_multivariate(i, row, nodes, scopes, stats, Z, m, values, scratch)
+            evaluate_multivariate(
+                i, row, nodes, scopes, stats, Z, m, values, complete, which, lanes, directions
+            )
         path[level, 0], path[level, 1] = i, edge
         while edge == NIL:
             if level == 0:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import padded
 
 from .block_evaluation import evaluate_rows, row_of
-from .blocks import copy_columns, new_block
 from .layout import NIL, ROOT, Pools
 from .row_evaluation import evaluate_row
 

@@ -6,8 +6,15 @@ covariance: y = W (x - mean) has independent N(0, 1) entries.
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
+from faust_oslrau.learner.density.gaussian_kernels import LOG_2PI, invert_factor, whiten
+from faust_oslrau.learner.density.missing_kernels import (
+    DISTANCE,
+    NORM,
+    find_patterns,
+    observed_distances,
+)
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -16,14 +23,11 @@ from faust_oslrau.learner.vector.lanes import (
     choose,
     fma,
     load,
-    spread,
     store,
 )
 from faust_oslrau.learner.vector.math import log_positive
 
 from .layout import moments_length
-
-LOG_2PI = math.log(2.0 * math.pi)
 
 SMALLEST_VARIANCE = 1e-30
 """Keeps densities finite where a leaf without a floor has seen only one value."""
@@ -55,6 +59,16 @@ def evaluate_leaf(i: int, row: int, nodes: Array, Z: Array, m: int, values: Arra
 
 
 @kernel
+def parameters(i: int, nodes: Array, scopes: Array, stats: Array) -> tuple[Array, Array, Array]:
+    """Return variables (k,), mean (k,) and whitening matrix (k, k) of a multivariate leaf."""
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    W = offset + moments_length(k)
+    return (
+        scopes[scope : scope + k], stats[offset : offset + k], stats[W : W + k * k].reshape((k, k))
+    )  # fmt: skip
+
+
+@kernel
 def evaluate_multivariate(
     i: int,
     row: int,
@@ -64,53 +78,64 @@ def evaluate_multivariate(
     Z: Array,
     m: int,
     values: Array,
-    scratch: Array,
+    complete: bool,
+    which: Array,
+    lanes: Array,
+    directions: Array,
 ) -> None:
-    """Evaluate a multivariate leaf for ``m`` rows without missing values.
+    """Evaluate a multivariate leaf for ``m`` rows; ``complete`` if none of ``Z`` lacks a value.
 
-    ``scratch`` (>= k, >= padded(m)) takes the distances from the mean.
+    The last three arrays are scratch: see `observed_distances`.
     """
     aligned_stack()
-    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    whitening = offset + moments_length(k)
+    variables, mean, W = parameters(i, nodes, scopes, stats)
+    k, log_norm = len(variables), nodes[i]["log_norm"]
     for r in range(0, m, WIDTH):
-        for a in range(k):
-            store(scratch, a, r, load(Z, scopes[scope + a], r) - stats[offset + a])
-        total = spread(nodes[i]["log_norm"])
-        for a in range(k):
-            y = whitened(stats, whitening + a * k, a + 1, scratch, 0, r)
-            total = fma(-0.5 * y, y, total)
-        store(values, row, r, total)
-
-
-@kernel
-def whitened(stats: Array, factors: int, n: int, scratch: Array, distances: int, r: int) -> Value:
-    """Return one entry of y: ``n`` factors of W times as many distances from the mean.
-
-    The factors begin at offset ``factors`` of ``stats``, the distances at row ``distances`` of
-    ``scratch``.
-    """
-    y = spread(0.0)
-    for b in range(n):
-        y = fma(stats[factors + b], load(scratch, distances + b, r), y)
-    return y
+        n = min(WIDTH, m - r)
+        if complete or find_patterns(Z, variables, r, n, which):
+            for a in range(k):
+                store(lanes, a, 0, load(Z, variables[a], r) - mean[a])
+            store(values, row, r, log_norm - 0.5 * whiten(W, lanes))
+        else:
+            observed_distances(Z, variables, r, n, mean, W, log_norm, which, lanes, directions)
+            distance = load(lanes, len(lanes) + DISTANCE, 0)
+            store(values, row, r, load(lanes, len(lanes) + NORM, 0) - 0.5 * distance)
 
 
 @kernel
 def multivariate_of_row(
-    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, scratch: Array
+    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, dx: Array
 ) -> float:
     """Return the log-density of a multivariate leaf for one row without missing values."""
     k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
-    whitening = offset + moments_length(k)
-    total: float = nodes[i]["log_norm"]
+    start, total = offset + moments_length(k), 0.0
     for a in range(k):
-        scratch[a, 0] = Z[scopes[scope + a], 0] - stats[offset + a]
+        dx[a, 0] = Z[scopes[scope + a], 0] - stats[offset + a]
         y = 0.0
         for b in range(a + 1):
-            y = fma(stats[whitening + a * k + b], scratch[b, 0], y)
-        total = fma(-0.5 * y, y, total)
-    return total
+            y = fma(stats[start + a * k + b], dx[b, 0], y)
+        total = fma(y, y, total)
+    return float(nodes[i]["log_norm"] - 0.5 * total)
+
+
+@kernel
+def incomplete_of_row(
+    i: int,
+    nodes: Array,
+    scopes: Array,
+    stats: Array,
+    block: Array,
+    which: Array,
+    lanes: Array,
+    directions: Array,
+) -> float:
+    """Do the same for the first column of a ``block`` in whole lanes, which may lack values."""
+    variables, mean, W = parameters(i, nodes, scopes, stats)
+    which[0] = 0
+    observed_distances(
+        block, variables, 0, 1, mean, W, nodes[i]["log_norm"], which, lanes, directions
+    )
+    return float(lanes[NORM, 0] - 0.5 * lanes[DISTANCE, 0])
 
 
 @kernel
@@ -129,50 +154,20 @@ def refresh_multivariate(i: int, nodes: Array, stats: Array, variance_floor: flo
     for good, or a larger ridge if that is too small for its size.
     """
     k, offset = nodes[i]["n_scope"], nodes[i]["stats"]
-    whitening = offset + moments_length(k)
-    ridge = SINGULAR_RIDGE
-    while not factorise(stats, offset, k, variance_floor):
+    W = offset + moments_length(k)
+    matrix, whitening = stats[offset + 2 * k : W], stats[W : W + k * k].reshape((k, k))
+    covariance, ridge, regular = np.empty((k, k)), SINGULAR_RIDGE, False
+    while not regular:
+        largest = 0.0
         for a in range(k):
-            stats[offset + 2 * k + a * k + a] += ridge
-        ridge *= 2.0
-    log_norm = -0.5 * k * LOG_2PI
-    for a in range(k):
-        log_norm -= math.log(stats[whitening + a * k + a])
-    invert_factor(stats, whitening, k)
+            for b in range(a + 1):
+                covariance[a, b] = matrix[b * k + a]
+            covariance[a, a] += variance_floor
+            largest = max(largest, covariance[a, a])
+        log_norm, regular = invert_factor(covariance, SINGULAR_RATIO * largest, whitening)
+        if not regular:
+            for a in range(k):
+                matrix[a * k + a] += ridge
+            ridge *= 2.0
     nodes[i]["log_norm"] = log_norm
     nodes[i]["variance"] = variance_floor
-
-
-@kernel
-def factorise(stats: Array, offset: int, k: int, variance_floor: float) -> bool:
-    """Write the lower Cholesky factor to where the whitening matrix is; False if singular."""
-    covariance, factor = offset + 2 * k, offset + moments_length(k)
-    largest = 0.0
-    for a in range(k):
-        largest = max(largest, stats[covariance + a * k + a] + variance_floor)
-    for a in range(k):
-        for b in range(a + 1):
-            value = stats[covariance + b * k + a]
-            if a == b:
-                value += variance_floor
-            for c in range(b):
-                value -= stats[factor + a * k + c] * stats[factor + b * k + c]
-            if b < a:
-                stats[factor + a * k + b] = value / stats[factor + b * k + b]
-            elif value > SINGULAR_RATIO * largest:
-                stats[factor + a * k + a] = math.sqrt(value)
-            else:
-                return False
-    return True
-
-
-@kernel
-def invert_factor(stats: Array, factor: int, k: int) -> None:
-    """Invert a lower triangular matrix in place, column by column."""
-    for b in range(k):
-        stats[factor + b * k + b] = 1.0 / stats[factor + b * k + b]
-        for a in range(b + 1, k):
-            value = 0.0
-            for c in range(b, a):
-                value -= stats[factor + a * k + c] * stats[factor + c * k + b]
-            stats[factor + a * k + b] = value / stats[factor + a * k + a]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.vector.blocks import copy_columns, is_complete, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import fma
+from faust_oslrau.learner.vector.lanes import WIDTH, fma
 from faust_oslrau.learner.vector.log_sums import add_term_of_row
 from faust_oslrau.learner.vector.math import log_positive
 
 from .layout import FIRST, LEAF, NIL, PRODUCT, SUM, Pools
-from .leaves import evaluate_leaf, multivariate_of_row
-from .marginals import ends_of_runs, evaluate_incomplete
+from .leaves import evaluate_leaf, incomplete_of_row, multivariate_of_row
 
 
 @kernel
@@ -19,8 +19,12 @@ def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
     """Evaluate one row, node by node as listed; arguments are those of `evaluate`."""
     header, nodes, edges, scopes, stats = pools
     d = Z.shape[0]
-    scratch, vectors = np.empty((2 * d + 2, 1)), np.empty((d + 1, d))
-    ends = ends_of_runs(Z, 1)
+    dx, which, complete = np.empty((d, 1)), np.empty(1, np.int64), is_complete(Z, 1)
+    lanes, directions, block = dx, dx, Z
+    if not complete:
+        lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
+        block = new_block(d, WIDTH)
+        copy_columns(Z, 0, 1, block)
     i = header[FIRST]
     while i != end and i != NIL:
         kind = nodes[i]["kind"]
@@ -28,10 +32,12 @@ def evaluate_row(pools: Pools, Z: Array, values: Array, end: int) -> None:
             evaluate_product_of_row(i, nodes, edges, Z, values)
         elif kind == SUM:
             values[i, 0] = sum_of_row(i, nodes, edges, Z, values)
-        elif len(ends) > 0:
-            evaluate_incomplete(i, i, nodes, scopes, stats, Z, 1, values, scratch, vectors, ends)
+        elif complete:
+            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, dx)
         else:
-            values[i, 0] = multivariate_of_row(i, nodes, scopes, stats, Z, scratch)
+            values[i, 0] = incomplete_of_row(
+                i, nodes, scopes, stats, block, which, lanes, directions
+            )
         i = nodes[i]["next"]
 
 

@@ -8,7 +8,8 @@ from copy import copy as shallow_copy
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import MOST_ROWS, neighbours_together, rows_per_block
+from faust_oslrau.learner.vector.blocks import MOST_ROWS, neighbours_together, rows_per_block
+
 from .compaction import copy_nodes, link_in_order, move_scopes, move_statistics
 from .evaluation import log_densities
 from .layout import (

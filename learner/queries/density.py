@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +12,14 @@ from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from faust_oslrau.learner.network.structure import Network
 
-from .derived import DerivedQueries
-from .drawing import to_dot, to_networkx
+from .drawing import Drawn, Node
 from .inference import contributions, given_others, moments, sample
-from .outline import outline
+from .nodes import list_nodes
 from .predictive import add_network, most_leaves
 from .scaling import Scaling
 
 if TYPE_CHECKING:
-    import networkx
+    pass
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +61,7 @@ class Evaluation(NamedTuple):
         return self
 
 
-class NetworkDensity(DerivedQueries):
+class NetworkDensity(Drawn):
     """Queries on a network with units for its variables; learning algorithms derive from it.
 
     Log-densities are in nats and in original units; low = anomalous. Missing values are NaN.
@@ -162,20 +160,8 @@ class NetworkDensity(DerivedQueries):
         rows = rows * self._scaling.scale + self._scaling.location
         return np.where(np.isnan(row), rows, row)
 
-    def to_dot(self, names: Sequence[str] | None = None) -> str:
-        """Write the structure in Graphviz's language, with the fields' names if given."""
-        network = self._fitted()
-        location, scale = self._scaling.location, self._scaling.scale
-        return to_dot(network, self._names(names), lambda v, z: float(z * scale[v] + location[v]))
-
-    def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
-        """Build a networkx graph of the structure, whose nodes know kind, scope and count."""
-        return to_networkx(self._fitted(), self._names(names))
-
-    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the structure as columns of plain numbers; `outline.outline` explains them."""
-        network = self._fitted()
-        return outline(network, self._names(names), self._scaling.location, self._scaling.scale)
+    def _nodes(self) -> list[Node]:
+        return list_nodes(self._fitted(), self._scaling.location, self._scaling.scale)
 
     @property
     def network_(self) -> Network:

@@ -1,83 +1,187 @@
-"""Draws the structure of a network as a graph."""
+"""The structure of a network, to look at: every node once, as a graph or as columns of numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from faust_oslrau.learner.network.layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, SUM
-from faust_oslrau.learner.network.structure import Network
+import numpy as np
+from numpy.typing import NDArray
+
+from .derived import DerivedQueries
 
 if TYPE_CHECKING:
     import networkx
 
+FloatArray = NDArray[np.float64]
+
 SYMBOLS = {"sum": "+", "product": "×"}  # noqa: RUF001  the sign of a product
-Units = Callable[[int, float], float]
+
+NO_PARENT = -1
+"""In place of the position of the root's parent."""
+
+LEAST_SHARE = 0.005
+"""Least weight of a shared leaf that the outline names below a sum. The others together would make
+the outline ten times as long."""
+
+WIDEST_MATRIX = 256
+"""Most variables of a matrix of correlations in the outline."""
 
 
-def to_dot(network: Network, names: Sequence[str], units: Units) -> str:
-    """Write the network in Graphviz's language, leaves with their means in ``units``."""
-    lines = ["digraph spn {", "  node [fontname=sans fontsize=10];", "  edge [fontsize=8];"]
-    for i in reversed(network.live.tolist()):
-        shape = "box" if _is_leaf(network, i) else "circle"
-        lines.append(f"  n{i} [shape={shape} label={quoted(_label(network, i, names, units))}];")
-    for i in reversed(network.live.tolist()):
-        shares = edge_shares(network, i)
-        for child, share in shares:
-            label = "" if share is None else f' [label="{share:.2g}"]'
-            lines.append(f"  n{i} -> n{child}{label};")
-    return "\n".join([*lines, "}"]) + "\n"
+class Node(NamedTuple):
+    """A node, in the fields' units.
 
-
-def to_networkx(network: Network, names: Sequence[str]) -> networkx.DiGraph:
-    """Build a directed graph with the attributes kind, scope, count (nodes) and weight (edges).
-
-    Raises
-    ------
-    ModuleNotFoundError
-        networkx is not installed.
+    Attributes
+    ----------
+    kind, scope
+        sum, product, leaf or multivariate_leaf; numbers of its variables.
+    records
+        Records that it has learned.
+    parent, share
+        Position of its first parent, and its weight there if that is a sum.
+    mean, deviation
+        Of a leaf, by variable of the scope.
+    correlation
+        Of a multivariate leaf: the upper triangle without the diagonal, row by row, in percent.
+    leaves, shares
+        Of a sum whose children are shared leaves: their positions and weights.
     """
-    import networkx
 
-    graph = networkx.DiGraph()
-    for i in reversed(network.live.tolist()):
-        graph.add_node(
-            i,
-            kind=KIND_NAMES[int(network.nodes[i]["kind"])],
-            scope=[names[v] for v in network.scope(i)],
-            count=float(network.nodes[i]["count"]),
+    kind: str
+    scope: list[int]
+    records: float
+    parent: int
+    share: float | None = None
+    mean: list[float] | None = None
+    deviation: list[float] | None = None
+    correlation: list[int] | None = None
+    leaves: range = range(0)
+    shares: FloatArray | None = None
+
+    def with_gaussian(
+        self, mean: FloatArray, covariance: FloatArray, location: FloatArray, scale: FloatArray
+    ) -> Node:
+        """Return the leaf with a Gaussian over its scope, which is in units z * scale + location.
+
+        Of too many variables it has no correlations: their number grows with the square.
+        """
+        own, (deviation, correlation) = self.scope, _correlations(covariance)
+        return self._replace(
+            mean=(mean * scale[own] + location[own]).tolist(),
+            deviation=(deviation * scale[own]).tolist(),
+            correlation=correlation if len(own) <= WIDEST_MATRIX else None,
         )
-    for i in network.live.tolist():
-        for child, share in edge_shares(network, i):
-            graph.add_edge(i, child, weight=1.0 if share is None else share)
-    return graph
 
 
-def edge_shares(network: Network, i: int) -> list[tuple[int, float | None]]:
-    """Children of a node with their normalised weights, None below a product."""
-    children = list(network.children(i))
-    if network.nodes[i]["kind"] != SUM:
-        return [(child, None) for child, _ in children]
-    total = sum(weight for _, weight in children)
-    return [(child, weight / total) for child, weight in children]
+def _correlations(covariance: FloatArray) -> tuple[FloatArray, list[int]]:
+    """Return deviations (d,), and correlations in percent. A constant correlates with nothing."""
+    deviation = np.sqrt(np.diagonal(covariance))
+    spread = np.where(deviation > 0.0, deviation, np.inf)
+    upper = np.triu_indices(len(spread), 1)
+    correlation = covariance[upper] / (spread[upper[0]] * spread[upper[1]])
+    return deviation, np.rint(100 * correlation).astype(int).tolist()
 
 
-def _is_leaf(network: Network, i: int) -> bool:
-    return network.nodes[i]["kind"] in (LEAF, MULTIVARIATE_LEAF)
+class Drawn(DerivedQueries):
+    """Drawings of a model that lists its nodes, parents before their children."""
+
+    def _nodes(self) -> list[Node]:
+        raise NotImplementedError
+
+    def to_dot(self, names: Sequence[str] | None = None) -> str:
+        """Write the structure in Graphviz's language, with the fields' names if given."""
+        nodes, names = self._nodes(), self._names(names)
+        lines = ["digraph spn {", "  node [fontname=sans fontsize=10];", "  edge [fontsize=8];"]
+        for i, node in enumerate(nodes):
+            shape = "circle" if node.mean is None else "box"
+            lines.append(f"  n{i} [shape={shape} label={_quoted(_label(node, names))}];")
+        for parent, child, share in edges(nodes):
+            label = "" if share is None else f' [label="{share:.2g}"]'
+            lines.append(f"  n{parent} -> n{child}{label};")
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
+        """Build a networkx graph with the attributes kind, scope, count (nodes) and weight (edges).
+
+        Raises
+        ------
+        ModuleNotFoundError
+            networkx is not installed.
+        """
+        import networkx
+
+        nodes, names, graph = self._nodes(), self._names(names), networkx.DiGraph()
+        for i, node in enumerate(nodes):
+            scope = [names[v] for v in node.scope]
+            graph.add_node(i, kind=node.kind, scope=scope, count=node.records)
+        for parent, child, share in edges(nodes):
+            graph.add_edge(parent, child, weight=1.0 if share is None else share)
+        return graph
+
+    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the nodes as columns of the same length, parents before their children.
+
+        ``kind``, ``parent`` (a position in the columns, -1 above the root), ``weight`` (share of a
+        sum's child, else None), ``count`` (records that reached the node), ``scope`` (positions in
+        ``fields``) and, for leaves, ``mean`` and ``deviation`` by variable of the scope, in the
+        fields' units. ``correlation`` holds the upper triangle of a multivariate leaf's matrix
+        without the diagonal, row by row, in percent; None of more than 256 fields, as it would grow
+        with their square.
+
+        The ``parent`` of a leaf that several sums share is the sum of its variable's marginal. The
+        others name the positions of their heaviest children in ``leaves`` and the weights in
+        ``shares``; both are None for all other nodes, and left out where no leaf is shared.
+        """
+        nodes = self._nodes()
+        columns: dict[str, Any] = {
+            "fields": list(self._names(names)),
+            "kind": [node.kind for node in nodes],
+            "parent": [node.parent for node in nodes],
+            "weight": [node.share for node in nodes],
+            "count": [node.records for node in nodes],
+            "scope": [node.scope for node in nodes],
+            "mean": [node.mean for node in nodes],
+            "deviation": [node.deviation for node in nodes],
+            "correlation": [node.correlation for node in nodes],
+        }
+        if any(node.shares is not None for node in nodes):
+            below = [_heavy_leaves(i, nodes) for i in range(len(nodes))]
+            columns["leaves"], columns["shares"] = map(list, zip(*below, strict=True))
+        return columns
 
 
-def _label(network: Network, i: int, names: Sequence[str], units: Units) -> str:
-    node = network.nodes[i]
-    if not _is_leaf(network, i):
-        return SYMBOLS[KIND_NAMES[int(node["kind"])]]
-    scope = network.scope(i).tolist()
-    means = [node["mean"]] if node["kind"] == LEAF else network.gaussian(i)[0]
+def edges(nodes: Sequence[Node]) -> list[tuple[int, int, float | None]]:
+    """List parent, child and the child's weight below a sum, of each edge."""
+    found: list[tuple[int, int, float | None]] = []
+    shared = {j for node in nodes for j in node.leaves}
+    for i, node in enumerate(nodes):
+        if node.parent != NO_PARENT and i not in shared:
+            found.append((node.parent, i, node.share))
+        if node.shares is not None:
+            found += [(i, j, float(w)) for j, w in zip(node.leaves, node.shares, strict=True)]
+    return found
+
+
+def _heavy_leaves(
+    sum_node: int, nodes: Sequence[Node]
+) -> tuple[list[int], list[float]] | tuple[None, None]:
+    """Positions and weights of the heaviest shared leaves of a sum that is not their parent."""
+    node = nodes[sum_node]
+    if node.shares is None or nodes[node.leaves.start].parent == sum_node:
+        return None, None
+    heavy = np.flatnonzero(node.shares >= LEAST_SHARE)
+    return (node.leaves.start + heavy).tolist(), node.shares[heavy].round(4).tolist()
+
+
+def _label(node: Node, names: Sequence[str]) -> str:
+    if node.mean is None:
+        return SYMBOLS[node.kind]
     return "\n".join(
-        f"{names[v]} = {units(v, float(mean)):.3g}" for v, mean in zip(scope, means, strict=True)
+        f"{names[v]} = {mean:.3g}" for v, mean in zip(node.scope, node.mean, strict=True)
     )
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """Write a text as a string of Graphviz's language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -7,18 +7,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.density.gaussians import conditional
 from faust_oslrau.learner.density.mixing import total_moments
 from faust_oslrau.learner.density.mixtures import REFERENCE, TOTAL, VARIANCE
-from faust_oslrau.learner.network.blocks import (
+from faust_oslrau.learner.network.evaluation import evaluate
+from faust_oslrau.learner.network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
+from faust_oslrau.learner.network.leaves import parameters
+from faust_oslrau.learner.network.structure import NO_ROWS, Network
+from faust_oslrau.learner.network.traversal import deepest
+from faust_oslrau.learner.vector.blocks import (
     copy_columns,
     neighbours_together,
     new_block,
     rows_per_block,
 )
-from faust_oslrau.learner.network.evaluation import evaluate
-from faust_oslrau.learner.network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
-from faust_oslrau.learner.network.structure import NO_ROWS, Network
-from faust_oslrau.learner.network.traversal import deepest
 
 from .leave_one_out import assign_rows, leave_one_out
 
@@ -146,18 +148,10 @@ def leaf_moments(network: Network, i: int, x: FloatArray) -> tuple[FloatArray, F
     """Mean and covariance of a leaf over its scope, given the observed values of ``x``."""
     node = network.nodes[i]
     if node["kind"] == LEAF:
-        mean, covariance = np.array([node["mean"]]), np.array([[1.0 / node["precision"]]])
+        mean, W = np.array([node["mean"]]), np.array([[np.sqrt(node["precision"])]])
     else:
-        mean, covariance = network.gaussian(i)
-    seen = ~np.isnan(x)
-    if not seen.any():
-        return mean, covariance
-    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
-    mean = mean + gain @ (x[seen] - mean[seen])
-    covariance = covariance - gain @ covariance[seen]
-    mean[seen] = x[seen]
-    covariance[seen], covariance[:, seen] = 0.0, 0.0
-    return mean, covariance
+        _, mean, W = parameters(i, network.nodes, network.pools.scopes, network.stats)
+    return conditional(mean, W, x)
 
 
 def _join(

@@ -12,15 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from faust_oslrau.learner.density.mixtures import TOTAL, add_component, clear
+from faust_oslrau.learner.density.given_others import (
+    DISTANCE,
+    MEAN,
+    NORM,
+    VARIANCE,
+    given_others,
+    new_scratch,
+)
+from faust_oslrau.learner.density.missing_kernels import find_patterns
+from faust_oslrau.learner.density.mixtures import add_component, clear, close
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
-from faust_oslrau.learner.network.leaves import gaussian
-from faust_oslrau.learner.network.marginals import ends_of_runs
+from faust_oslrau.learner.network.leaves import gaussian, parameters
+from faust_oslrau.learner.vector.blocks import is_complete
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
 from faust_oslrau.learner.vector.math import log_positive
-
-from .conditionals import DOWN, SCRATCH, add_conditionals
 
 
 class Factors(NamedTuple):
@@ -88,10 +95,8 @@ def leave_one_out(
     nodes. The network must be a tree.
     """
     nodes, edges = pools.nodes, pools.edges
-    d, width, root = Z.shape[0], Z.shape[1], live[-1]
-    factors = new_factors(d)
-    scratch, vectors = np.empty((2 * d + SCRATCH, width)), np.empty((d + 1, d))
-    ends = ends_of_runs(Z, m)
+    d, root = Z.shape[0], live[-1]
+    factors, room, complete = new_factors(d), new_scratch(d), is_complete(Z, m)
     row, log_weight = value_rows.copy(), np.zeros(len(value_rows))
     clear(mixtures, d)
     downs[row[root]] = 0.0
@@ -102,13 +107,10 @@ def leave_one_out(
         elif kind == PRODUCT:
             descend_product(pools, i, Z, m, values, downs, row, log_weight[i], factors, mixtures)
         elif kind == MULTIVARIATE_LEAF:
-            for r in range(0, m, WIDTH):
-                store(scratch, DOWN, r, load(downs, row[i], r) + log_weight[i])
-            add_conditionals(pools, i, Z, m, scratch, vectors, ends, mixtures)
-    for v in range(d):
-        for r in range(0, m, WIDTH):
-            total = log_positive(load(mixtures, TOTAL * d + v, r))
-            store(mixtures, v, r, load(mixtures, v, r) + total)
+            descend_multivariate(
+                pools, i, Z, m, downs, row[i], log_weight[i], complete, room, mixtures
+            )
+    close(mixtures, d, m)
 
 
 @kernel
@@ -182,6 +184,38 @@ def descend_product(
             else:
                 mean, variance = forms[3 * c], 1.0 / forms[3 * c + 1]
                 add_component(variables[c], r, down, mean, variance, d, mixtures)
+
+
+@kernel
+def descend_multivariate(
+    pools: Pools,
+    i: int,
+    Z: Array,
+    m: int,
+    downs: Array,
+    row: int,
+    log_weight: float,
+    complete: bool,
+    room: tuple[Array, Array, Array, Array, Array],
+    mixtures: Array,
+) -> None:
+    """Add the Gaussian of each of a multivariate leaf's variables given its other ones."""
+    variables, mean, W = parameters(i, pools.nodes, pools.scopes, pools.stats)
+    said, some, which, lanes, known = room
+    k, constant = len(variables), pools.nodes[i]["log_norm"] + log_weight
+    which[:] = 0
+    for r in range(0, m, WIDTH):
+        n = min(WIDTH, m - r)
+        if not complete:
+            find_patterns(Z, variables, r, n, which)
+        given_others(Z, variables, r, n, mean, W, r > 0, said, some, which, lanes, known)
+        down = load(downs, row, r) + constant
+        for a in range(k):
+            distance, norm = load(said, DISTANCE * k + a, 0), load(said, NORM * k + a, 0)
+            others = down + norm - 0.5 * distance
+            own_mean = load(said, MEAN * k + a, 0)
+            own_variance = load(said, VARIANCE * k + a, 0)
+            add_component(variables[a], r, others, own_mean, own_variance, len(Z), mixtures)
 
 
 @kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.components import NEGLIGIBLE, Components, append
 from faust_oslrau.learner.density.conditionals import condition
-from faust_oslrau.learner.network.blocks import copy_columns, new_block
+from faust_oslrau.learner.density.missing_kernels import lack_the_same
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     LEAF,
@@ -19,9 +19,10 @@ from faust_oslrau.learner.network.layout import (
     PRODUCT,
     SUM,
     Pools,
-    moments_length,
 )
+from faust_oslrau.learner.network.leaves import parameters
 from faust_oslrau.learner.network.structure import Network
+from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import exp_bounded
 
@@ -97,14 +98,8 @@ def descend(
                 if Z[v, r] != Z[v, r]:
                     append(v, r, share[i, r], mean, deviation, components)
         elif kind == MULTIVARIATE_LEAF:
-            k, start = nodes[i]["n_scope"], nodes[i]["stats"]
-            W = start + moments_length(k)
-            scope = pools.scopes[nodes[i]["scope"] : nodes[i]["scope"] + k]
-            add_gaussian(
-                Z, scope, pools.stats[start : start + k],
-                pools.stats[W : W + k * k].reshape((k, k)), 1.0, share[i],
-                location, scale, components,
-            )  # fmt: skip
+            variables, mean, W = parameters(i, nodes, pools.scopes, pools.stats)
+            add_gaussian(Z, variables, mean, W, share[i], location, scale, components)
         while edge != NIL and kind == SUM:
             total += edges[edge]["weight"]
             edge = edges[edge]["next"]
@@ -122,48 +117,35 @@ def descend(
 @kernel
 def add_gaussian(
     Z: Array,
-    scope: Array,
+    variables: Array,
     mean: Array,
     whitening: Array,
-    width: float,
     share: Array,
     location: Array,
     scale: Array,
     components: Components,
 ) -> None:
-    """Add one Gaussian over the variables ``scope`` (k,) given what is observed of ``Z`` (d, .).
+    """Add one Gaussian over the ``variables`` (k,) given what is observed of ``Z`` (d, .).
 
-    ``mean`` (k,) and ``whitening`` (k, k) are its parameters, its deviations are ``width`` times as
-    large. ``share`` (m,) is its probability in each row. Rows that lack the same variables share
-    the conditional covariance.
+    ``mean`` (k,) and ``whitening`` (k, k) are its parameters, ``share`` (m,) is its probability in
+    each row. Rows that lack the same variables share the conditional covariance.
     """
-    k = len(scope)
-    missing, rest = np.zeros(k, np.bool_), np.empty((k, k))
-    n = 0
+    k, n = len(variables), 0
+    missing, rest, before = np.zeros(k, np.bool_), np.empty((k, k)), -1
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
-        if not lacks_the_same(Z, scope, r, missing) or n == 0:
+        if before < 0 or not lack_the_same(Z, variables, before, r):
+            for a in range(k):
+                missing[a] = Z[variables[a], r] != Z[variables[a], r]
             n = condition(whitening, missing, rest)
-        row = 0
-        for a in range(k):
+        row, before = 0, r
+        for a in range(k if n > 0 else 0):
             if missing[a]:
-                centre = mean[a]
+                centre, v = mean[a], variables[a]
                 for b in range(k):
                     if not missing[b]:
-                        centre -= rest[row, b] * (Z[scope[b], r] - mean[b])
-                v = scope[a]
-                deviation = width * scale[v] * math.sqrt(rest[row, a])
+                        centre -= rest[row, b] * (Z[variables[b], r] - mean[b])
+                deviation = scale[v] * math.sqrt(rest[row, a])
                 append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
                 row += 1
-
-
-@kernel
-def lacks_the_same(Z: Array, scope: Array, r: int, missing: Array) -> bool:
-    """Whether column ``r`` lacks the ``missing`` (k,) variables, which become its own."""
-    same = True
-    for a in range(len(scope)):
-        absent = Z[scope[a], r] != Z[scope[a], r]
-        same = same and absent == missing[a]
-        missing[a] = absent
-    return same

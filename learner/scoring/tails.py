@@ -1,13 +1,10 @@
-"""Kernels of how much of a few Gaussians lies further out than a row."""
+"""How much of a few Gaussians lies further out than a row."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+from numpy.typing import NDArray
 
-from faust_oslrau.learner.density.missing_kernels import new_scratch, observed_distance
-from faust_oslrau.learner.network.leaves import whitened
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -15,44 +12,30 @@ from faust_oslrau.learner.vector.lanes import (
     aligned_stack,
     choose,
     load,
+    padded,
     spread,
     store,
 )
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
 
+FloatArray = NDArray[np.float64]
+
 LEAST = 1e-300
 """Keeps logarithms finite."""
 
 
-@kernel
-def fill_distances(
-    Z: Array, mean: Array, whitening: Array, n_missing: Array, result: Array
-) -> None:
-    """Fill ``result`` (k, m) with squared Mahalanobis distances of the columns of ``Z`` (d, m).
+def log_mass(distances: FloatArray, weight: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the log (m,) of the mass further out than the ``rows`` (m, d), at most 0.
 
-    To ``mean`` (k, d), by ``whitening`` matrices (k, d, d), lower triangular. Missing values do not
-    count: the distances are those in the marginal Gaussians. ``n_missing`` (m,) says of how many
-    fields; columns come in whole lanes.
+    By squared ``distances`` (k, m) of what is observed of them from Gaussians of this ``weight``
+    (k,), of which 0 leaves one out.
     """
-    aligned_stack()
-    d = len(Z)
-    dx = np.empty((d, WIDTH))
-    for k in range(len(mean)):
-        factors = whitening[k].reshape(d * d)
-        for r in range(0, Z.shape[1], WIDTH):
-            for v in range(d):
-                gap = load(Z, v, r) - mean[k, v]
-                store(dx, v, 0, choose(gap == gap, gap, 0.0))
-            total = spread(0.0)
-            for a in range(d):
-                y = whitened(factors, a * d, a + 1, dx, 0, 0)
-                total = total + y * y
-            store(result, k, r, total)
-    scratch = new_scratch(d)
-    for r in range(len(n_missing)):
-        if n_missing[r] > 0:
-            for k in range(len(mean)):
-                result[k, r] = observed_distance(Z[:, r], mean[k], whitening[k], scratch)[0]
+    (k, m), width = distances.shape, padded(max(len(rows), 2))
+    squares, fields, result = np.zeros((k, width)), np.ones((1, width)), np.empty((1, width))
+    squares[:, :m] = distances
+    fields[0, :m] = np.maximum(np.count_nonzero(~np.isnan(rows), axis=1), 1)
+    fill_log_mass(squares, weight, fields, result)
+    return np.minimum(result[0, :m], 0.0)
 
 
 @kernel
@@ -98,34 +81,3 @@ def log_survival(q: Value, fields: Value) -> Value:
 def square_root(x: Value) -> Value:
     """Return the square root of a normal x > 0."""
     return exp_bounded(0.5 * log_positive(x))
-
-
-@kernel
-def whitenings(covariance: Array, ridge: float) -> Array:
-    """Return the whitening matrices (k, d, d) of covariances with ``ridge`` on their diagonals.
-
-    Empty where one is not positive definite.
-    """
-    n, d = covariance.shape[:2]
-    result = np.zeros((n, d, d))
-    for k in range(n):
-        L = result[k]
-        for a in range(d):
-            for b in range(a + 1):
-                value = covariance[k, a, b] + (ridge if a == b else 0.0)
-                for c in range(b):
-                    value -= L[a, c] * L[b, c]
-                if b < a:
-                    L[a, b] = value / L[b, b]
-                elif value > 0.0 and value < np.inf:
-                    L[a, a] = math.sqrt(value)
-                else:
-                    return result[:0]
-        for b in range(d):
-            L[b, b] = 1.0 / L[b, b]
-            for a in range(b + 1, d):
-                value = 0.0
-                for c in range(b, a):
-                    value -= L[a, c] * L[c, b]
-                L[a, b] = value / L[a, a]
-    return result

@@ -1,60 +1,18 @@
-"""The structure of a stacked network, to look at: every node once, leaves with several parents."""
+"""The nodes of a stacked network, to look at: leaves have several parents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.queries.drawing import SYMBOLS, quoted
+from faust_oslrau.learner.queries.drawing import NO_PARENT, Node
 
 from .background import WIDTHS
 from .network import StackedNetwork
 
-if TYPE_CHECKING:
-    import networkx
-
 FloatArray = NDArray[np.float64]
-
-NO_PARENT = -1
-"""In place of the position of the root's parent."""
-
-LEAST_SHARE = 0.005
-"""Least weight of a shared leaf that the outline names below a sum. The others together would make
-the outline ten times as long."""
-
-WIDEST_MATRIX = 256
-"""Most variables of a matrix of correlations in the outline."""
-
-
-class Node(NamedTuple):
-    """A node: its first parent, and for leaves mean and covariance in the fields' units.
-
-    Attributes
-    ----------
-    kind, scope
-        sum, product, leaf or multivariate_leaf; numbers of its variables.
-    records
-        Records that it has learned.
-    parent, share
-        Position of its first parent, and its weight there if that is a sum.
-    mean, covariance
-        Of a leaf.
-    leaves, shares
-        Of a sum whose children are shared leaves: their positions and weights.
-    """
-
-    kind: str
-    scope: list[int]
-    records: float
-    parent: int
-    share: float | None = None
-    mean: FloatArray | None = None
-    covariance: FloatArray | None = None
-    leaves: range = range(0)
-    shares: FloatArray | None = None
 
 
 def list_nodes(network: StackedNetwork, location: FloatArray, scale: FloatArray) -> list[Node]:
@@ -117,8 +75,8 @@ def _add_sums_and_leaves(
             Node(
                 "leaf", [v], float(products.moments[0, j]), first_sum + v,
                 float(products.W[j, 0]),
-                leaves.mean[j : j + 1] * scale[v] + location[v],
-                leaves.variance[j : j + 1, None] * scale[v] ** 2,
+                [float(leaves.mean[j] * scale[v] + location[v])],
+                [float(np.sqrt(leaves.variance[j]) * scale[v])],
             )
         )  # fmt: skip
 
@@ -131,8 +89,8 @@ def _add_gaussians(
     def add(
         mean: FloatArray, covariance: FloatArray, count: float, parent: int, share: float
     ) -> None:
-        mean, covariance = mean * scale + location, covariance * np.outer(scale, scale)
-        nodes.append(Node("multivariate_leaf", scope, count, parent, share, mean, covariance))
+        node = Node("multivariate_leaf", scope, count, parent, share)
+        nodes.append(node.with_gaussian(mean, covariance, location, scale))
 
     if mixture is not None:
         n, gaussians = float(mixture.count.sum()), mixture.gaussians
@@ -144,107 +102,3 @@ def _add_gaussians(
     n = network.background.known.count
     for width, share in zip(WIDTHS.tolist(), network.background_weights.tolist(), strict=True):
         add(mean, covariance * width**2, n, 0, share)
-
-
-def edges(nodes: Sequence[Node]) -> list[tuple[int, int, float | None]]:
-    """List parent, child and the child's weight below a sum, of each edge."""
-    found: list[tuple[int, int, float | None]] = []
-    shared = {j for node in nodes for j in node.leaves}
-    for i, node in enumerate(nodes):
-        if node.parent != NO_PARENT and i not in shared:
-            found.append((node.parent, i, node.share))
-        if node.shares is not None:
-            found += [(i, j, float(w)) for j, w in zip(node.leaves, node.shares, strict=True)]
-    return found
-
-
-def to_dot(nodes: Sequence[Node], names: Sequence[str]) -> str:
-    """Write the nodes in Graphviz's language, leaves with their means."""
-    lines = ["digraph spn {", "  node [fontname=sans fontsize=10];", "  edge [fontsize=8];"]
-    for i, node in enumerate(nodes):
-        shape = "circle" if node.mean is None else "box"
-        lines.append(f"  n{i} [shape={shape} label={quoted(_label(node, names))}];")
-    for parent, child, share in edges(nodes):
-        label = "" if share is None else f' [label="{share:.2g}"]'
-        lines.append(f"  n{parent} -> n{child}{label};")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _label(node: Node, names: Sequence[str]) -> str:
-    if node.mean is None:
-        return SYMBOLS[node.kind]
-    means = zip(node.scope, node.mean.tolist(), strict=True)
-    return "\n".join(f"{names[v]} = {mean:.3g}" for v, mean in means)
-
-
-def to_networkx(nodes: Sequence[Node], names: Sequence[str]) -> networkx.DiGraph:
-    """Build a directed graph with the attributes kind, scope, count (nodes) and weight (edges).
-
-    Raises
-    ------
-    ModuleNotFoundError
-        networkx is not installed.
-    """
-    import networkx
-
-    graph = networkx.DiGraph()
-    for i, node in enumerate(nodes):
-        scope = [names[v] for v in node.scope]
-        graph.add_node(i, kind=node.kind, scope=scope, count=node.records)
-    for parent, child, share in edges(nodes):
-        graph.add_edge(parent, child, weight=1.0 if share is None else share)
-    return graph
-
-
-def outline(nodes: Sequence[Node], names: Sequence[str]) -> dict[str, Any]:
-    """Return the nodes as columns of the same length, as the outline of a tree has them.
-
-    The ``parent`` of a shared leaf is the sum of its variable's marginal. The other sums over
-    shared leaves name the positions of their heaviest children in ``leaves`` and the weights in
-    ``shares``, from `LEAST_SHARE` on; both are None for all other nodes. ``correlation`` is None
-    for leaves of more than 256 fields, too, as it would grow with their square.
-    """
-    below = [_heavy_leaves(i, nodes) for i in range(len(nodes))]
-    deviations = [None if n.covariance is None else np.sqrt(np.diag(n.covariance)) for n in nodes]
-    return {
-        "fields": list(names),
-        "kind": [node.kind for node in nodes],
-        "parent": [node.parent for node in nodes],
-        "weight": [node.share for node in nodes],
-        "count": [node.records for node in nodes],
-        "scope": [node.scope for node in nodes],
-        "mean": [None if node.mean is None else node.mean.tolist() for node in nodes],
-        "deviation": [None if each is None else each.tolist() for each in deviations],
-        "correlation": [
-            _correlation(node, deviation) for node, deviation in zip(nodes, deviations, strict=True)
-        ],
-        "leaves": [leaves for leaves, _ in below],
-        "shares": [shares for _, shares in below],
-    }
-
-
-def _heavy_leaves(
-    sum_node: int, nodes: Sequence[Node]
-) -> tuple[list[int], list[float]] | tuple[None, None]:
-    """Positions and weights of the heaviest shared leaves of a sum that is not their parent."""
-    node = nodes[sum_node]
-    if node.shares is None or nodes[node.leaves.start].parent == sum_node:
-        return None, None
-    heavy = np.flatnonzero(node.shares >= LEAST_SHARE)
-    return (node.leaves.start + heavy).tolist(), node.shares[heavy].round(4).tolist()
-
-
-def _correlation(node: Node, deviation: FloatArray | None) -> list[int] | None:
-    """Upper triangle of a multivariate leaf's matrix without the diagonal, in percent.
-
-    0 where variances are too small or too large for a number in the fields' units.
-    """
-    if node.kind != "multivariate_leaf" or node.covariance is None or deviation is None:
-        return None
-    if len(deviation) > WIDEST_MATRIX:
-        return None
-    product = np.outer(deviation, deviation)
-    known = (product > 0.0) & np.isfinite(product)
-    correlation = np.divide(node.covariance, product, out=np.zeros_like(product), where=known)
-    upper = correlation[np.triu_indices(len(deviation), 1)]
-    return [int(percent) for percent in np.rint(100 * upper)]

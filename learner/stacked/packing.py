@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
-from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
@@ -50,7 +50,8 @@ TYPES = {
     "gaussian_mean": ("<f8", 2),
     "gaussian_sums": ("<f8", 2),
     "gaussian_squares": ("<f8", 2),
-    "votes": ("<f8", 1),
+    "gaussian_votes": ("<f8", 1),
+    "gaussian_shrinkage": ("<f8", 1),
     "background_sums": ("<f8", 2),
     "background_squares": ("<f8", 2),
     "numbers": ("<f8", 1),
@@ -64,12 +65,8 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
     d, products = network.n_variables, network.products
     mixture = network.mixture or GaussianMixture(0, d)
     background = network.background
-    leaves, lower = products.leaves, np.tril_indices(d)
-    known, fresh = background.known, background.fresh
-    numbers = [
-        training.built, mixture.shrinkage,
-        known.count, fresh.count, background.kept,
-    ]  # fmt: skip
+    leaves, known, fresh = products.leaves, background.known, background.fresh
+    numbers = [training.built, known.count, fresh.count, background.kept]
     arrays = {
         "location": training.scaling.location,
         "scale": training.scaling.scale,
@@ -84,11 +81,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
         "product_count": products.count,
         "leaf_count": products.leaf_count,
         "leaf_moments": products.moments,
-        "gaussian_count": mixture.count,
-        "gaussian_mean": mixture.gaussians.mean,
-        "gaussian_sums": mixture.sums,
-        "gaussian_squares": mixture.squares[:, lower[0], lower[1]],
-        "votes": mixture.votes,
+        **mixture.state("gaussian_"),
         "background_sums": np.stack([known.sums, fresh.sums]),
         "background_squares": np.stack([_lower(each.squares) for each in (known, fresh)]),
         "numbers": np.array(numbers, np.float64),
@@ -109,21 +102,23 @@ def unpack_training(arrays: Arrays, n_records: int) -> Training:
     training = Training(d)
     training.scaling = Scaling.of(arrays["location"], arrays["scale"])
     training.n_records = n_records
-    built, shrinkage, *of_background = arrays["numbers"].tolist()
+    built, *of_background = arrays["numbers"].tolist()
     training.built = int(built)
     training.raw, training.window = arrays["raw"], arrays["window"]
     training.history = arrays["history"]
     _check_records(training, d)
     weight = arrays["weight"]
-    products, mixture = _products(arrays, d), None
+    products = _products(arrays, d)
     _require((weight > 0).all() and abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
-    if len(arrays["gaussian_count"]) > 0:
-        mixture = _mixture(arrays, d, shrinkage)
+    mixture = GaussianMixture.of_state(arrays, "gaussian_", d)
+    _check_gaussians(mixture.gaussians)
     background = _background(arrays, d, *of_background)
     _require(training.history.shape[1] == len(weight), "a history of each expert")
-    n_experts = 2 + (mixture is not None) + N_BACKGROUND
+    n_experts = 2 + (len(mixture.count) > 0) + N_BACKGROUND
     _require(len(weight) == n_experts, f"{n_experts} experts")
-    training.network = StackedNetwork(products, mixture, background, weight)
+    training.network = StackedNetwork(
+        products, mixture if len(mixture.count) > 0 else None, background, weight
+    )
     return training
 
 
@@ -140,11 +135,11 @@ def _check_arrays(arrays: Arrays) -> None:
         _require(array.dtype == dtype and array.ndim == dimensions, f"{name} as {dtype}")
         if name in may_lack:
             _require(not np.isinf(array).any(), f"no infinity in {name}")
-        elif name not in {"history", "votes"}:
+        elif name not in {"history", "gaussian_votes"}:
             _require((np.abs(array) <= LARGEST).all(), f"finite numbers in {name}")
         else:
             _require(np.isfinite(array).all(), f"finite numbers in {name}")
-    _require(len(arrays["numbers"]) == 5, "five numbers")
+    _require(len(arrays["numbers"]) == 4, "four numbers")
 
 
 def _check_records(training: Training, d: int) -> None:
@@ -177,22 +172,6 @@ def _products(arrays: Arrays, d: int) -> SharedProducts:
     _require((np.abs(parameters) < LARGEST).all(), "leaves of sane numbers")
     _require((products.W > 0).all(), "positive weights of leaves")
     return products
-
-
-def _mixture(arrays: Arrays, d: int, shrinkage: float) -> GaussianMixture:
-    count, sums, mean = (arrays[f"gaussian_{name}"] for name in ("count", "sums", "mean"))
-    K = len(count)
-    _require(K > 0 and (count >= 0).all() and count.sum() > 0, "records of each Gaussian")
-    _require(sums.shape == mean.shape == (K, d), "sums of each Gaussian")
-    _require(len(arrays["votes"]) == len(shrinkages(d)), "votes for each shrinkage")
-    _require(shrinkage > 0, "a positive shrinkage")
-    mixture = GaussianMixture(K, d)
-    mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
-    mixture.squares = _squares(arrays["gaussian_squares"], K, d)
-    mixture.shrinkage, mixture.votes = shrinkage, arrays["votes"]
-    mixture.update()
-    _check_gaussians(mixture.gaussians)
-    return mixture
 
 
 def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float) -> Background:

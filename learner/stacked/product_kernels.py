@@ -11,7 +11,7 @@ import numpy as np
 
 from faust_oslrau.learner.density.mixing import share_out
 from faust_oslrau.learner.density.mixtures import add_component
-from faust_oslrau.learner.network.blocks import copy_columns
+from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     SUMS,

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density import given_others as kernels
-from faust_oslrau.learner.density.gaussians import Gaussians
-from faust_oslrau.learner.density.missing_kernels import fill_missing, new_scratch
+from faust_oslrau.learner.density.gaussians import Gaussians, conditional
+from faust_oslrau.learner.density.given_others import add_gaussians
 from faust_oslrau.learner.density.mixing import total_moments
-from faust_oslrau.learner.density.mixtures import clear
-from faust_oslrau.learner.network.blocks import copy_columns
+from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE, clear, close
+from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.lanes import WIDTH
 
 from .background import WIDTHS, Background
@@ -44,12 +43,14 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
         add_products_given_others(
             block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
         )
-        for first, gaussians, widths, weights, rest in gaussian_parts(network, block[:, :n]):
-            kernels.add_gaussians(
-                block, first, gaussians.mean, gaussians.whitening, gaussians.log_norm, widths,
-                weights, rest, mixtures,
+        for own, gaussians, widths, weights, rest in gaussian_parts(network, block):
+            add_gaussians(
+                block, np.arange(own.start, own.stop), n, gaussians.mean, gaussians.whitening,
+                gaussians.log_norm, widths, weights, rest, mixtures,
             )  # fmt: skip
-        kernels.finish(mixtures, d, n, start, result)
+        close(mixtures, d, n)
+        said = mixtures.reshape(4, d, WIDTH)[[REFERENCE, MEAN, VARIANCE], :, :n]
+        result[:, :, start : start + n] = said
     return result
 
 
@@ -61,8 +62,8 @@ def log_product_weights(network: StackedNetwork) -> FloatArray:
 
 def gaussian_parts(
     network: StackedNetwork, Z: FloatArray
-) -> Iterator[tuple[int, Gaussians, FloatArray, FloatArray, FloatArray]]:
-    """Yield Gaussians of blocks of variables: the first variable, and the Gaussians.
+) -> Iterator[tuple[slice, Gaussians, FloatArray, FloatArray, FloatArray]]:
+    """Yield blocks of variables and their Gaussians.
 
     Then their widths (S,), their logarithmic weights (K, S) in the root, and what the other
     variables of columns (d, m) have: squared distances, log-densities at distance 0, and how many
@@ -71,7 +72,7 @@ def gaussian_parts(
     nothing = np.zeros((3, Z.shape[1]))
     if network.mixture is not None:
         weight = np.log(network.weight[2] * network.mixture.weight)
-        yield 0, network.mixture.gaussians, np.ones(1), weight[:, None], nothing
+        yield slice(0, len(Z)), network.mixture.gaussians, np.ones(1), weight[:, None], nothing
     background, weights = network.background, np.log(network.background_weights)[None]
     each = [
         np.stack([*told, np.count_nonzero(~np.isnan(Z[own]), axis=0)])
@@ -79,7 +80,7 @@ def gaussian_parts(
     ]
     for b, (own, gaussians) in enumerate(zip(background.blocks, background.gaussians, strict=True)):
         rest = sum(each[:b] + each[b + 1 :], nothing)
-        yield own.start, gaussians, WIDTHS, weights, rest
+        yield own, gaussians, WIDTHS, weights, rest
 
 
 class Part(NamedTuple):
@@ -116,9 +117,9 @@ def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
         covariance = np.diag(np.where(missing, variances[:, k], 0.0))
         result.append(Part(float(shares[k]), mean, covariance, k))
     if network.mixture is not None:
-        shares = own[2] * found.gaussians[0]
+        gaussians, shares = network.mixture.gaussians, own[2] * found.gaussians[0]
         for i in np.flatnonzero(shares > LEAST_SHARE).tolist():
-            mean, covariance = conditional(network.mixture.gaussians, i, z)
+            mean, covariance = conditional(gaussians.mean[i], gaussians.whitening[i], z)
             result.append(Part(float(shares[i]), mean, covariance, None))
     mean, covariance = _of_background(network.background, z)
     for width, share in zip(WIDTHS.tolist(), own[network.own_background].tolist(), strict=True):
@@ -131,17 +132,8 @@ def _of_background(background: Background, z: FloatArray) -> tuple[FloatArray, F
     """Mean (d,) and covariance (d, d) of the background given what is observed of ``z``."""
     mean, covariance = np.empty(len(z)), np.zeros((len(z), len(z)))
     for own, gaussians in zip(background.blocks, background.gaussians, strict=True):
-        mean[own], covariance[own, own] = conditional(gaussians, 0, z[own])
-    return mean, covariance
-
-
-def conditional(gaussians: Gaussians, k: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and covariance (d, d) of one Gaussian given what is observed of ``z``."""
-    d = len(z)
-    mean, block, covariance = np.empty(d), np.empty((d, d)), np.zeros((d, d))
-    n = fill_missing(z, gaussians.mean[k], gaussians.whitening[k], new_scratch(d), mean, block)
-    missing = np.flatnonzero(np.isnan(z))
-    covariance[np.ix_(missing, missing)] = block[:n, :n]
+        whitening = gaussians.whitening[0]
+        mean[own], covariance[own, own] = conditional(gaussians.mean[0], whitening, z[own])
     return mean, covariance
 
 

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from faust_oslrau.learner.queries.drawing import Drawn, Node
 
-from faust_oslrau.learner.queries.derived import DerivedQueries
-
-from . import graph
+from .graph import list_nodes, under_one_root
 from .members import Member
 
-if TYPE_CHECKING:
-    import networkx
 
-
-class Shape(DerivedQueries):
+class Shape(Drawn):
     """Answers of a model that has networks under one root."""
 
     def _members(self) -> list[Member]:
         raise NotImplementedError
 
-    def to_dot(self, names: Sequence[str] | None = None) -> str:
-        """Write the structure in Graphviz's language, with the fields' names if given."""
-        return graph.to_dot(self._nodes(), self._names(names))
-
-    def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:
-        """Build a networkx graph of the structure, whose nodes know kind, scope and count."""
-        return graph.to_networkx(self._nodes(), self._names(names))
-
-    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the structure as columns of plain numbers; `graph.outline` explains them."""
-        return graph.outline(self._nodes(), self._names(names))
-
-    def _nodes(self) -> list[graph.Node]:
+    def _nodes(self) -> list[Node]:
         found = self._members()
-        lists = [graph.list_nodes(member.network, *member.units) for member in found]
-        return graph.under_one_root(lists, [member.share for member in found])
+        lists = [list_nodes(member.network, *member.units) for member in found]
+        return under_one_root(lists, [member.share for member in found])
 
     @property
     def n_nodes_(self) -> int:

