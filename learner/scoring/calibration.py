@@ -43,10 +43,10 @@ class Tail(NamedTuple):
     shape: float
     scale: float
 
-    def survival(self, score: FloatArray) -> FloatArray:
-        """Probability (m,) of a score this low or lower among those below the threshold."""
+    def log_survival(self, score: FloatArray) -> FloatArray:
+        """Log-probability (m,) of a score this low or lower among those below the threshold."""
         excess = np.maximum(self.threshold - score, 0.0) / self.scale
-        return np.asarray((1.0 + self.shape * excess) ** (-1.0 / self.shape), np.float64)
+        return np.asarray(-np.log1p(self.shape * excess) / self.shape, np.float64)
 
     def quantile(self, share: float) -> float:
         """Return the score below which this share of the scores below the threshold lies."""
@@ -91,7 +91,8 @@ class Calibration:
         """Return ranks (m,) of scores below all others, from 1 at the lowest of these downwards."""
         lowest = self.ascending[:1]
         if self.tail is not None:
-            return self.tail.survival(score) / self.tail.survival(lowest)
+            beyond = self.tail.log_survival(score) - self.tail.log_survival(lowest)
+            return np.asarray(np.exp(beyond), np.float64)
         spread = self.ascending[len(self.ascending) // QUARTER] - lowest
         excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
         return np.asarray(0.5 + 0.5 / (1.0 + excess), np.float64)

@@ -4,7 +4,7 @@ import bisect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
@@ -93,6 +93,7 @@ BATCHES = st.lists(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 10**6), BATCHES, st.sampled_from([0, 1500, RECENT]), st.integers(1, 400))
+@example(0, [(1, 1.0, 0), (3, 1.0, 0)], RECENT, 1)  # all far, so that far ones count at once
 def test_it_is_what_lists_and_counting_say(seed, batches, before, adapt_after):
     rng = np.random.default_rng(seed)
     reference, naive, end = Reference(adapt_after), Naive(adapt_after), 0
