@@ -146,7 +146,7 @@ def follow(name: str, x: Array) -> Iterator[Course]:
     learners: dict[str, tuple[Callable[[], OSLRAU | StackedSPN], Callable[..., Array]]] = {
         "stacked": (StackedSPN, score_by_record),
         "stacked, shares of the root": (StackedSPN, score),
-        "stacked, one network": (lambda: StackedSPN(adapt_after=None), score),
+        "stacked, one network": (lambda: StackedSPN(retire_after=None), score),
         "oslrau": (OSLRAU, score),
     }
     for learner, (make, scored) in learners.items():

@@ -98,7 +98,7 @@ def shares_of_root() -> AbstractContextManager[object]:
 def restart() -> AbstractContextManager[object]:
     """Let a challenger replace the network at once."""
 
-    def replace(self: Contest, challenger: Training, adapt_after: int) -> None:
+    def replace(self: Contest, challenger: Training, retire_after: int) -> None:
         self.incumbent, self.alarm = challenger, Alarm(challenger.n_variables)
 
     return patch.object(Contest, "_admit", replace)
@@ -116,8 +116,8 @@ def all_learn() -> AbstractContextManager[object]:
 
 MODELS: dict[str, tuple[dict[str, Any], Change]] = {
     AS_IS: ({}, as_they_are),
-    "no challengers": ({"adapt_after": None}, as_they_are),
-    "no challengers, memory": ({"adapt_after": None, "memory": PATIENCE}, as_they_are),
+    "no challengers": ({"retire_after": None}, as_they_are),
+    "no challengers, memory": ({"retire_after": None, "memory": PATIENCE}, as_they_are),
     "restart": ({}, restart),
     "shares of the root": ({}, shares_of_root),
     "one shrinkage": ({}, one_shrinkage),

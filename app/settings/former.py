@@ -22,6 +22,7 @@ FORMER = {
     "snapshot_records": "leave it out, or write a shorter snapshot_interval",
     "stretches": "leave it out, incidents gather small deviations that last, and history shows "
     "those that only their past makes unusual",
+    "learner.adapt_after": "leave it out, after a sudden change both networks stay for a time",
     "learner.tree_nodes": "leave it out, oSLRAU's network is a kind of its own: learner.kind",
     "snapshots_topic": 'write snapshots = "topic:NAME"',
     **{

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from faust_oslrau.app.errors import SettingsError
@@ -12,8 +12,6 @@ from .section import Section, setting, short
 from .value_types import BOOLEAN, ValueType, choice, integer, number, optional, pairs
 
 # Importing the learner to read its parameters' names would take too long; a test compares them.
-_OF_ALL_KINDS = ("max_nodes", "memory", "random_state")
-_OF_KIND = {"oslrau": ("oslrau",), "stacked": ("adapt_after",)}
 _FEWEST_STACKED_NODES = 100
 OSLRAU_PARAMETERS: dict[str, tuple[Any, ValueType]] = {
     "corr_threshold": (0.1, number(0, 1, closed="high")),
@@ -58,41 +56,33 @@ class LearnerSettings(Section):
 
     prefix: ClassVar[str] = "learner."
 
-    kind: str = setting("oslrau", choice(*_OF_KIND))
+    kind: str = setting("oslrau", choice("oslrau", "stacked"))
     max_nodes: int | None = setting(2000, optional(integer(2)))
     memory: float | None = setting(None, optional(number(0, math.inf)))
     random_state: int = setting(0, integer(0, 2**32 - 1))
     oslrau: tuple[tuple[str, Any], ...] = setting((), OSLRAU)
-    adapt_after: int | None = setting(8192, optional(integer(1)))
 
     def __post_init__(self) -> None:
         """Check the fields, then that they suit the kind."""
         Section.__post_init__(self)  # super() fails, as dataclass slots create a new class
-        for entry in fields(self):
-            if entry.name not in self._names and getattr(self, entry.name) != entry.default:
-                (other,) = _OF_KIND.keys() - {self.kind}
-                raise SettingsError(
-                    f"setting learner.{entry.name}: expected no value with learner.kind = "
-                    f"{self.kind!r}, as it is of the kind {other!r}"
-                )
         if self.kind == "stacked":
             self._check_stacked()
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the chosen kind, by name."""
-        names = [entry.name for entry in fields(self) if entry.name in self._names]
-        found = {name: getattr(self, name) for name in names if name not in ("kind", "oslrau")}
-        if self.kind != "oslrau":
+        found = {name: getattr(self, name) for name in ("max_nodes", "memory", "random_state")}
+        if self.kind == "stacked":
             return found
         defaults = {name: default for name, (default, _) in OSLRAU_PARAMETERS.items()}
         return found | defaults | dict(self.oslrau)
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return ("kind", *_OF_ALL_KINDS, *_OF_KIND[self.kind])
-
     def _check_stacked(self) -> None:
+        if self.oslrau:
+            raise SettingsError(
+                "setting learner.oslrau: expected no value with learner.kind = 'stacked', as it is "
+                "of the kind 'oslrau'"
+            )
         if self.max_nodes is None or self.max_nodes < _FEWEST_STACKED_NODES:
             raise SettingsError(
                 f"setting learner.max_nodes: expected at least {_FEWEST_STACKED_NODES} with kind "

@@ -51,11 +51,11 @@ of them counts at the most: an outlier is nearer to one network by chance."""
 class Terms(NamedTuple):
     """How to learn: the rule of a network, and when one of two has to go.
 
-    ``adapt_after`` are records, None for no challengers.
+    ``retire_after`` are records, None for no challengers.
     """
 
     rule: Rule
-    adapt_after: int | None
+    retire_after: int | None
 
 
 class Contest:
@@ -97,7 +97,7 @@ class Contest:
         """Learn one mini-batch (m, d); ``told`` is what the networks say of it, if known."""
         self.n_records += len(X)
         young = self.challenger is None and self.incumbent.n_records < YOUNG
-        if terms.adapt_after is None or young:
+        if terms.retire_after is None or young:
             _teach(self.incumbent, X, terms.rule, told.evaluated[0] if told else None)
             return
         told = told or joint.evaluate(self.members(), X)
@@ -107,13 +107,13 @@ class Contest:
                 before = X[: max(len(X) - len(rows), 0)]
                 if len(before) > 0:
                     _teach(self.incumbent, before, terms.rule)
-                self._admit(_fitted(rows, terms.rule), terms.adapt_after)
+                self._admit(_fitted(rows, terms.rule), terms.retire_after)
                 return
         if self.challenger is None:
             _teach(self.incumbent, X, terms.rule, told.evaluated[0])
         else:
             self._learn_apart(X, terms.rule, told, self.challenger)
-            self._retire(self.challenger, terms.adapt_after)
+            self._retire(self.challenger, terms.retire_after)
 
     def _is_explained(self, rows: FloatArray, rule: Rule) -> bool:
         """Whether a network of the first half of the rows explains the others better."""
@@ -126,9 +126,9 @@ class Contest:
         gain = new - old
         return bool(gain.mean() > ERRORS * _standard_error(gain))
 
-    def _admit(self, challenger: Training, adapt_after: int) -> None:
+    def _admit(self, challenger: Training, retire_after: int) -> None:
         """Put a challenger beside the incumbent, in the place of an earlier one."""
-        if self.challenger is not None and self.challenger.n_records >= adapt_after:
+        if self.challenger is not None and self.challenger.n_records >= retire_after:
             self.incumbent = self.challenger
         self.challenger, self.alarm = challenger, Alarm(challenger.n_variables)
         self.share, self.unneeded = 0.5, [challenger.n_records, 0]
@@ -146,11 +146,11 @@ class Contest:
         latest = float(is_new[-LATEST:].mean())
         self.share = min(max(1.0 - latest, LEAST), 1.0 - LEAST)
 
-    def _retire(self, challenger: Training, adapt_after: int) -> None:
+    def _retire(self, challenger: Training, retire_after: int) -> None:
         """Remove a network that many records have not needed."""
-        if max(self.unneeded) < adapt_after:
+        if max(self.unneeded) < retire_after:
             return
-        if self.unneeded[0] >= adapt_after:
+        if self.unneeded[0] >= retire_after:
             self.incumbent = challenger
         self.challenger, self.share, self.unneeded = None, 1.0, [0, 0]
 

@@ -48,7 +48,7 @@ class StackedSPN(Parameters, Shape):
 
     After a sudden change, a challenger fitted to the records since then enters beside the others,
     with parts of the same kinds. Each record is learned by the network that explains it. The old
-    one goes when ``adapt_after`` records have not needed it, and so does the challenger.
+    one goes when ``retire_after`` records have not needed it, and so does the challenger.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class StackedSPN(Parameters, Shape):
     memory
         Records after which the weight of a record in all averages has shrunk to 1/e, so that the
         model follows a stream that changes; None weighs all records alike.
-    adapt_after
+    retire_after
         Records that must not need a network before it goes, and that a challenger must have
         learned before ``evaluate`` counts what it explains as usual. None for no challengers.
     random_state
@@ -97,12 +97,12 @@ class StackedSPN(Parameters, Shape):
         *,
         max_nodes: int = 2000,
         memory: float | None = None,
-        adapt_after: int | None = 8192,
+        retire_after: int | None = 8192,
         random_state: int = 0,
     ) -> None:
         self.max_nodes = max_nodes
         self.memory = memory
-        self.adapt_after = adapt_after
+        self.retire_after = retire_after
         self.random_state = random_state
         self.n_records_ = 0
         self._contest: Contest | None = None
@@ -112,8 +112,8 @@ class StackedSPN(Parameters, Shape):
         valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
         require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
-        valid = self.adapt_after is None or 1 <= self.adapt_after < MOST_RECORDS
-        require(valid, "adapt_after", self.adapt_after, f"1 to {MOST_RECORDS - 1}, or None")
+        valid = self.retire_after is None or 1 <= self.retire_after < MOST_RECORDS
+        require(valid, "retire_after", self.retire_after, f"1 to {MOST_RECORDS - 1}, or None")
         seeds = 0 <= self.random_state < MOST_RECORDS
         require(seeds, "random_state", self.random_state, f"0 to {MOST_RECORDS - 1}")
 
@@ -144,7 +144,7 @@ class StackedSPN(Parameters, Shape):
         d = rows.shape[1]
         self.check_parameters()
         contest = self._contest = self._contest or Contest(d)
-        terms = Terms(self._rule(d), self.adapt_after)
+        terms = Terms(self._rule(d), self.retire_after)
         size = batch_size or len(rows)
         known = evaluation is not None and self._is_known(rows, evaluation, size)
         for start in range(0, len(rows), size):
@@ -195,7 +195,7 @@ class StackedSPN(Parameters, Shape):
         """Measure how usual the rows of ``X`` (m, d) are, and keep what learning them can use.
 
         The log-density counts a challenger, the measure does not before the challenger has learned
-        ``adapt_after`` records: what came with a fault stays unusual.
+        ``retire_after`` records: what came with a fault stays unusual.
         """
         found, rows = self._members(), self._check(X)
         told = members.evaluate(found, rows)
@@ -217,7 +217,7 @@ class StackedSPN(Parameters, Shape):
 
     @property
     def established(self) -> Self:
-        """The model without a challenger that has learned less than ``adapt_after`` records."""
+        """The model without a challenger that has learned less than ``retire_after`` records."""
         if self._is_established or self._contest is None:
             return self
         model = type(self)(**self.get_params())
@@ -228,7 +228,7 @@ class StackedSPN(Parameters, Shape):
     def _is_established(self) -> bool:
         """Whether many records support every network under the root."""
         challenger = None if self._contest is None else self._contest.challenger
-        return challenger is None or challenger.n_records >= (self.adapt_after or 0)
+        return challenger is None or challenger.n_records >= (self.retire_after or 0)
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each field against the others: ``contributions``, and what is ``expected``.

@@ -120,7 +120,7 @@ def test_what_only_a_challenger_explains_stays_unusual_until_many_records_were_l
     probe = changed(ROWS[9000:9200])
     before = model.evaluate(probe).measures[:, 0]
     for n in (700, 1800):
-        model = learned(ROWS[:2288], changed(ROWS[2288 : 2288 + n]), adapt_after=2048)
+        model = learned(ROWS[:2288], changed(ROWS[2288 : 2288 + n]), retire_after=2048)
         evaluation = model.evaluate(probe)
         np.testing.assert_allclose(evaluation.measures[:, 0], before, rtol=0.05)
         assert (evaluation.log_density > evaluation.measures[:, 0] + 3.0).mean() > 0.95
@@ -172,7 +172,7 @@ def test_a_fault_costs_usual_records_little(n):
 
 def test_a_network_that_many_records_have_not_needed_goes():
     for after, kept in ((changed(ROWS[2988:7000]), "challenger"), (ROWS[2988:7000], "incumbent")):
-        model = learned(ROWS[:2288], changed(ROWS[2288:2988]), adapt_after=2048)
+        model = learned(ROWS[:2288], changed(ROWS[2288:2988]), retire_after=2048)
         while n_networks(model) == 2 and len(after) > 0:
             model.partial_fit(after[:256])
             after = after[256:]
@@ -185,7 +185,7 @@ def test_a_network_that_many_records_have_not_needed_goes():
 
 def test_a_stream_that_returns_keeps_both_networks():
     stretches = [ROWS[:3000], changed(ROWS[3000:4500]), ROWS[4500:6000], changed(ROWS[6000:7500])]
-    model = learned(*stretches, adapt_after=2048)
+    model = learned(*stretches, retire_after=2048)
     assert n_networks(model) == 2
     for rows in (ROWS[8000:9000], changed(ROWS[8000:9000])):
         assert (
@@ -223,18 +223,18 @@ def test_a_walk_that_stays_off_its_mean_has_no_challenger(seed):
 
 
 def test_there_is_no_challenger_where_none_is_wanted():
-    model = learned(ROWS[:2288], changed(ROWS[2288:4000]), adapt_after=None)
+    model = learned(ROWS[:2288], changed(ROWS[2288:4000]), retire_after=None)
     assert n_networks(model) == 1
-    with pytest.raises(InvalidParameterError, match="adapt_after"):
-        StackedSPN(adapt_after=0).partial_fit(ROWS[:20])
+    with pytest.raises(InvalidParameterError, match="retire_after"):
+        StackedSPN(retire_after=0).partial_fit(ROWS[:20])
 
 
 def test_a_scorer_goes_on_from_any_record_of_a_change_to_the_same_bits():
     rows = np.concatenate([ROWS[:2200], changed(ROWS[2200:4000]), ROWS[4000:6500]])
-    whole = StreamScorer(StackedSPN(adapt_after=1024))
+    whole = StreamScorer(StackedSPN(retire_after=1024))
     expected = whole.process(rows)
     for cut in (2100, 2250, 2400, 2900, 4100, 5700):
-        scorer = StreamScorer(StackedSPN(adapt_after=1024))
+        scorer = StreamScorer(StackedSPN(retire_after=1024))
         for start in range(0, cut, 311):
             scorer.process(rows[start : min(start + 311, cut)])
         copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)

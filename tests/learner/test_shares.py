@@ -38,7 +38,7 @@ BOUNDARY = 240 + 256 * 12
 
 
 def scorer_of(layers, adapt_after=1100):
-    learner = StackedSPN(adapt_after=adapt_after)
+    learner = StackedSPN(retire_after=adapt_after)
     return StreamScorer(learner, alarm_rate=0.2, forecasting=True, **LAYERS[layers])
 
 

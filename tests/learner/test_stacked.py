@@ -402,7 +402,7 @@ def test_it_is_nearer_to_the_truth_than_one_gaussian():
 def test_what_a_record_loses_is_bounded(far):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3000, 4)) * [1.0, 10.0, 0.1, 3.0] + 5.0
-    model = StackedSPN(adapt_after=None).partial_fit(X, batch_size=256)
+    model = StackedSPN(retire_after=None).partial_fit(X, batch_size=256)
     row = X.mean(axis=0)
     row[:far] += 9e7 * model.scale_[:far]
     of_far, of_usual = -(29.0 + np.log(len(X) + 1.0)), -4.0
