@@ -73,7 +73,6 @@ def variants(learner: str) -> dict[str, Variant]:
         "nothing is held back": ((reference, "FAR", 1e-300),),
         "held back at 1e-4": ((reference, "FAR", 1e-4),),
         "held back at 1e-8": ((reference, "FAR", 1e-8),),
-        "changes do not count": ((reference, "CHANGE", 2.0),),
         "scores of a young model count": ((reference, "SETTLED", np.inf),),
         "evidence: many records only": horizons(0.5),
         "evidence: few records only": horizons(0.2),

@@ -30,6 +30,11 @@ class Injected(NamedTuple):
     is_alarm: bool
     blamed: Blamed | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        blamed = None if self.blamed is None else self.blamed._asdict()
+        return {"kind": self.kind, **self.place._asdict(), "alarm": self.is_alarm, "blamed": blamed}
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -96,7 +101,8 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain data."""
-        return {**asdict(self), "accounted": self.is_accounted}
+        latest = [each.to_json() for each in self.latest_injected]
+        return {**asdict(self), "latest_injected": latest, "accounted": self.is_accounted}
 
 
 def summarize(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
-from faust_oslrau.learner.state_schema import BELOW_ONE, Arrays, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import BELOW_ONE, Arrays, Entry, counts, read
 
 from .alike import share_alike
 from .calibration import Calibration
@@ -39,9 +39,6 @@ them, so they are low, and hid faults for the next 8,192 records."""
 FAR = 1e-6
 """Share of usual records that are taken for far ones. With 1e-4, more records of slow streams were
 held back, and more of them alarmed."""
-
-CHANGE = 1 / 8
-"""Share of a learning batch that is far while a stream changes."""
 
 ADAPT_AFTER = 512
 """Records held back that are learned, by default."""
@@ -124,8 +121,6 @@ class Reference:
         Marks (k,) of the last ``RECENT`` records, far ones too, oldest first; see `alike`.
     held
         Records held back, oldest first.
-    is_changing
-        Whether those held back count at present.
     """
 
     def __init__(self, adapt_after: int = ADAPT_AFTER) -> None:
@@ -133,7 +128,7 @@ class Reference:
             raise InvalidParameterError(f"adapt_after = {adapt_after}: expected from 1 to {RECENT}")
         self.adapt_after = adapt_after
         self.scores, self.densities, self.marks = np.empty(0), np.empty(0), np.empty(0)
-        self.held, self.is_changing = Held.none(0), False
+        self.held = Held.none(0)
         self._calibrate(np.empty(0), np.empty(0))
 
     def p_value(self, scores: FloatArray, marks: FloatArray | None = None) -> FloatArray:
@@ -141,7 +136,7 @@ class Reference:
 
         At least the share of recent records with the same mark. NaN before the first records.
         """
-        p_value = self._present.p_value(scores)
+        p_value = self._calibration.p_value(scores)
         if marks is None or len(self.marks) == 0:
             return p_value
         return np.maximum(p_value, share_alike(self._ascending_marks, marks))
@@ -166,12 +161,11 @@ class Reference:
         """
         far = scores < self._fence
         batch = Held(rows, scores, densities, np.arange(end - len(rows), end))
-        self.is_changing = bool(np.count_nonzero(far) >= CHANGE * len(rows))
         released, usual = Held.none(rows.shape[1]), batch.of(~far & ~np.isnan(scores))
         if far.any():
             self.held = self.held.and_those(batch.of(far))
         if len(self.held.rows) >= self.adapt_after:
-            released, self.held, self.is_changing = self.held, released, False
+            released, self.held = self.held, released
             usual = usual.and_those(released.of(released.numbers >= end - RECENT))
         most = RECENT if end < SETTLED else min(end - YOUNG, RECENT)
         self.densities = np.concatenate([self.densities, usual.densities])[-most:]
@@ -183,11 +177,8 @@ class Reference:
 
     def _calibrate(self, ascending: FloatArray, ascending_marks: FloatArray) -> None:
         self._ascending, self._ascending_marks = ascending, ascending_marks
-        settled = Calibration(ascending)
-        self._fence = settled.lower_bound(FAR)
-        self._present = settled
-        if self.is_changing:
-            self._present = Calibration(np.sort(np.concatenate([ascending, self.held.scores])))
+        self._calibration = Calibration(ascending)
+        self._fence = self._calibration.lower_bound(FAR)
 
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
@@ -196,7 +187,6 @@ class Reference:
             "recent_densities": self.densities,
             "recent_marks": self.marks,
             **{f"held_{name}": column for name, column in self.held._asdict().items()},
-            "is_changing": np.array([self.is_changing], np.uint8),
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -204,8 +194,6 @@ class Reference:
         most = range(RECENT + 1)
         self.scores, self.densities, self.marks = read(arrays, _RECENT, "recent_", n=most, k=most)
         self.held = Held.restored(arrays)
-        (is_changing,) = read(arrays, {"is_changing": flags(1)})
-        self.is_changing = bool(is_changing[0])
         self._calibrate(np.sort(self.scores), np.sort(self.marks))
 
 

@@ -175,7 +175,6 @@ def test_a_scorer_of_another_format_is_refused_by_name():
             "pending_marks": np.zeros(4),
         },
         {"pending_marks": np.zeros(1)},
-        {"is_changing": np.zeros(2, np.uint8)},
         {"neighbours": np.zeros((4, 3)), "variance": np.ones(3)},
         {"variance": np.ones(2)},
         {"level": np.zeros(2), "spread": np.ones(2)},

@@ -64,6 +64,10 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
     found, missed = summary.latest_injected
     assert found == ("spike", Place(0, 1), True, Blamed("speed", 9.0, 1.5))
     assert missed == ("spike", Place(0, 2), False, None)
+    assert summary.to_json()["latest_injected"][0] == {
+        "kind": "spike", "partition": 0, "offset": 1, "alarm": True,
+        "blamed": {"field": "speed", "value": 9.0, "expected": 1.5},
+    }  # fmt: skip
     console = Console(width=160, record=True, file=StringIO())
     print_summary(console, summary)
     shown = " ".join(console.export_text().split())
