@@ -57,9 +57,9 @@ def counting(scorer):
     return unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"]
 
 
-SHORT_TIMES = times_of(8, 96)
+SHORT_TIMES = times_of(10, 96)
 SHORT_TIMES[::50] = -1
-SHORT = daily(np.random.default_rng(0), times_of(8, 96), 2)
+SHORT = daily(np.random.default_rng(0), times_of(10, 96), 2)
 SHORT[np.random.default_rng(1).random(SHORT.shape) < 0.03] = np.nan
 SHORT[np.isnan(SHORT).all(axis=1)] = 0.0
 KEYS = [b"machine-%d" % key for key in np.random.default_rng(2).integers(12, size=len(SHORT))]
