@@ -299,7 +299,7 @@ class Entities:
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, slope = np.empty(U.shape), np.empty(U.shape)
-        restore_values(np.ascontiguousarray(U), units, self._reference, X, slope)
+        restore_values(np.array(U, order="C"), units, self._reference, X, slope)
         return X, slope
 
     def state(self) -> Arrays:

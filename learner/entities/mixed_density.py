@@ -44,7 +44,7 @@ class MixedDensity(RowPredictives):
         """Compare each field with the others of its row, as `Learner.given_others` does."""
         rows = np.ascontiguousarray(X, np.float64)
         result = np.empty((3, *rows.shape))
-        network = np.stack(self._network.given_others(rows))
+        network = np.array(self._network.given_others(rows), order="C")
         given_others(
             rows, self._network.score_samples(rows), network, self._shared, self._predicted, result
         )

@@ -212,7 +212,7 @@ def units(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     0 where nothing varies.
     """
-    d = rows.shape[1]
+    rows, d = np.ascontiguousarray(rows), rows.shape[1]  # kernels are compiled for no other layout
     ordered = np.sort(rows, axis=0)  # missing ones last
     seen = np.count_nonzero(~np.isnan(rows), axis=0)
     edge, column = (EDGE * seen).astype(int) + (seen > 1), np.arange(d)
