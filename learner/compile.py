@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import IO, cast
 
@@ -90,16 +90,22 @@ class _Compilation(event.Listener):
         self._state = scorer.to_bytes()
         self._told = told
         self._done, self._needed = 0, _n_needed(scorer)
+        self._began = (os.cpu_count() or 1) == 1  # a helper would take the only processor
         self._helper: subprocess.Popen[bytes] | None = None
 
     def on_start(self, _: event.Event) -> None:
-        if self._helper is None and (os.cpu_count() or 1) > 1:
-            command = [sys.executable, "-m", __name__]
-            self._helper = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            with cast(IO[bytes], self._helper.stdin) as its_input:
-                its_input.write(self._state)
+        if not self._began:
+            self._began = True
+            with suppress(OSError):  # without a helper it takes longer
+                self._begin()
+
+    def _begin(self) -> None:
+        command, nothing = [sys.executable, "-m", __name__], subprocess.DEVNULL
+        self._helper = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
+        )
+        with cast(IO[bytes], self._helper.stdin) as its_input:
+            its_input.write(self._state)
 
     def on_end(self, done: event.Event) -> None:
         if isinstance(done.data["dispatcher"], Kernel):
@@ -116,11 +122,11 @@ class _Compilation(event.Listener):
 def _n_needed(scorer: StreamScorer) -> int:
     """Return about how many kernels a scorer needs."""
     oslrau = isinstance(scorer.learner, OSLRAU)
-    folders = {"vector", "scoring", "shares"} | (
-        {"network", "algorithm", "queries"} if oslrau else {"stacked", "density"}
+    folders = {"vector", "scoring", "shares", "density"} | (
+        {"network", "algorithm", "queries"} if oslrau else {"stacked"}
     )
     if scorer.parameters["max_entities"] is not None:
-        folders |= {"entities", "density"}
+        folders.add("entities")
     return sum(kernel.folder in folders for kernel in KERNELS)
 
 
