@@ -177,13 +177,13 @@ def test_entities_that_have_stopped_are_listed_until_they_return(
 def test_one_of_many_entities_can_be_found_and_shows_its_field_and_its_incidents(
     topics, client, start_worker, page, topic_name
 ):
-    names = [b"machine-%02d" % (at % 60) for at in range(3000)]
-    rows = [row[1] for row in _rows(3000)]
+    names = [b"machine-%02d" % (at % 60) for at in range(6000)]
+    rows = [row[1] for row in _rows(6000)]
     client.send(topic_name, [(0, row, key) for row, key in zip(rows, names, strict=True)])
-    worker = start_worker(entity="key").wait_ready().wait_records(3000)
+    worker = start_worker(entity="key").wait_ready().wait_records(6000)
     page.open().wait_state("live")
     client.send(topic_name, _odd_rows(b"machine-42"))
-    worker.wait_records(3000 + _ODD)
+    worker.wait_records(6000 + _ODD)
     page.wait_until(lambda: page.count(".incident") == 1, "showing the incident")
     search = page.find("#filter input")
     search.send_keys("machine-42")
