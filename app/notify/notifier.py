@@ -122,6 +122,10 @@ class Notifier:
         oldest = dict(self._next)
         for tp, offset in self._began.values():
             oldest[tp] = min(oldest[tp], offset)
-        await consumer.commit(
-            {tp: OffsetAndMetadata(offset, str(self._told[tp])) for tp, offset in oldest.items()}
-        )
+        offsets = {tp: OffsetAndMetadata(o, str(self._told[tp])) for tp, o in oldest.items()}
+        try:
+            await consumer.commit(offsets)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            logger.warning("could not commit, will retry: %r", error)
