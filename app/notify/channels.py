@@ -17,8 +17,9 @@ import aiohttp
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.files import read_file
 from faust_oslrau.app.settings import NotifySettings
+from faust_oslrau.learner.scoring.incident import CLOSED
 
-from .notices import CLOSED, MEMBERS, News, Notice
+from .notices import MEMBERS, News, Notice
 
 logger = logging.getLogger(__name__)
 
@@ -149,12 +150,14 @@ def read_template(path: str | None) -> Template | None:
     return template
 
 
-def channels(settings: NotifySettings, session: aiohttp.ClientSession) -> Iterable[Channel]:
-    """Yield the channels of the settings."""
+def channels(
+    settings: NotifySettings, template: Template | None, session: aiohttp.ClientSession
+) -> Iterable[Channel]:
+    """Yield the channels of the settings, with the webhook's template."""
     if settings.alertmanager is not None:
         yield Alertmanager(settings.alertmanager, session)
     if settings.webhook is not None:
-        yield Webhook(settings.webhook, read_template(settings.template), session)
+        yield Webhook(settings.webhook, template, session)
 
 
 async def _post(session: aiohttp.ClientSession, address: str, content: bytes) -> None:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from faust_oslrau.app.offline.told import Contribution
 from faust_oslrau.app.settings import NotifySettings
-from faust_oslrau.learner.scoring.incident import LEVELS
+from faust_oslrau.learner.scoring.incident import CLOSED, LEVELS, OPENED, UPDATED
 from faust_oslrau.topics import KafkaRecord
 
 MEMBERS = (
@@ -16,19 +17,6 @@ MEMBERS = (
     "incidents",
 )
 """The names of what is told of a notice."""
-
-OPENED, UPDATED, CLOSED = "opened", "updated", "closed"
-SEVERITIES = tuple(LEVELS)
-"""From the least severe on."""
-
-
-class Contribution(msgspec.Struct):
-    """A field to blame."""
-
-    field: str
-    value: float | None = None
-    expected: float | None = None
-    deviation: float | None = None
 
 
 class Incident(msgspec.Struct):
@@ -62,7 +50,7 @@ def incident_of(record: KafkaRecord) -> Incident | None:
         incident = _decode(record.value or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    known = incident.event == "incident" and incident.severity_name in SEVERITIES
+    known = incident.event == "incident" and incident.severity_name in LEVELS
     return incident if known else None
 
 
@@ -99,7 +87,7 @@ class Notice:
     @property
     def severity(self) -> str:
         """The name of the highest severity."""
-        return max((each.severity_name for each in self.incidents.values()), key=SEVERITIES.index)
+        return max((each.severity_name for each in self.incidents.values()), key=LEVELS.index)
 
     @property
     def is_closed(self) -> bool:
@@ -194,10 +182,10 @@ class Notices:
     def _state(self, notice: Notice) -> str | None:
         if notice.is_closed:
             return CLOSED if notice.told else None
-        rank = SEVERITIES.index(notice.severity)
+        rank = LEVELS.index(notice.severity)
         if notice.told is None:
-            return OPENED if rank >= SEVERITIES.index(self._settings.severity) else None
-        return UPDATED if rank > SEVERITIES.index(notice.told) else None
+            return OPENED if rank >= LEVELS.index(self._settings.severity) else None
+        return UPDATED if rank > LEVELS.index(notice.told) else None
 
 
 def _described(item: Contribution) -> str:

@@ -18,7 +18,7 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord
 
-from .channels import Channel, channels
+from .channels import Channel, channels, read_template
 from .notices import Notices, incident_of
 
 logger = logging.getLogger(__name__)
@@ -33,12 +33,18 @@ class Notifier:
     What it commits is the first message of the oldest incident that is still open, and as metadata
     the offset before which all was told. After a restart it reads from the former, in silence up to
     the latter.
+
+    Raises
+    ------
+    SettingsError
+        The file of the setting `notify.template` is no template.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._group = f"{settings.app_id}-notify"
         self._notices = Notices(settings.notify)
+        self._template = read_template(settings.notify.template)
         self._channels: list[Channel] = []
         self._began: dict[str, tuple[TopicPartition, int]] = {}
         self._told: dict[TopicPartition, int] = {}
@@ -55,7 +61,7 @@ class Notifier:
             There is no such topic.
         """
         async with connected_admin(self._settings) as admin, aiohttp.ClientSession() as session:
-            self._channels = list(channels(self._settings.notify, session))
+            self._channels = list(channels(self._settings.notify, self._template, session))
             tps = await self._partitions(admin)
             consumer = AIOKafkaConsumer(
                 **client_arguments(self._settings),

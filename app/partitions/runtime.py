@@ -33,8 +33,8 @@ logger = logging.getLogger(__name__)
 # How long a stop waits for batches in work. Brokers answer in milliseconds, and the next worker
 # repeats what they do not acknowledge.
 _STOP_SECONDS = 5.0
-# How often the log tells of kernels that are compiled: several seconds pass between two lines.
-_TOLD_KERNELS = 50
+# After how many kernels to tell how many are compiled: a few seconds pass in between.
+_TOLD_KERNELS = 25
 
 
 class Runtime:
@@ -146,8 +146,9 @@ class Runtime:
         await self._emitter.stop()
 
     def _tell_of_kernels(self, done: int, needed: int) -> None:
-        self.preparing = f"compiling the kernels, once for this version: {done} of some {needed}"
         if done % _TOLD_KERNELS == 1:
+            so_far = f"{done} of some {needed}"
+            self.preparing = f"compiling the kernels, once for this version: {so_far}"
             logger.info(self.preparing)
 
     @property

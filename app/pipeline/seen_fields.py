@@ -19,8 +19,8 @@ class SeenFields:
         """Look at rows (m, d) of `fields`, NaN = missing."""
         self.records += len(rows)
         for field, column in zip(fields or (), rows.T, strict=True):
-            has_value = bool((~np.isnan(column)).any())
-            self._has_values[field] = self._has_values.get(field, False) or has_value
+            if not self._has_values.get(field):
+                self._has_values[field] = bool((~np.isnan(column)).any())
 
     @property
     def empty(self) -> list[str]:

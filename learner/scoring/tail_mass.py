@@ -179,7 +179,7 @@ class TailMass:
         self.location, self.scale = units(rows)
         k = max(1, min(MOST, ENTRIES // d**2, n // (d + ROWS_BESIDE_FIELDS)))
         Z = self._standardised(rows, MOST_DEVIATIONS)
-        rng = np.random.default_rng(4)  # others do as well
+        rng = np.random.default_rng(4)  # of seeds 0 to 4, which find .35 to .48 of repeated spikes
         mixture = GaussianMixture.of_wide_components(Z, k, rng)
         mixture.shrinkage = PRIOR_SHARE * n + PRIOR_ROWS
         for _ in range(SWEEPS):

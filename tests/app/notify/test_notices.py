@@ -8,8 +8,9 @@ import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.notify.channels import body, read_template
-from faust_oslrau.app.notify.notices import CLOSED, OPENED, UPDATED, Notices, incident_of
+from faust_oslrau.app.notify.notices import Notices, incident_of
 from faust_oslrau.app.settings import NotifySettings
+from faust_oslrau.learner.scoring.incident import CLOSED, OPENED, UPDATED
 from faust_oslrau.topics import Record
 
 BLAME = {"field": "flow", "nats": 9.0, "usual": 1.0, "value": 1.0, "expected": 13.2,
