@@ -291,6 +291,15 @@ class WorkerProcess:
         done = lambda: {p["next_offset"] for p in self.model()} == {offset}  # noqa: E731
         self.wait_until(done, f"at offset {offset} everywhere")
 
+    def wait_saved(self, offset: int) -> None:
+        """Wait until the worker has partitions and each has a snapshot at this offset.
+
+        The last snapshot of a worker that stops is tried once: a cluster whose nodes have just
+        come back may refuse it.
+        """
+        saved = lambda: {p["snapshot_offset"] for p in self.model()} == {offset}  # noqa: E731
+        self.wait_until(saved, f"saved at offset {offset} everywhere")
+
     def terminate(self, seconds: float = _READY_SECONDS) -> int:
         self._process.send_signal(signal.SIGTERM)
         return self.wait(seconds)

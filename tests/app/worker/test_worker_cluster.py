@@ -42,7 +42,7 @@ def test_the_other_nodes_replace_a_lost_leader(
     client.wait_messages(settings.scores_topic, 5000)
     kafka.kill(leader)
     worker.wait_ready()
-    worker.wait_offsets(15_000)
+    worker.wait_saved(15_000)
     assert worker.terminate() == 0
     kafka.start_node(leader)
     assert_as_clean(client, settings, delivery, 2)
@@ -55,14 +55,14 @@ def test_a_topic_that_takes_no_records_for_a_while_loses_none(
     client.create(topic_name, 2, replicas=3)
     # With one node away the broker answers each write with an error, as it may with a full disk.
     client.create(settings.scores_topic, 2, replicas=3, **{"min.insync.replicas": "3"})
-    worker = start_worker(delivery=delivery).wait_ready()
+    worker = start_worker(delivery=delivery, snapshot_interval=0.5).wait_ready()
     kafka.kill(2)
     client.send(topic_name, rows(2000, 2))
     worker.wait_until(lambda: "NotEnoughReplicas" in worker.log(), "refused by the topic")
     assert worker.metric("oslrau_records_total") == 0
     assert worker.get("/healthz")[0] == 200
     kafka.start_node(2)
-    worker.wait_records(2000)
+    worker.wait_saved(1000)
     assert worker.terminate() == 0
     assert_as_clean(client, settings, delivery, 2)
 
@@ -90,7 +90,7 @@ def test_records_written_while_all_brokers_restart_one_by_one_are_scored_exactly
         worker.wait_until(lambda: client.is_led_as_preferred(topic_name), "led as preferred")
     restarted.set()
     writer.join()
-    worker.wait_offsets(len(sent) // 3)
+    worker.wait_saved(len(sent) // 3)
     assert worker.terminate() == 0
     assert_as_clean(client, settings, "exactly_once", 3)
 
@@ -109,11 +109,11 @@ def test_while_the_groups_coordinator_is_paused_a_worker_is_replaced_exactly_onc
     try:
         time.sleep(_IN_FLIGHT_SECONDS)
         worker.kill()
-        second = start_worker(delivery="exactly_once")
+        second = start_worker(delivery="exactly_once", snapshot_interval=0.5)
         time.sleep(_ELECTION_SECONDS)
     finally:
         kafka.go_on(coordinator)  # it still takes itself for the coordinator
-    second.wait_ready().wait_offsets(10_000)
+    second.wait_ready().wait_saved(10_000)
     assert second.terminate() == 0
     assert_as_clean(client, settings, "exactly_once", 2)
 
