@@ -89,6 +89,8 @@ def _check_learned(models: Sequence[Learner]) -> None:
 def _check(scorer: StreamScorer, first: StreamScorer) -> None:
     if scorer.parameters["seasons"] is not None:
         raise InvalidInputError("models: expected those without seasons")
+    if scorer.parameters["n_categories"]:
+        raise InvalidInputError("models: expected those without categories")
     for parameter in ("transforms", "max_entities", "history"):
         if scorer.parameters[parameter] != first.parameters[parameter]:
             raise InvalidInputError(f"models: expected those with the same {parameter}")

@@ -81,6 +81,7 @@ class Learner(Density, Protocol):
     """A density that is learned one mini-batch at a time. Low log-density = anomalous."""
 
     n_records_: int
+    memory: float | None
 
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""

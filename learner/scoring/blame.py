@@ -131,6 +131,22 @@ def blame(
     )
 
 
+def undo_blame(blame: Blame, units: FloatArray) -> Blame:
+    """Return the blame of rows in other units in those of the fields.
+
+    ``units`` (k, d, 2) are shift and ratio: a value is the shift plus the ratio times the one here.
+    """
+    shift, ratio = units[..., 0], units[..., 1]
+    slope = -np.log(ratio)
+    return blame._replace(
+        value=shift + blame.value * ratio,
+        nats=blame.nats - slope,
+        usual=blame.usual - slope,
+        expected=shift + blame.expected * ratio,
+        deviation=blame.deviation * ratio,
+    )
+
+
 def _compare_again(
     learner: Comparable, rows: FloatArray, wrong: Mask, again: Mask, found: Comparison
 ) -> None:

@@ -53,7 +53,9 @@ class MergedBlame:
         numbers = np.array([getattr(blame, name)[row] for name in NUMBERS])
         counted = np.minimum(blame.excess[row], MOST_NATS)
         self.seen[blamed] += 1
-        share = 1.0 / self.seen[blamed]
+        # a category has no deviation and no mean: the latest one stands for all
+        is_category = np.isnan(blame.deviation[row, blamed])
+        share = np.where(is_category, 1.0, 1.0 / self.seen[blamed])
         added = np.vstack([numbers, counted])[:, blamed]
         self.means[:, blamed] = (1.0 - share) * self.means[:, blamed] + share * added
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.queries.scaling import location_and_scale
-from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, flags, read
 
 from .calendar import UNKNOWN, Calendar, week, weekday
@@ -89,16 +88,21 @@ class Seasons:
         return self._counting
 
     def take(
-        self, values: FloatArray, times: IntArray, slots: IntArray, fresh: Mask
+        self,
+        values: FloatArray,
+        times: IntArray,
+        slots: IntArray,
+        fresh: Mask,
+        log_probability: FloatArray,
     ) -> SeasonalRows:
         """Return the next rows (m, d) less what is usual at their hour, and keep them.
 
-        ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots`` and ``fresh``
-        (m,) are kept beside the rows.
+        ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots``,
+        ``fresh`` and ``log_probability`` (m,) are kept beside the rows.
         """
         filled = self.known(times)
         self._last = int(filled[-1]) if len(filled) else self._last
-        rows = Rows(values, filled, slots, fresh)
+        rows = Rows(values, filled, slots, fresh, log_probability)
         self.recent.add(rows)
         return self.less_usual(rows)
 
@@ -204,21 +208,6 @@ class Seasons:
         self._counting[at : at + 2] = daily.counts, weekly.counts
         total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
-
-    def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
-        """Return the blame of rows less what is usual at their hour in units of the rows.
-
-        ``units`` (k, d, 2) are those of `SeasonalRows`.
-        """
-        shift, ratio = units[..., 0], units[..., 1]
-        slope = -np.log(ratio)
-        return blame._replace(
-            value=shift + blame.value * ratio,
-            nats=blame.nats - slope,
-            usual=blame.usual - slope,
-            expected=shift + blame.expected * ratio,
-            deviation=blame.deviation * ratio,
-        )
 
     def state(self) -> Arrays:
         """Return all that ``restore`` needs."""

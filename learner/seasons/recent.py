@@ -28,16 +28,19 @@ class Rows(NamedTuple):
         negative before the first.
     slots, fresh
         Their entities' slots (m,), and which began anew there (m,).
+    log_probability
+        That of their categories (m,).
     """
 
     values: FloatArray
     times: IntArray
     slots: IntArray
     fresh: NDArray[np.bool_]
+    log_probability: FloatArray
 
     def part(self, at: slice) -> Rows:
         """Return some of the rows."""
-        return Rows(self.values[at], self.times[at], self.slots[at], self.fresh[at])
+        return Rows(*(column[at] for column in self))
 
 
 _ROWS = {
@@ -45,6 +48,7 @@ _ROWS = {
     "times": Entry(("m",), dtype="<i8"),
     "slots": counts("m"),
     "fresh": flags("m"),
+    "log_probability": Entry(("m",), most=0.0),
 }
 
 
@@ -80,14 +84,15 @@ class RecentRows:
             "season_times": rows.times,
             "season_slots": rows.slots,
             "season_fresh": rows.fresh.astype(np.uint8),
+            "season_log_probability": rows.log_probability,
         }
 
     def restore(self, arrays: Arrays, pending: int) -> None:
         """Restore a state whose last ``pending`` rows came after the last boundary."""
-        values, times, slots, fresh = read(
+        values, times, slots, fresh, log_probability = read(
             arrays, _ROWS, "season_", m=range(pending, pending + MOST + 1)
         )
-        rows = Rows(values, times, slots, fresh.astype(np.bool_))
+        rows = Rows(values, times, slots, fresh.astype(np.bool_), log_probability)
         m = len(values)
         if m > pending:
             self._settled = [rows.part(slice(m - pending))]
@@ -102,4 +107,4 @@ def joined(parts: list[Rows]) -> Rows:
 
 def _no_rows() -> Rows:
     none = np.empty(0, np.int64)
-    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_))
+    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty(0))

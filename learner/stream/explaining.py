@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.entities.levels import OwnRows
+from faust_oslrau.learner.categories.blame import compare_categories
 from faust_oslrau.learner.history.layer import GivenMeans
 from faust_oslrau.learner.protocol import Comparable, Density
 from faust_oslrau.learner.row_densities import of_rows
-from faust_oslrau.learner.scoring.blame import Blame, blame
+from faust_oslrau.learner.scoring.blame import Blame, blame, undo_blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
 from faust_oslrau.learner.scoring.entity_events import (
@@ -21,10 +21,8 @@ from faust_oslrau.learner.scoring.entity_events import (
 from faust_oslrau.learner.scoring.expectation import expectation
 from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual
-from faust_oslrau.learner.seasons.layer import SeasonalRows
 
-from .measures import log_jacobian
-from .state import ScorerState
+from .state import Layered, ScorerState
 
 FloatArray = NDArray[np.float64]
 
@@ -32,9 +30,7 @@ FloatArray = NDArray[np.float64]
 def explain(
     state: ScorerState,
     density: Density,
-    rows: FloatArray,
-    own: OwnRows | None,
-    seasonal: SeasonalRows | None,
+    layered: Layered,
     log_density: FloatArray,
     p_value: FloatArray,
     stuck: FloatArray,
@@ -43,16 +39,15 @@ def explain(
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``rows`` are as the learner is given them, ``density`` is that of these rows. ``stuck`` (m, d)
-    is the evidence that fields are stuck. Where it is enough for an incident, the incident blames
+    ``density`` is that of the rows as the learner is given them. ``stuck`` (m, d) is the evidence that fields are stuck. Where it is enough for an incident, the incident blames
     these fields. What is blamed in an anomaly does not depend on incidents.
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
-        slots = state.latest_slots(len(rows))
+        slots = state.latest_slots(len(stuck))
         traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *slots)
         steps = state.incidents.trace(traced, block.keys[at])
-    evident = has_evidence(steps, len(rows))
+    evident = has_evidence(steps, len(stuck))
     if not (is_anomaly.any() or steps):
         return
     stuck = _enough(state, stuck, evident)
@@ -65,14 +60,8 @@ def explain(
     else:
         model = of_rows(density.established, which)
     given = np.where(again[:, None], stuck[which], 0.0)
-    found = _blame(state, model, rows[which], log_density[which], given)
-    if state.history is not None:
-        found = state.history.undo_blame(found)
-    if state.seasons is not None and seasonal is not None:
-        found = state.seasons.undo_blame(found, seasonal.units[which])
-    if state.entities is not None and own is not None:
-        found = state.entities.undo_blame(found, own.units[which])
-    found = state.transforms.undo_blame(found)._replace(value=block.given[at][which])
+    found = _blame(state, model, layered, which, log_density[which], given)
+    found = found._replace(value=block.given[at][which])
     block.blame.append(found.of(is_anomaly[which] & ~again))
     if state.incidents is not None:
         told = np.flatnonzero(again | (evident & ~is_stuck)[which])
@@ -92,7 +81,7 @@ def expected_range(
     if not state.has_model or state.has_own_units or state.history is not None:
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
     density = state.shares.ahead(state.learner, len(rows))
-    log_density = density.score_samples(rows) + log_jacobian(state, rows, None, None)
+    log_density = density.score_samples(rows) + state.transforms.log_jacobian(rows)
     mean, deviation = expectation(
         density.established, rows, log_density, _alone(state, rows), _usual(state)
     )
@@ -149,15 +138,45 @@ def _enough(state: ScorerState, stuck: FloatArray, evident: NDArray[np.bool_]) -
 def _blame(
     state: ScorerState,
     model: Comparable,
+    layered: Layered,
+    which: NDArray[np.int64],
+    log_density: FloatArray,
+    stuck: FloatArray,
+) -> Blame:
+    """Return the blame of some of the rows, in the fields' own units but for the values."""
+    is_usual, categorical = _usual(state), None
+    if state.categories is not None and layered.categorical is not None:
+        slots = layered.categorical.slots[which]
+        categorical = compare_categories(state.categories, slots)
+        log_density = log_density + categorical.wrong_excess
+    found = _blame_numbers(state, model, layered.learned[which], log_density, stuck, is_usual)
+    if state.history is not None:
+        found = state.history.undo_blame(found)
+    if state.seasons is not None and layered.seasonal is not None:
+        found = undo_blame(found, layered.seasonal.units[which])
+    if state.entities is not None and layered.own is not None:
+        found = state.entities.undo_blame(found, layered.own.units[which])
+    if categorical is not None and layered.categorical is not None:
+        found = undo_blame(found, layered.categorical.units[which])
+    found = state.transforms.undo_blame(found)
+    if categorical is None:
+        return found
+    return categorical.beside(found, is_usual(log_density) & ~(stuck > 0.0).any(axis=1))
+
+
+def _blame_numbers(
+    state: ScorerState,
+    model: Comparable,
     rows: FloatArray,
     log_density: FloatArray,
     stuck: FloatArray,
+    is_usual: IsUsual,
 ) -> Blame:
     alone = _alone(state, rows)
     if state.history is not None:
         model, alone = GivenMeans(model, state.history), state.history.beside_unknown_means(alone)
         stuck = np.nan_to_num(state.history.beside_unknown_means(stuck))
-    found = blame(model, rows, log_density, alone, _usual(state), stuck)
+    found = blame(model, rows, log_density, alone, is_usual, stuck)
     return found._replace(extrapolated=state.ranges.is_outside(found.expected))
 
 

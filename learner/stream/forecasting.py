@@ -13,7 +13,7 @@ from faust_oslrau.learner.row_densities import RowDensities
 from faust_oslrau.learner.scoring.block import Forecast
 from faust_oslrau.learner.seasons.recent import Rows
 
-from .state import ScorerState
+from .state import Layered, ScorerState
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -22,14 +22,24 @@ LEVELS = 0.01, 0.99
 """Levels of the quantiles that bound a band."""
 
 
-def forecast(
+def forecast(state: ScorerState, density: Predictive | None, layered: Layered) -> Forecast:
+    """Return the bands of rows, whatever their values are; NaN for categories.
+
+    ``density`` is that of the rows as the learner is given them, None without a model.
+    """
+    own, seasonal = layered.own, layered.seasonal
+    units = None if own is None else own.units, None if seasonal is None else seasonal.units
+    return _wide(state, bands(state, density, layered.learned, *units))
+
+
+def bands(
     state: ScorerState,
     density: Predictive | None,
     learned: FloatArray,
     own_units: FloatArray | None,
     season_units: FloatArray | None,
 ) -> Forecast:
-    """Return the bands of rows (m, .) as the learner is given them, whatever their values are.
+    """Return the bands of the numbers of rows (m, .) as the learner is given them.
 
     ``density`` is that of these rows, None without a model. ``own_units`` (m, d, 3) are those of
     their entities, ``season_units`` (m, d, 2) those of their hours; None without such units.
@@ -54,7 +64,7 @@ def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> F
     k, d = len(times), state.n_fields or 0
     unknown = np.full((k, d), np.nan)
     if not state.has_model:
-        return forecast(state, None, unknown, None, None)
+        return _wide(state, bands(state, None, unknown, None, None))
     slots, own_units, season_units = np.zeros(k, np.int64), None, None
     density: Predictive = state.shares.ahead(state.learner, k)
     if state.entities is not None:
@@ -65,10 +75,18 @@ def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> F
             ahead.mix(unknown, state.learner.evaluate(unknown))
             density = ahead.conditionals(density, np.ones(k, np.bool_))
     if state.seasons is not None:
-        rows = Rows(unknown, state.seasons.known(times), slots, np.zeros(k, np.bool_))
+        rows = Rows(unknown, state.seasons.known(times), slots, np.zeros(k, np.bool_), np.zeros(k))
         season_units = state.seasons.less_usual(rows).units
     learned = unknown if state.history is None else state.history.foresee(slots, d)
-    return forecast(state, density, learned, own_units, season_units)
+    return _wide(state, bands(state, density, learned, own_units, season_units))
+
+
+def _wide(state: ScorerState, found: Forecast) -> Forecast:
+    """Return bands (m, d) beside unknown ones of the categories."""
+    if state.categories is None:
+        return found
+    beside = np.full((len(found.expected), state.categories.c), np.nan)
+    return Forecast(*(np.column_stack([part, beside]) for part in found))
 
 
 def _in_own_units(
@@ -82,4 +100,6 @@ def _in_own_units(
         rows = season_units[..., 0] + season_units[..., 1] * rows
     if state.entities is not None and own_units is not None:
         rows = state.entities.undo(rows, own_units)
+    if state.categories is not None:
+        rows = state.categories.of_unknown(rows)
     return state.transforms.undo(rows)

@@ -66,6 +66,8 @@ def _end_batch(state: ScorerState, rows: FloatArray) -> None:
     if state.habits is None or not state.habits.has_habits:
         state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
     state.repeats.end_batch()
+    if state.categories is not None:
+        state.categories.end_batch(state.learner.memory, learning=state.learning)
     if state.history is not None:
         state.history.update(rows)
     if state.entities is not None:

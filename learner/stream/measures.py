@@ -6,27 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.entities.habits import Mixed
-from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Density, Measured
-from faust_oslrau.learner.seasons.layer import SeasonalRows
 
-from .state import ScorerState
+from .state import Layered, ScorerState
 
 FloatArray = NDArray[np.float64]
 
 
-def log_jacobian(
-    state: ScorerState, rows: FloatArray, own: OwnRows | None, seasonal: SeasonalRows | None
-) -> FloatArray | float:
-    """Return what to add (m,) to log-densities of transformed rows for the fields' units."""
+def log_jacobian(state: ScorerState, layered: Layered) -> FloatArray | float:
+    """Return what to add (m,) to log-densities as the learner has them for the fields' units."""
     total: FloatArray | float = 0.0
-    if own is not None:
-        total = own.log_jacobian
-    if seasonal is not None:
-        total = total + seasonal.log_jacobian
+    for rows in (layered.categorical, layered.own, layered.seasonal):
+        if rows is not None:
+            total = total + rows.log_jacobian
     if state.transforms.names:
-        total = total + state.transforms.log_jacobian(rows)
+        total = total + state.transforms.log_jacobian(layered.numbers)
     return total
 
 
@@ -35,6 +30,7 @@ def all_measures(
     rows: FloatArray,
     evaluation: Measured,
     log_jacobian: FloatArray | float,
+    log_probability: FloatArray | float,
     past: FloatArray | None,
 ) -> FloatArray:
     """Return the learner's measures of rows that it is given, then nearness and tail mass (m, k).
@@ -44,8 +40,9 @@ def all_measures(
     which shows faults of single records. Tail mass is that of the row alone: after a fault, running
     means are unusual for some records. Once entities have habits, the mass is that of the row's own
     entity, too. Not all scorers have nearness (`ScorerState.has_nearness`).
-    Log-densities are in the fields' own units; with entities or seasons, in those of the entity or
-    the hour, so that records of noisy and of quiet entities and hours compare.
+    Log-densities are in the fields' own units; with categories, entities or seasons, in those of the
+    category, the entity or the hour, so that records of noisy and of quiet ones compare. With
+    categories they are those of a row and its categories together.
     """
     own_fields = state.own_fields(rows)
     if isinstance(evaluation, Mixed):
@@ -57,6 +54,7 @@ def all_measures(
     measures = np.column_stack([evaluation.measures, *others])
     if not state.has_own_units:
         measures[:, 0] += log_jacobian
+    measures[:, 0] += log_probability
     return measures if past is None else np.column_stack([measures, measures[:, 0] - past])
 
 

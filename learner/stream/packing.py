@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.watch import Watch
 from faust_oslrau.learner.errors import StateError, StateVersionError
@@ -26,7 +27,7 @@ from .state import Pending, ScorerState
 FloatArray = NDArray[np.float64]
 Values = dict[str, Any]
 
-STATE_FORMAT = 8
+STATE_FORMAT = 9
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
@@ -45,6 +46,7 @@ _TYPES = {
     "batch_size": (int,),
     "alarm_rate": (float, int),
     "learning": (bool,),
+    "n_categories": (int,),
     "adapt_after": (int,),
     "max_entities": (int, _NONE),
     "max_former_entities": (int, _NONE),
@@ -63,6 +65,7 @@ def to_parts(state: ScorerState) -> Parts:
         "alarm_rate": state.alarm_rate,
         "learning": state.learning,
         "transforms": list(state.transforms.names.items()),
+        "n_categories": state.n_categories,
         "n_records": state.n_records,
         "next_batch": state.next_batch,
         "adapt_after": state.reference.adapt_after,
@@ -80,6 +83,8 @@ def to_parts(state: ScorerState) -> Parts:
         **state.repeats.state(_slots(state)),
         **_pending(state),
     }
+    if state.categories is not None:
+        arrays |= state.categories.state()
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
         values["max_former_entities"] = state.entities.former.limit
@@ -138,6 +143,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         values["alarm_rate"],
         values["learning"],
         Transforms(dict(values["transforms"])),
+        Categories(values["n_categories"]) if values["n_categories"] else None,
         None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         seasons=None if values.get("seasons") is None else Seasons(values["seasons"]),
@@ -188,6 +194,8 @@ def _width(kept: list[FloatArray]) -> int | None:
 def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     """Restore the runs of values, and what states of other settings do not have."""
     state.repeats.restore(arrays, state.n_fields or 0)
+    if state.categories is not None:
+        state.categories.restore(arrays, state.n_fields, _n_pending(state))
     if state.entities is not None:
         n_pending = _n_pending(state)
         scored = n_pending if state.learner.n_records_ > 0 else 0
@@ -204,7 +212,9 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         held = 0 if state.entities is None else len(state.entities.roster)
         state.silences.restore(arrays, held)
     if "incidents" in values:
-        state.incidents = Incidents.restored(values["incidents"], arrays, state.n_fields or 0)
+        state.incidents = Incidents.restored(
+            values["incidents"], arrays, (state.n_fields or 0) + state.n_categories
+        )
 
 
 def _check_measures(state: ScorerState) -> None:

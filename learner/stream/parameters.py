@@ -55,6 +55,7 @@ class ScorerParameters:
             "batch_size": state.batch_size,
             "alarm_rate": state.alarm_rate,
             "transforms": state.transforms.names,
+            "n_categories": state.n_categories,
             "max_entities": None if entities is None else entities.roster.limit,
             "max_former_entities": None if entities is None else entities.former.limit,
             "history": None if state.history is None else state.history.names,

@@ -7,14 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.seasons.layer import SeasonalRows
 
 from .explaining import explain
 from .measures import all_measures, log_jacobian, past_density
-from .state import ScorerState
+from .state import Layered, ScorerState
 
 FloatArray = NDArray[np.float64]
 
@@ -49,8 +47,16 @@ class Ranked(NamedTuple):
     scores: FloatArray
 
 
-def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) -> Ranked:
-    """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units."""
+def rank(
+    state: ScorerState,
+    learned: FloatArray,
+    slopes: FloatArray | float,
+    log_probability: FloatArray | float,
+) -> Ranked:
+    """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units.
+
+    ``log_probability`` (m,) is that of their categories.
+    """
     evaluation = state.learner.evaluate(learned)
     density, measured = state.shares.take(state.learner, evaluation)
     if state.habits is not None:
@@ -59,7 +65,7 @@ def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) ->
     past = None
     if state.history is not None:
         given, past = past_density(density, state.history, learned)
-    measures = all_measures(state, learned, measured, slopes, past)
+    measures = all_measures(state, learned, measured, slopes, log_probability, past)
     scores = state.ranking.score(measures)
     if state.entities is not None:
         scores = state.entities.relate(scores)
@@ -68,31 +74,26 @@ def rank(state: ScorerState, learned: FloatArray, slopes: FloatArray | float) ->
 
 def score(
     state: ScorerState,
-    rows: FloatArray,
-    own: OwnRows | None,
-    seasonal: SeasonalRows | None,
-    learned: FloatArray,
+    layered: Layered,
     stuck: FloatArray,
     marks: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> Ranked | None:
-    """Fill in the scores of transformed rows; return what they come from, None without a model.
+    """Fill in the scores of rows; return what they come from, None without a model.
 
-    ``learned`` are the rows as the learner is given them, ``stuck`` (m, d) is the evidence that
-    fields are stuck, ``marks`` (m,) are equal where rows are.
+    ``stuck`` (m, d) is the evidence that fields are stuck, ``marks`` (m,) are equal where rows are.
     """
     ranked = None
     block.n_learned[at] = state.learner.n_records_
-    block.warming_up[at] = state.n_records + np.arange(len(rows)) < WARM_UP
+    block.warming_up[at] = state.n_records + np.arange(len(layered.rows)) < WARM_UP
     if state.has_model:
-        slopes = log_jacobian(state, rows, own, seasonal)
-        ranked = rank(state, learned, slopes)
-        block.log_likelihood[at] = ranked.log_density + slopes - ranked.past
+        slopes, log_probability = log_jacobian(state, layered), layered.log_probability
+        ranked = rank(state, layered.learned, slopes, log_probability)
+        block.log_likelihood[at] = ranked.log_density + slopes - ranked.past + log_probability
         p_value = state.reference.p_value(ranked.scores, marks)
         block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
         explain(
-            state, ranked.density, learned, own, seasonal, ranked.measures[:, 0], p_value, stuck,
-            block, at,
+            state, ranked.density, layered, ranked.measures[:, 0], p_value, stuck, block, at,
         )  # fmt: skip
     return ranked

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Key, Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
@@ -34,7 +35,7 @@ from .learning import learn
 from .parameters import ScorerParameters
 from .relearning import relearn
 from .row_scores import score
-from .state import Pending, ScorerState
+from .state import Layered, Pending, ScorerState
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -64,6 +65,10 @@ class StreamScorer(ScorerParameters):
     transforms
         By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
         values; scores stay in the fields' own units.
+    n_categories
+        How many columns, the last ones, are categories: numbers that stand for values without
+        order. The learner is given the other columns, at least one, as they would be with an
+        average category. Log-likelihoods are those of numbers and categories together.
     max_entities
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
@@ -125,6 +130,7 @@ class StreamScorer(ScorerParameters):
         *,
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
+        n_categories: int = 0,
         max_entities: int | None = None,
         max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
@@ -141,6 +147,7 @@ class StreamScorer(ScorerParameters):
             alarm_rate,
             learning,
             Transforms(transforms or {}),
+            Categories(n_categories) if n_categories else None,
             None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
@@ -159,7 +166,8 @@ class StreamScorer(ScorerParameters):
     @property
     def n_fields(self) -> int | None:
         """Columns of the stream, None before the first rows."""
-        return self._state.n_fields
+        numbers = self._state.n_fields
+        return None if numbers is None else numbers + self._state.n_categories
 
     @property
     def n_entities(self) -> int:
@@ -223,7 +231,7 @@ class StreamScorer(ScorerParameters):
         self._check(given)
         keys = self._keys(entity, len(given))
         rows = self._bounded(given)
-        self._state.n_fields = given.shape[1]
+        self._state.n_fields = given.shape[1] - self._state.n_categories
         block = BlockMaker(given, self._numbered(places, len(rows)), keys)
         if self.forecasting:
             block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
@@ -325,10 +333,10 @@ class StreamScorer(ScorerParameters):
         """Refuse rows that could not be learned later, before any of them is scored."""
         if rows.ndim != 2:
             raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
-        if self._state.n_fields not in (None, rows.shape[1]):
-            raise InvalidInputError(
-                f"X: expected {self._state.n_fields} columns, got {rows.shape[1]}"
-            )
+        if self.n_fields not in (None, rows.shape[1]):
+            raise InvalidInputError(f"X: expected {self.n_fields} columns, got {rows.shape[1]}")
+        if 0 < self._state.n_categories >= rows.shape[1]:
+            raise InvalidInputError("X: expected a column that is no category")
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
 
@@ -353,24 +361,36 @@ class StreamScorer(ScorerParameters):
             raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
         return np.column_stack([numbers, found])
 
+    def _layered(self, rows: FloatArray, keys: Sequence[Key], times: IntArray) -> Layered:
+        """Take the next transformed rows through the layers between them and the learner."""
+        state, categorical, own = self._state, None, None
+        numbers = learned = rows
+        if state.categories is not None:
+            categorical = state.categories.take(rows)
+            numbers, learned = state.categories.numbers(rows), categorical.rows
+        if state.entities is not None:
+            own = state.entities.take(learned, keys)
+            learned = own.rows
+        log_probability = 0.0 if categorical is None else categorical.log_probability
+        seasonal = state.less_season(learned, times, log_probability)
+        learned = state.widened(learned if seasonal is None else seasonal.rows, times)
+        return Layered(rows, numbers, categorical, own, seasonal, learned)
+
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
-        own = None if state.entities is None else state.entities.take(rows, keys)
+        layered = self._layered(rows, keys, block.places[at, 2])
         block.silences += state.find_silences(block, at)
-        learned, times = rows if own is None else own.rows, block.places[at, 2]
-        marks, stuck = state.marks(rows), state.repeats.take(rows, *state.latest_slots(len(rows)))
-        seasonal = state.less_season(learned, times)
-        learned = state.widened(learned if seasonal is None else seasonal.rows, times)
-        ranked = score(state, rows, own, seasonal, learned, stuck, marks, block, at)
+        marks, slots = state.marks(rows), state.latest_slots(len(rows))
+        stuck = state.repeats.take(layered.numbers, *slots)
+        ranked = score(state, layered, stuck, marks, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
-            units = None if own is None else own.units, None if seasonal is None else seasonal.units
-            block.forecasts.append(forecast(state, density, learned, *units))
+            block.forecasts.append(forecast(state, density, layered))
         if ranked is None:
-            state.collect(Pending.unscored(learned, marks))
+            state.collect(Pending.unscored(layered.learned, marks))
         else:
-            state.collect(Pending(learned, ranked.measures, ranked.scores, marks))
+            state.collect(Pending(layered.learned, ranked.measures, ranked.scores, marks))
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:

@@ -8,8 +8,10 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
+from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner, Predictive
@@ -50,6 +52,35 @@ class Pending(NamedTuple):
         return cls(rows, unknown, unknown[:, 0], marks)
 
 
+class Layered(NamedTuple):
+    """What the layers made of rows (m, d + c), each of what the one before it did; None for off.
+
+    Attributes
+    ----------
+    rows
+        The transformed rows.
+    numbers
+        Their columns (m, d) that are numbers.
+    categorical, own, seasonal
+        Numbers as they would be with an average category, in units of their entity, and at an
+        average hour.
+    learned
+        Rows as the learner is given them.
+    """
+
+    rows: FloatArray
+    numbers: FloatArray
+    categorical: CategoricalRows | None
+    own: OwnRows | None
+    seasonal: SeasonalRows | None
+    learned: FloatArray
+
+    @property
+    def log_probability(self) -> FloatArray | float:
+        """The log-probability (m,) of their categories."""
+        return 0.0 if self.categorical is None else self.categorical.log_probability
+
+
 @dataclass
 class ScorerState:
     """The learner, the layers around it, and the rows to learn at the next boundary.
@@ -60,6 +91,8 @@ class ScorerState:
         As `StreamScorer` has them.
     transforms
         What is done to fields before anything else sees them.
+    categories
+        The columns that are categories, None if there are none.
     entities
         The level and scale of each entity, None without entities.
     incidents
@@ -87,7 +120,7 @@ class ScorerState:
     drift, ranges
         How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
-        Records and columns of the stream; None before the first rows.
+        Records of the stream and its columns that are numbers; None before the first rows.
     pending
         The rows since the last boundary, in pieces.
     until_boundary, next_batch
@@ -99,6 +132,7 @@ class ScorerState:
     alarm_rate: float
     learning: bool
     transforms: Transforms
+    categories: Categories | None
     entities: Entities | None
     incidents: Incidents | None = None
     history: History | None = None
@@ -148,17 +182,26 @@ class ScorerState:
 
     @property
     def has_own_units(self) -> bool:
-        """Whether rows are scored in units of their entity or of their hour."""
-        return self.entities is not None or self.seasons is not None
+        """Whether rows are scored in units of their category, of their entity or of their hour."""
+        return any(each is not None for each in (self.categories, self.entities, self.seasons))
 
-    def less_season(self, rows: FloatArray, times: IntArray) -> SeasonalRows | None:
+    @property
+    def n_categories(self) -> int:
+        """Columns of the stream that are categories."""
+        return 0 if self.categories is None else self.categories.c
+
+    def less_season(
+        self, rows: FloatArray, times: IntArray, log_probability: FloatArray | float = 0.0
+    ) -> SeasonalRows | None:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
-        ``times`` (m,) are their time stamps in milliseconds, negative for none.
+        ``times`` (m,) are their time stamps in milliseconds, negative for none;
+        ``log_probability`` (m,) is that of their categories.
         """
         if self.seasons is None or not self.has_units:
             return None
-        return self.seasons.take(rows, times, *self.slots(len(rows)))
+        beside = np.broadcast_to(log_probability, len(rows))
+        return self.seasons.take(rows, times, *self.slots(len(rows)), beside)
 
     def widened(self, rows: FloatArray, times: IntArray) -> FloatArray:
         """Return the next rows (m, d) beside the running means of their fields, if any are kept.
@@ -215,7 +258,7 @@ class ScorerState:
         return self.habits is None and self.history is None
 
     def marks(self, rows: FloatArray) -> FloatArray:
-        """Return the marks (m,) of the next transformed rows (m, d): equal where these are alike.
+        """Return the marks (m,) of the next transformed rows: equal where these are alike.
 
         That is: equal, of the same entity. NaN, which equals nothing, where what is usual depends
         on the hour or on earlier records, too.

@@ -1,0 +1,316 @@
+"""Categories: exact probabilities of fields without order, and numbers in the units of theirs.
+
+The density of a record is that of its categories times that of its numbers given these. The first
+is a tree (`tree`). For the second, each number is shifted and scaled by what it is like for the
+category that tells most of it (`levels`), and what is left is the network's to learn.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
+
+from .levels import FARTHEST, Levels, Units
+from .tree import NONE, SEEN, fill_log_probability, gains, parents
+from .values import MISSING, MOST_SLOTS, Values
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_FIELDS = 128
+"""Most columns that are categories."""
+
+REFIT = 4096
+"""Most records between two choices of parents; less while the stream is young."""
+
+SETTLED = 240
+"""Records from which on the values that are learned are clipped."""
+
+IDENTIFIER_AFTER = 1000
+"""Records of a field from which on it is an identifier if half of its values were new."""
+
+
+class CategoricalRows(NamedTuple):
+    """Rows of m records, their numbers as they would be with an average category.
+
+    Attributes
+    ----------
+    rows
+        The numbers (m, d).
+    log_probability
+        The log-probability (m,) of the categories.
+    log_jacobian
+        Sum (m,) of the logarithms of the observed numbers' slopes.
+    units
+        Shift and ratio of each number (m, d, 2): a value is the shift plus the ratio times the one
+        here.
+    slots
+        The slots of the categories (m, c).
+    """
+
+    rows: FloatArray
+    log_probability: FloatArray
+    log_jacobian: FloatArray
+    units: FloatArray
+    slots: IntArray
+
+
+_TREE = {
+    "joint": Entry(("s", "s"), 0.0),
+    "new": Entry(("c",), 0.0),
+    "parent": Entry(("c",), NONE, MOST_SLOTS, "<i8"),
+    "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
+    "fitted": counts(2),
+    "identifier": flags("c"),
+    "rows": Entry(("n", "w"), nan=True),
+}
+
+
+class Categories:
+    """The last ``c`` columns of rows, which are categories, and the numbers given them.
+
+    Changes in ``end_batch`` alone, which the scorer calls at learning boundaries. All records are
+    learned: how often a category comes is the measure of how unusual it is.
+
+    Parameters
+    ----------
+    c
+        Number of the columns.
+
+    Attributes
+    ----------
+    values
+        The values that are told apart.
+    parent
+        The field (c,) that tells most of each category, `NONE` for none.
+    identifier
+        Whether values of a field (c,) hardly ever come again, so that they are not told apart.
+    """
+
+    def __init__(self, c: int) -> None:
+        if not 0 < c <= MOST_FIELDS:
+            raise InvalidParameterError(f"n_categories = {c}: expected at most {MOST_FIELDS}")
+        self.values = Values(c)
+        self.parent = np.full(c, NONE)
+        self.identifier = np.zeros(c, np.bool_)
+        self._joint, self._new = np.zeros((c, c)), np.zeros(c)
+        self._levels, self._parents = Levels(c, 0), np.empty(0, np.int64)
+        self._n, self._fitted = 0, 0
+        self._pending: list[FloatArray] = []
+        self._derive()
+
+    @property
+    def c(self) -> int:
+        """Number of the columns that are categories."""
+        return len(self.parent)
+
+    def take(self, rows: FloatArray) -> CategoricalRows:
+        """Return rows (m, d + c) with numbers as they would be with an average category."""
+        X, slots = self.numbers(rows), self.values.slots(self._codes(rows))
+        m, d = X.shape
+        log_probability = np.zeros(m)
+        for column in self.log_probability(slots).T:  # row by row, its bits would depend on m
+            log_probability += column
+        units, learned, log_jacobian = np.empty((m, d, 2)), X.copy(), np.zeros(m)
+        units[...] = 0.0, 1.0
+        for j in np.flatnonzero(self._parents != NONE).tolist():
+            at = slots[:, self._parents[j]]
+            level, ratio = self._units.level[at, j], self._units.ratio[at, j]
+            learned[:, j] = self._units.centre[j] + (X[:, j] - level) / ratio
+            units[:, j] = np.column_stack([level - ratio * self._units.centre[j], ratio])
+            log_jacobian -= np.where(np.isnan(X[:, j]), 0.0, self._log_ratio[at, j])
+        self._pending.append(rows)
+        return CategoricalRows(learned, log_probability, log_jacobian, units, slots)
+
+    def of_unknown(self, rows: FloatArray) -> FloatArray:
+        """Return numbers (m, d) as ``take`` returns them in the fields' units.
+
+        For records whose categories are not known.
+        """
+        if self._levels.n_fields != rows.shape[1]:
+            return rows
+        units = self._units
+        found = units.level[MISSING] + units.ratio[MISSING] * (rows - units.centre)
+        return np.where(self._parents == NONE, rows, found)
+
+    def numbers(self, rows: FloatArray) -> FloatArray:
+        """Return the columns (m, d) of rows (m, d + c) that are numbers."""
+        return np.ascontiguousarray(rows[:, : rows.shape[1] - self.c])
+
+    def log_probability(self, slots: IntArray) -> FloatArray:
+        """Return the log-probability (m, c) of each category given that of its parent."""
+        result = np.zeros(slots.shape)
+        if self._n > 0:
+            fill_log_probability(
+                slots, self.parent, self._marginal, self._joint, self._total, self._variety, result
+            )
+        return result
+
+    def given_others(self, slots: IntArray, f: int) -> FloatArray:
+        """Return the log-probability (k, v) of each value of a field given the other fields.
+
+        In the order of ``slots_of(f)``.
+        """
+        of = self.slots_of(f)
+        rows = np.repeat(slots, len(of), axis=0)
+        rows[:, f] = np.tile(of, len(slots))
+        joint = self.log_probability(rows).sum(axis=1).reshape(len(slots), len(of))
+        highest = joint.max(axis=1, keepdims=True)
+        total = highest + np.log(np.exp(joint - highest).sum(axis=1, keepdims=True))
+        return np.asarray(joint - total)
+
+    def slots_of(self, f: int) -> IntArray:
+        """Return the slots of a field's values, its rest first."""
+        return np.flatnonzero(self.values.field == f)
+
+    def end_batch(self, memory: float | None, *, learning: bool) -> None:
+        """Learn all rows since the last boundary; with a ``memory``, forget older ones."""
+        rows, self._pending = np.concatenate(self._pending), []
+        if learning:
+            self._learn(rows, memory)
+
+    def _learn(self, rows: FloatArray, memory: float | None) -> None:
+        X, codes = self.numbers(rows), self._codes(rows)
+        if memory is not None:
+            self._forget(memory / (memory + len(rows)))
+        if self._levels.n_fields != X.shape[1]:
+            self._begin(X.shape[1])
+        taken, new = self.values.learn(codes)
+        self._make_room(taken)
+        slots = self.values.slots(codes)
+        self._levels.learn(self._clipped(X, slots, taken), slots)
+        self._count(slots)
+        self._new += new
+        self._n += len(rows)
+        if self._n - self._fitted >= min(self._fitted // 4, REFIT):
+            self._choose_parents()
+        self._derive()
+
+    def _codes(self, rows: FloatArray) -> FloatArray:
+        """Return the columns (m, c) that are categories, without those that are identifiers."""
+        codes = rows[:, rows.shape[1] - self.c :].copy()
+        codes[:, self.identifier] = np.nan
+        return codes
+
+    def _begin(self, d: int) -> None:
+        self._levels, self._parents = Levels(len(self.values.field), d), np.full(d, NONE)
+        self._derive()
+
+    def _forget(self, share: float) -> None:
+        self._joint *= share
+        self._new *= share
+        self.values.forget(share)
+        self._levels.forget(share)
+
+    def _make_room(self, taken: IntArray) -> None:
+        """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
+        more = len(self.values.field) - len(self._joint)
+        self._joint = np.pad(self._joint, ((0, more), (0, more)))
+        self._levels.resize(len(self.values.field))
+        for slot in np.unique(taken).tolist():
+            rest = self.values.field[slot]
+            self._joint[rest] += self._joint[slot]
+            self._joint[:, rest] += self._joint[:, slot]
+            self._joint[slot] = self._joint[:, slot] = 0.0
+        self._levels.clear(taken)
+
+    def _count(self, slots: IntArray) -> None:
+        """Count the values of rows (m, c), and each pair of them."""
+        for f in range(self.c):
+            for g in range(self.c):
+                both = (slots[:, f] != MISSING) & (slots[:, g] != MISSING)
+                np.add.at(self._joint, (slots[both, f], slots[both, g]), 1.0)
+
+    def _clipped(self, X: FloatArray, slots: IntArray, taken: IntArray) -> FloatArray:
+        """Return numbers (m, d) within `FARTHEST` spreads of what is usual for their category."""
+        if self._n <= SETTLED:
+            return X
+        units, X = self._units, X.copy()
+        for j, parent in enumerate(self._parents.tolist()):
+            at = slots[:, max(parent, 0)]
+            unknown = (at >= len(units.level) - 1) | np.isin(at, taken) | (parent == NONE)
+            at = np.where(unknown, MISSING, at)
+            half = FARTHEST * units.spread[j] * units.ratio[at, j]
+            X[:, j] = np.clip(X[:, j], units.level[at, j] - half, units.level[at, j] + half)
+        return X
+
+    def _choose_parents(self) -> None:
+        self._fitted = self._n
+        records = self._joint.diagonal() @ self._of_fields
+        fresh = (records >= IDENTIFIER_AFTER) & (2.0 * self._new > records) & ~self.identifier
+        if fresh.any():
+            self._leave_out(fresh)
+        self.parent = parents(gains(self._joint, self.values.field, self.c))
+        self._parents = self._levels.parents(self.values.field, self.c)
+
+    def _leave_out(self, fields: NDArray[np.bool_]) -> None:
+        """Forget the values of some fields (c,), which are identifiers."""
+        self.identifier = self.identifier | fields
+        of = fields[self.values.field]
+        self._joint[of] = self._joint[:, of] = 0.0
+        stays = ~of | np.isnan(self.values.codes)
+        self._levels.clear(np.flatnonzero(of))
+        self._levels.keep(stays)
+        self._joint = self._joint[np.ix_(stays, stays)]
+        self.values.keep(stays)
+
+    @property
+    def _of_fields(self) -> FloatArray:
+        """Which field (s, c) each slot is of."""
+        return np.eye(self.c)[self.values.field]
+
+    def _derive(self) -> None:
+        """Derive from the counts what probabilities and units are made of."""
+        of_fields = self._of_fields
+        count, rests = self._joint.diagonal().copy(), np.arange(self.c)
+        count[rests] += self._new
+        total = count @ of_fields
+        self._marginal = count / np.maximum(total, 1.0)[self.values.field]
+        self._total = self._joint @ of_fields
+        self._variety = (self._joint >= SEEN) @ of_fields
+        self._units: Units = self._levels.units(self.values.field, self._parents)
+        self._log_ratio = np.log(self._units.ratio)
+
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {
+            **self.values.state(),
+            **self._levels.state(),
+            "category_joint": self._joint,
+            "category_new": self._new,
+            "category_parent": self.parent,
+            "category_parents": self._parents,
+            "category_fitted": np.array([self._n, self._fitted]),
+            "category_identifier": self.identifier.astype(np.uint8),
+            "category_rows": np.concatenate(self._pending or [np.empty((0, 0))]),
+        }
+
+    def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
+        """Restore a state of as many columns beside ``d``, ``pending`` rows of which wait.
+
+        StateError if it cannot be one.
+        """
+        c = self.c
+        self.values.restore(arrays)
+        s = len(self.values.field)
+        self._joint, self._new, self.parent, self._parents, fitted, identifier, rows = read(
+            arrays, _TREE, "category_", s=s, c=c, d=(0, d or 0), n=pending
+        )
+        if pending > 0:
+            if rows.shape[1] != c + (d or 0):
+                raise StateError("state: expected pending rows with their categories")
+            self._pending = [rows]
+        self._n, self._fitted = fitted.tolist()
+        if self._fitted > self._n or (self.parent >= c).any() or (self._parents >= c).any():
+            raise StateError("state: expected the parents of fields")
+        if (np.abs(self._joint - self._joint.T) > 0.0).any():
+            raise StateError("state: expected pairs of categories to be counted once")
+        self.identifier = identifier.astype(np.bool_)
+        self._levels = Levels(s, len(self._parents))
+        self._levels.restore(arrays, s, len(self._parents))
+        self._derive()

@@ -1,0 +1,164 @@
+"""What numbers are like given a category: the level and the spread of each field for each value.
+
+Those of values with few records are drawn to what values are like, by the variances within and
+between them, as in a model with random effects.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
+
+from .tree import NONE
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+PRIOR_RECORDS = 4.0
+"""Records that the variance within all values counts for in that of one value."""
+
+FARTHEST = 8.0
+"""Spreads from a level at which a value is clipped when it is learned: a fault must not move what
+is usual for a category."""
+
+LEAST_RATIO = 1e-3
+"""Least ratio of the spreads of two values, so that densities of one that never varied are
+bounded."""
+
+TINY = 1e-300
+
+ALL = 0
+"""Row of all records, above those of the slots."""
+
+_COUNT, _MEAN, _SQUARES = range(3)
+
+_LEVELS = {"moments": Entry((3, "r", "d"), [[[0.0]], [[-np.finfo(np.float64).max]], [[0.0]]])}
+
+
+class Units(NamedTuple):
+    """Level and ratio of each number given each slot, centre and spread (d,).
+
+    A number is the level plus the ratio times how far it would be from the centre if its category
+    were an average one. The last of ``level`` and ``ratio`` (s + 1, d) are those where the category
+    is missing. The spread is the deviation from the level of an average category.
+    """
+
+    level: FloatArray
+    ratio: FloatArray
+    centre: FloatArray
+    spread: FloatArray
+
+
+class Levels:
+    """Number, mean and sum of squares of each field, of all records and of those of each slot."""
+
+    def __init__(self, s: int, d: int) -> None:
+        self._moments = np.zeros((3, 1 + s, d))
+
+    @property
+    def n_fields(self) -> int:
+        """Number of the fields."""
+        return self._moments.shape[2]
+
+    def resize(self, s: int) -> None:
+        """Make room for ``s`` slots."""
+        more = 1 + s - self._moments.shape[1]
+        self._moments = np.pad(self._moments, ((0, 0), (0, more), (0, 0)))
+
+    def clear(self, slots: IntArray) -> None:
+        """Forget what is known of slots that have another value now."""
+        self._moments[:, 1 + slots] = 0.0
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Forget the slots that are not among ``which`` (s,)."""
+        self._moments = self._moments[:, np.append(True, which)]
+
+    def forget(self, share: float) -> None:
+        """Reduce all weights to a share of themselves."""
+        self._moments[[_COUNT, _SQUARES]] *= share
+
+    def learn(self, X: FloatArray, slots: IntArray) -> None:
+        """Learn the numbers (m, d) of rows with these slots (m, c)."""
+        observed = ~np.isnan(X)
+        rows = np.column_stack([np.full(len(slots), ALL), slots + 1])
+        given = np.column_stack([np.ones(len(slots), np.bool_), slots >= 0])
+        row, column = np.nonzero(given)
+        at, seen, x = rows[row, column], observed[row], np.nan_to_num(X[row])
+        shape = self._moments.shape[1:]
+        count, mean, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        np.add.at(count, at, seen)
+        np.add.at(mean, at, np.where(seen, x, 0.0))
+        mean /= np.maximum(count, 1.0)
+        np.add.at(squares, at, np.where(seen, (x - mean[at]) ** 2, 0.0))
+        n, before, old = self._moments  # joined as Chan, Golub and LeVeque (1983) do
+        total = np.maximum(n + count, TINY)
+        shift = mean - before
+        self._moments = np.stack([
+            n + count,
+            before + shift * (count / total),
+            old + squares + shift**2 * (n * count / total),
+        ])  # fmt: skip
+
+    def parents(self, field: IntArray, c: int) -> IntArray:
+        """Return the field (d,) of categories whose values tell most of each number, or `NONE`.
+
+        That raises the likelihood of the log most, by more than its two parameters for each value
+        cost.
+        """
+        gain = np.zeros((c + 1, self.n_fields))
+        for f in range(c):
+            n, _, squares = self._moments[:, 1:][:, field == f]
+            records, values = n.sum(axis=0), np.count_nonzero(n >= 1.0, axis=0)
+            within, between = self._variances(field == f)
+            variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                bits = n * np.log((within + between) / variance)
+            bits = np.where(np.isfinite(bits), bits, 0.0).sum(axis=0)
+            cost = np.maximum(values - 1, 0) * np.log(np.maximum(records, 2.0))
+            gain[f] = np.where(values > 1, 0.5 * bits - cost, 0.0)
+        best = gain[:c].argmax(axis=0)
+        return np.where(gain[best, np.arange(self.n_fields)] > 0.0, best, NONE)
+
+    def units(self, field: IntArray, parents: IntArray) -> Units:
+        """Return the units of each number given the slots of its parent; others change nothing."""
+        s = len(field)
+        count, centre, squares = self._moments[:, ALL]
+        spread = np.sqrt(squares / np.maximum(count, 1.0))
+        level, ratio = np.tile(centre, (s + 1, 1)), np.ones((s + 1, self.n_fields))
+        for f in np.unique(parents[parents != NONE]).tolist():
+            of, columns = np.append(np.flatnonzero(field == f), s), np.flatnonzero(parents == f)
+            within, between = (part[columns] for part in self._variances(field == f))
+            # the count of a category that is missing is 0, as that of one never seen
+            n, mean, squares = np.pad(self._moments[:, 1:], ((0, 0), (0, 1), (0, 0)))[
+                :, of[:, None], columns
+            ]
+            share = n * between / np.maximum(n * between + within, TINY)
+            variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
+            found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
+            spread[columns] = np.sqrt(within)
+            at = of[:, None], columns
+            level[at] = centre[columns] + share * (mean - centre[columns])
+            ratio[at] = np.where(within > 0.0, np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO), 1.0)
+        return Units(level, ratio, centre, spread)
+
+    def _variances(self, of: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """Return the variances (d,) within and between the values of a field."""
+        n, mean, squares = self._moments[:, 1:][:, of]
+        total = np.maximum(n.sum(axis=0), TINY)
+        within = squares.sum(axis=0) / total
+        centre = (n * mean).sum(axis=0) / total
+        between = (n * (mean - centre) ** 2).sum(axis=0) / total
+        values = np.count_nonzero(n >= 1.0, axis=0)
+        return within, np.maximum(between - within * np.maximum(values - 1, 0) / total, 0.0)
+
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {"category_moments": self._moments}
+
+    def restore(self, arrays: Arrays, s: int, d: int) -> None:
+        """Restore a state of ``s`` slots and ``d`` fields; StateError if it cannot be one."""
+        (self._moments,) = read(arrays, _LEVELS, "category_", r=1 + s, d=d)

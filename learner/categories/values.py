@@ -1,0 +1,144 @@
+"""Which values of each field are told apart: the most frequent ones; the others are one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_SLOTS = 512
+"""Values that are told apart in all fields together: what is known of pairs of them grows with the
+square."""
+
+MOST_VALUES = 255
+"""Values that are told apart in one field."""
+
+MISSING = -1
+"""Slot of a value that is missing."""
+
+
+_VALUES = {
+    "codes": Entry(("s",), nan=True),
+    "field": counts("s"),
+    "sketch": Entry(("s",), 0.0),
+}
+
+
+class Values:
+    """A slot for each value that is told apart; the first ``c`` ones are the fields' *rests*.
+
+    The rest of a field is all of its values without a slot, those not seen so far among them. Who
+    has a slot is decided by the Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): a new
+    value takes the place of the one with the lowest count, and goes on from that count.
+
+    Attributes
+    ----------
+    codes
+        The value of each slot (s,), NaN for a rest.
+    field
+        The field of each slot (s,).
+    """
+
+    def __init__(self, c: int) -> None:
+        self.codes, self.field = np.full(c, np.nan), np.arange(c)
+        self._sketch = np.zeros(c)
+        self._index()
+
+    @property
+    def most(self) -> int:
+        """The most values of a field that are told apart."""
+        return min(MOST_VALUES, MOST_SLOTS // max(len(self._of), 1))
+
+    def slots(self, codes: FloatArray) -> IntArray:
+        """Return the slot of each value (m, c), `MISSING` for NaN."""
+        result = np.empty(codes.shape, np.int64)
+        for f, (known, slots) in enumerate(self._of):
+            column = codes[:, f]
+            at = np.minimum(np.searchsorted(known, column), len(known) - 1)
+            found = np.where(known[at] == column, slots[at], f)
+            result[:, f] = np.where(np.isnan(column), MISSING, found)
+        return result
+
+    def learn(self, codes: FloatArray) -> tuple[IntArray, IntArray]:
+        """Count the values (m, c) of a learning batch, and give slots to new ones.
+
+        Return the slots that have another value now, and the number of new values of each field.
+        """
+        taken: list[int] = []
+        new = np.zeros(codes.shape[1], np.int64)
+        for f in range(codes.shape[1]):
+            column = codes[:, f]
+            found, number = np.unique(column[~np.isnan(column)], return_counts=True)
+            known, slots = self._of[f]
+            is_known = np.isin(found, known)
+            self._sketch[slots[np.searchsorted(known, found[is_known])]] += number[is_known]
+            for code, count in zip(found[~is_known], number[~is_known], strict=True):
+                taken += self._give_slot(f, code, count)
+            new[f] = np.count_nonzero(~is_known)
+        if new.any():
+            self._index()
+        return np.array(taken, np.int64), new
+
+    def forget(self, share: float) -> None:
+        """Reduce all counts to a share of themselves."""
+        self._sketch *= share
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Give up the slots that are not among ``which`` (s,); rests stay."""
+        self.codes, self.field = self.codes[which], self.field[which]
+        self._sketch = self._sketch[which]
+        self._index()
+
+    def _give_slot(self, f: int, code: float, count: int) -> list[int]:
+        """Give a slot of field ``f`` to a new value; return it if another value had it."""
+        held = np.flatnonzero((self.field == f) & ~np.isnan(self.codes))
+        if len(held) < self.most:
+            self.codes = np.append(self.codes, code)
+            self.field = np.append(self.field, f)
+            self._sketch = np.append(self._sketch, float(count))
+            return []
+        slot = int(held[self._sketch[held].argmin()])
+        self.codes[slot] = code
+        self._sketch[slot] += count
+        return [slot]
+
+    def _index(self) -> None:
+        """Sort the values of each field, so that they are found."""
+        rests = np.isnan(self.codes)
+        self._of: list[tuple[FloatArray, IntArray]] = []
+        for f in range(np.count_nonzero(rests)):
+            slots = np.flatnonzero((self.field == f) & ~rests)
+            slots = slots[self.codes[slots].argsort()]
+            # beyond all values, so that there is one to compare with
+            known = np.append(self.codes[slots], np.inf)
+            self._of.append((known, np.append(slots, f)))
+
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        return {
+            "category_codes": self.codes,
+            "category_field": self.field,
+            "category_sketch": self._sketch,
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        """Restore a state of as many fields; StateError if it cannot be one."""
+        c = len(self._of)
+        self.codes, self.field, self._sketch = read(arrays, _VALUES, "category_")
+        rests = np.isnan(self.codes)
+        if not (rests[:c].all() and (self.field[:c] == np.arange(c)).all()) or (
+            rests[c:].any() or (self.field >= c).any()
+        ):
+            raise StateError(f"state: expected the values of {c} fields")
+        held = list(zip(self.field[c:].tolist(), self.codes[c:].tolist(), strict=True))
+        if (
+            len(set(held)) < len(held)
+            or (np.bincount(self.field, minlength=c) > self.most + 1).any()
+        ):
+            raise StateError("state: expected the values of a field once, and not too many")
+        self._index()
