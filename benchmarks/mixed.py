@@ -81,13 +81,7 @@ def _spoil(
                 return
         categories[at, f] = value
     else:
-        j = int(rng.integers(numbers.shape[1]))
-        spread = np.array([
-            np.ptp([np.median(numbers[categories[:, g] == v, k]) for v in np.unique(categories[:, g])])
-            / (numbers[:, k].std() + 1e-12)
-            for g in range(categories.shape[1])
-            for k in range(numbers.shape[1])
-        ]).reshape(categories.shape[1], -1)  # fmt: skip
+        spread = np.array([[_range(x, c) for x in numbers.T] for c in categories.T])
         g, j = np.unravel_index(spread.argmax(), spread.shape)
         own = np.median(numbers[categories[:, g] == categories[at, g], j])
         for _ in range(200):  # the record whose number is farthest from those of the category
@@ -95,6 +89,12 @@ def _spoil(
             if abs(numbers[candidate, j] - own) > abs(numbers[other, j] - own):
                 other = candidate
         numbers[at, j] = numbers[other, j]
+
+
+def _range(x: FloatArray, category: IntArray) -> float:
+    """Return how far the medians of a number are apart, in its deviations."""
+    medians = [np.median(x[category == value]) for value in np.unique(category)]
+    return float(np.ptp(medians) / (x.std() + 1e-12))
 
 
 def _pick(rng: np.random.Generator, table: FloatArray, given: IntArray) -> IntArray:

@@ -35,7 +35,7 @@ Told = Callable[[int, int], None]
 def compile_scorer(
     scorer: StreamScorer, n_fields: int = FEWEST_FIELDS, told: Told | None = None
 ) -> None:
-    """Compile the kernels that a new scorer needs, or load them from their cache.
+    """Compile the kernels that a new scorer of ``n_fields`` numbers needs, or load them.
 
     Runs each kernel on a tiny stream, which uses the scorer up. It should alarm often, so that
     there is something to explain. A second process compiles what does not depend on the learner.
@@ -64,6 +64,8 @@ def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
     """Process a stream with whatever may happen in one, but for a sudden change."""
     rows = _rows(max(FEWEST_FIELDS, n_fields))
     n = np.arange(len(rows))
+    categories = np.add.outer(n, np.arange(scorer.parameters["n_categories"])) % 3
+    rows = np.column_stack([rows, categories])
     keys = [b"%d" % (k % 9) for k in n] if scorer.parameters["max_entities"] else None
     places = np.column_stack([n, 1000 * n])
     for some in np.split(n, [1, 41, 900, 901]):

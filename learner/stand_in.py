@@ -38,7 +38,7 @@ class StandIn:
     """Independent standard Gaussians, which learn nothing; a `Learner`."""
 
     n_records_ = 0
-    memory = None
+    memory: float | None = None
     shares = np.ones(1)
 
     def check_parameters(self) -> None: ...

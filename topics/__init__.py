@@ -4,20 +4,22 @@ from .anomalies import encode_anomaly, encode_drift
 from .dead_letters import dead_letter, message_bytes
 from .entities import KEY, EntityReader
 from .entity_events import aspect_data, encode_entity_event
-from .features import DecodedBlock, FeatureDecoder
+from .features import DecodedBlock, FeatureDecoder, Kind
 from .incidents import encode_incident
 from .records import KafkaRecord, OutMessage, Record, out_messages
 from .rejections import Reason, Rejection
-from .scores import Scores, encode_scores
+from .scores import Columns, Scores, encode_scores
 from .silences import encode_silence
 from .times import TimeReader
 
 __all__ = [
     "KEY",
+    "Columns",
     "DecodedBlock",
     "EntityReader",
     "FeatureDecoder",
     "KafkaRecord",
+    "Kind",
     "OutMessage",
     "Reason",
     "Record",

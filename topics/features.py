@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .categories import CategoryCodes, code_of, coded
 from .documents import SHALLOW_BYTES, is_too_deep, parse
-from .fields import find, is_beyond, is_number, numeric_fields, other_fields, parent_of
+from .fields import (
+    fields_with,
+    find,
+    is_beyond,
+    is_number,
+    is_text,
+    other_fields,
+    parent_of,
+)
 from .readers import record_reader
 from .rejections import (
     Reason,
     Rejection,
     reject_beyond,
+    reject_category,
     reject_field,
     reject_range,
     reject_value,
@@ -25,6 +36,8 @@ from .rejections import (
 
 # The learner's cost grows with the square of the fields. A record with more is likely a list.
 MAX_AUTO_FIELDS = 1024
+# What is known of pairs of categories grows with the square of the fields.
+MAX_AUTO_CATEGORIES = 16
 _TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
 
 _NAN = float("nan")
@@ -45,6 +58,14 @@ class DecodedBlock:
     rejected: list[tuple[int, Rejection]]
 
 
+class Kind(StrEnum):
+    """What a field holds."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    IGNORED = "ignored"
+
+
 class FeatureDecoder:
     """Decodes one partition's values; without `fields`, its first valid record chooses them.
 
@@ -54,10 +75,18 @@ class FeatureDecoder:
     than its bound. Other fields are ignored. Fields `never_chosen` are no features, each for the
     reason given: it names the entity, or the time.
 
+    Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
+    the last columns, and their values are the codes of `codes`. The first valid record chooses
+    strings as categories, too, unless their kind is another.
+
     Attributes
     ----------
     fields
         The names of the columns; None before they are chosen.
+    n_categories
+        How many of them, the last ones, are categories.
+    codes
+        The texts of categories and their codes.
     left_out
         Fields of the record that chose, each with the reason why it is no column.
     """
@@ -68,21 +97,30 @@ class FeatureDecoder:
         max_bytes: int,
         bounds: Mapping[str, float] | None = None,
         never_chosen: Mapping[str, str] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        texts: Iterable[str] = (),
     ) -> None:
         self._max_bytes = max_bytes
         self._bounds = dict(bounds or {})
         self._never_chosen = dict(never_chosen or {})
         self.fields: tuple[str, ...] | None = None
         self.left_out: tuple[str, ...] = ()
+        self.n_categories, self.codes = 0, CategoryCodes(texts)
+        self._kinds = dict(kinds or {})
         if fields is not None:
-            self._choose(tuple(fields))
+            categories = [f for f in fields if self._kinds.get(f) == Kind.CATEGORY]
+            numbers = [f for f in fields if f not in categories]
+            self._choose(tuple(numbers), tuple(categories))
 
-    def _choose(self, fields: tuple[str, ...]) -> None:
-        self.fields = fields
+    def _choose(self, numbers: tuple[str, ...], categories: tuple[str, ...]) -> None:
+        self.fields = fields = numbers + categories
+        self.n_categories = len(categories)
         # Packed in groups with the same parent object; `_order` restores the order of the columns.
         self._packed = tuple(sorted(fields, key=parent_of))
         self._order = [self._packed.index(field) for field in fields]
-        self._reader = record_reader(self._packed)
+        read, get = record_reader(self._packed, frozenset(categories))
+        self._coded = [i for i, field in enumerate(self._packed) if field in categories]
+        self._reader = read, coded(get, self._coded, self.codes) if categories else get
         self._pack = struct.Struct(f"={len(fields)}d").pack
 
     def decode(self, values: Sequence[bytes | None]) -> DecodedBlock:
@@ -139,26 +177,42 @@ class FeatureDecoder:
         for position, value in enumerate(values):
             if self.fields is not None:
                 break
-            chosen = self._fields_of(value)
-            if isinstance(chosen, Rejection):
-                rejected.append((position, chosen))
-            else:
-                self._choose(chosen)
+            rejection = self._choose_by(value)
+            if rejection is not None:
+                rejected.append((position, rejection))
         return rejected
 
-    def _fields_of(self, value: bytes | None) -> tuple[str, ...] | Rejection:
+    def _choose_by(self, value: bytes | None) -> Rejection | None:
+        """Choose the fields of a record; return why it has none."""
         document = self._document(value)
         if not isinstance(document, dict):
             return reject_value(value, self._max_bytes)
-        fields = numeric_fields(document, MAX_AUTO_FIELDS)
-        if fields is None:
+        found = fields_with(document, is_number, MAX_AUTO_FIELDS)
+        if found is None:
             return Rejection(Reason.NO_FEATURES, _TOO_MANY)
-        fields = tuple(field for field in fields if field not in self._never_chosen)
-        for field in fields:
+        texts = fields_with(document, is_text, MAX_AUTO_FIELDS) or ()
+        numbers = self._of_kind(found, Kind.NUMBER, Kind.NUMBER)
+        for field in numbers:
             if is_beyond(find(document, field)):
                 return reject_beyond(field)
-        self.left_out = other_fields(document, fields, self._never_chosen, MAX_AUTO_FIELDS)
-        return fields or Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
+        if not numbers:
+            return Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
+        named = self._of_kind(found, Kind.NUMBER, Kind.CATEGORY)
+        categories = named + self._of_kind(texts, Kind.CATEGORY, Kind.CATEGORY)
+        categories = tuple(sorted(categories))[:MAX_AUTO_CATEGORIES]
+        reasons = {field: "ignored" for field, kind in self._kinds.items() if kind == Kind.IGNORED}
+        reasons = {field: "too many" for field in texts} | reasons | self._never_chosen
+        self.left_out = other_fields(document, numbers + categories, reasons, MAX_AUTO_FIELDS)
+        self._choose(numbers, categories)
+        return None
+
+    def _of_kind(self, fields: Sequence[str], default: Kind, wanted: Kind) -> tuple[str, ...]:
+        """Return the fields that are of a kind, by default of another one."""
+        return tuple(
+            field
+            for field in fields
+            if field not in self._never_chosen and self._kinds.get(field, default) == wanted
+        )
 
     def _document(self, value: bytes | None) -> Any:
         """Return the parsed value; None if it is too large, too deep or not JSON."""
@@ -174,9 +228,10 @@ class FeatureDecoder:
         if not isinstance(document, dict):
             return reject_value(value, self._max_bytes)
         # Most of these records lack a top-level field: then this is twice as fast as `find` alone.
-        return self._row(
-            [document[f] if f in document else find(document, f) for f in self._packed]
-        )
+        contents = [document[f] if f in document else find(document, f) for f in self._packed]
+        for i in self._coded:
+            contents[i] = code_of(contents[i], self.codes)
+        return self._row(contents)
 
     def _row(self, contents: Sequence[Any]) -> bytes | Rejection:
         """Return the row of contents that are not all numbers; None is an absent field."""
@@ -189,11 +244,13 @@ class FeatureDecoder:
         return row
 
     def _reject_contents(self, contents: Sequence[Any]) -> Rejection:
-        return next(
-            reject_beyond(field) if is_number(content) else reject_field(field, content)
-            for field, content in zip(self._packed, contents, strict=True)
-            if content is not None and (not is_number(content) or is_beyond(content))
-        )
+        for i, (field, content) in enumerate(zip(self._packed, contents, strict=True)):
+            if content is None or (is_number(content) and not is_beyond(content)):
+                continue
+            if i in self._coded:
+                return reject_category(field, content)
+            return reject_beyond(field) if is_number(content) else reject_field(field, content)
+        raise ValueError("expected a content that is no number")
 
     def _matrix(self, packed: list[bytes]) -> NDArray[np.float64]:
         grouped = np.frombuffer(b"".join(packed)).reshape(-1, len(self._packed))

@@ -30,15 +30,17 @@ def find(document: JsonObject, field: str) -> Any:
     return content
 
 
-def numeric_fields(document: JsonObject, most: int) -> tuple[str, ...] | None:
-    """Return the sorted names of the fields that hold a number or a boolean.
+def fields_with(
+    document: JsonObject, wanted: Callable[[object], bool], most: int
+) -> tuple[str, ...] | None:
+    """Return the sorted names of the fields whose content is `wanted`.
 
     Return None if there are more than `most`; the search ends there.
     """
-    paths = list(islice(_numeric_paths(document), most + 1))
+    paths = list(islice(_paths(document, wanted), most + 1))
     if len(paths) > most:
         return None
-    return tuple(sorted({path for path in paths if is_number(find(document, path))}))
+    return tuple(sorted({path for path in paths if wanted(find(document, path))}))
 
 
 def other_fields(
@@ -61,18 +63,23 @@ def is_number(content: object) -> bool:
     return isinstance(content, int | float)
 
 
+def is_text(content: object) -> bool:
+    """Tell whether the content of a field is a string."""
+    return isinstance(content, str)
+
+
 def is_beyond(content: float) -> bool:
     """Tell whether a number is beyond the range of a double."""
     return abs(content) > sys.float_info.max
 
 
-def _numeric_paths(document: JsonObject) -> Iterator[str]:
+def _paths(document: JsonObject, wanted: Callable[[object], bool]) -> Iterator[str]:
     # Includes nested keys that contain a dot, which no name can reach.
     inside = [("", iter(document.items()))]
     while inside:  # an explicit stack, as JSON may nest deeper than Python recurses
         prefix, members = inside[-1]
         for key, content in members:
-            if is_number(content):
+            if wanted(content):
                 yield prefix + key
             elif isinstance(content, dict):
                 inside.append((f"{prefix}{key}.", iter(content.items())))

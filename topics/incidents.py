@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import orjson
 
-from .scores import Blame, contributions
+from .scores import Blame, Columns, contributions
 
 
 class Place(Protocol):
@@ -71,7 +71,7 @@ class Incident(Protocol):
 
 
 def encode_incident(
-    source: Mapping[str, Any], state: str, incident: Incident, blame: Blame, fields: Sequence[str]
+    source: Mapping[str, Any], state: str, incident: Incident, blame: Blame, columns: Columns
 ) -> bytes:
     """Return the event of an incident that `source`, a record's place, opened, updated or closed.
 
@@ -93,7 +93,7 @@ def encode_incident(
         "peak_p_value": incident.p_value,
         **_place("latest", incident.latest),
         **({} if incident.entity is None else {"entity": incident.entity}),
-        "contributions": contributions(blame, 0, fields),
+        "contributions": contributions(blame, 0, columns),
     }
     return orjson.dumps(message)
 

@@ -24,22 +24,27 @@ class Reader(NamedTuple):
 
 
 @lru_cache(64)
-def record_reader(fields: tuple[str, ...]) -> Reader:
+def record_reader(fields: tuple[str, ...], texts: frozenset[str] = frozenset()) -> Reader:
     """Return the fastest reader of these fields; fields with the same parent must be neighbours.
+
+    The fields in ``texts`` may hold text.
 
     msgspec decodes top-level fields into an object with one attribute each, without a dict.
     """
     if not any("." in field for field in fields):
         try:
-            return _typed_reader(fields)
+            return _typed_reader(fields, texts)
         except ValueError:  # a name with a character that JSON escapes, or the same name twice
             pass
     return Reader(orjson.loads, tuple_getter(fields))
 
 
-def _typed_reader(fields: tuple[str, ...]) -> Reader:
+def _typed_reader(fields: tuple[str, ...], texts: frozenset[str]) -> Reader:
     names = [f"field{i}" for i in range(len(fields))]
-    members = [(name, float | bool | None, None) for name in names]
+    members: list[tuple[str, Any, None]] = [
+        (name, float | bool | None | (str if field in texts else None), None)
+        for name, field in zip(names, fields, strict=True)
+    ]
     names_in_json = dict(zip(names, fields, strict=True))
     record = msgspec.defstruct("Fields", members, rename=names_in_json, gc=False)
     return Reader(msgspec.json.Decoder(record).decode, msgspec.structs.astuple)

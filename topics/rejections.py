@@ -18,6 +18,7 @@ class Reason(StrEnum):
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
     NOT_A_NUMBER = "not_a_number"
+    NOT_A_CATEGORY = "not_a_category"
     NOT_FINITE = "not_finite"
     OUT_OF_RANGE = "out_of_range"
     NO_FEATURES = "no_features"
@@ -64,6 +65,15 @@ def reject_field(field: str, content: object) -> Rejection:
     """Return the rejection of a chosen field whose `content` is no number."""
     found = JSON_TYPES[type(content)]
     return Rejection(Reason.NOT_A_NUMBER, f"expected a number in field {field!r}, got {found}")
+
+
+def reject_category(field: str, content: object) -> Rejection:
+    """Return the rejection of a chosen field whose `content` is no category."""
+    found = JSON_TYPES[type(content)]
+    return Rejection(
+        Reason.NOT_A_CATEGORY,
+        f"expected a string, a number or a boolean in field {field!r}, got {found}",
+    )
 
 
 def reject_beyond(field: str) -> Rejection:

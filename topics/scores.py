@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -61,6 +62,30 @@ class Blame(Protocol):
         """Whether the mean is outside the range of the field's values so far."""
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the columns of rows are.
+
+    Attributes
+    ----------
+    fields
+        Their names.
+    n_categories
+        How many of them, the last ones, are categories.
+    texts
+        The texts of categories by their codes.
+    """
+
+    fields: Sequence[str] = ()
+    n_categories: int = 0
+    texts: Mapping[float, str] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> Sequence[str]:
+        """The names of the columns that are numbers."""
+        return self.fields[: len(self.fields) - self.n_categories]
+
+
 class Forecast(Protocol):
     """What was expected of each field of m records; `learner.Forecast` implements it."""
 
@@ -115,7 +140,7 @@ def encode_scores(
     offsets: Sequence[int],
     timestamps: Sequence[int | None],
     scores: Scores,
-    fields: Sequence[str],
+    columns: Columns,
 ) -> list[bytes]:
     """Return one JSON object for each record; NaN becomes null.
 
@@ -124,7 +149,7 @@ def encode_scores(
     if not offsets:
         return []
     template = _TEMPLATE % (orjson.dumps(topic).replace(b"%", b"%%"), partition)
-    columns = zip(
+    members = zip(
         _texts([*offsets]),
         _texts(timestamps),
         _texts(scores.log_likelihood),
@@ -132,10 +157,10 @@ def encode_scores(
         _ends(scores),
         strict=True,
     )
-    messages = [template % row for row in columns]
+    messages = [template % row for row in members]
     if scores.forecast is not None:
-        messages = _with_forecasts(messages, scores.forecast, fields)
-    _add_contributions(messages, scores, fields)
+        messages = _with_forecasts(messages, scores.forecast, columns.numbers)
+    _add_contributions(messages, scores, columns)
     return messages
 
 
@@ -144,7 +169,10 @@ def _with_forecasts(
 ) -> list[bytes]:
     entries = [_FORECAST % orjson.dumps(field).replace(b"%", b"%%") for field in fields]
     template = b'%%b,"forecast":[%b]}' % b",".join(entries)
-    numbers = np.stack([forecast.expected, forecast.low, forecast.high], axis=2)
+    d = len(fields)
+    numbers = np.stack(
+        [part[:, :d] for part in (forecast.expected, forecast.low, forecast.high)], 2
+    )
     texts, width = _texts(numbers.ravel()), 3 * len(fields)
     return [template % (message[:-1], *texts[i * width : (i + 1) * width])
             for i, message in enumerate(messages)]  # fmt: skip
@@ -155,27 +183,39 @@ def extend_object(message: bytes, name: str, content: bytes) -> bytes:
     return b'%b,"%b":%b}' % (message[:-1], name.encode(), content)
 
 
-def _add_contributions(messages: list[bytes], scores: Scores, fields: Sequence[str]) -> None:
+def _add_contributions(messages: list[bytes], scores: Scores, columns: Columns) -> None:
     for row, position in enumerate(np.flatnonzero(scores.is_anomaly).tolist()):
-        listed = orjson.dumps(contributions(scores.blame, row, fields))
+        listed = orjson.dumps(contributions(scores.blame, row, columns))
         messages[position] = extend_object(messages[position], "contributions", listed)
 
 
-def contributions(blame: Blame, row: int, fields: Sequence[str]) -> list[dict[str, Any]]:
+def contributions(blame: Blame, row: int, columns: Columns) -> list[dict[str, Any]]:
     """Return the fields to blame of a row of `blame`, the most unusual first."""
     listed = min(int(blame.n_blamed[row]), MOST_BLAMED)
-    return [
-        {
-            "field": fields[column],
-            "nats": float(blame.nats[row, column]),
-            "usual": float(blame.usual[row, column]),
-            "value": float(blame.value[row, column]),
-            "expected": float(blame.expected[row, column]),
-            "deviation": float(blame.deviation[row, column]),
-            "extrapolated": bool(blame.extrapolated[row, column]),
+    return [_contribution(blame, row, at, columns) for at in blame.order[row, :listed].tolist()]
+
+
+def _contribution(blame: Blame, row: int, at: int, columns: Columns) -> dict[str, Any]:
+    named, value = columns.fields[at], float(blame.value[row, at])
+    nats, usual = float(blame.nats[row, at]), float(blame.usual[row, at])
+    expected = float(blame.expected[row, at])
+    if at < len(columns.numbers):
+        return {
+            "field": named,
+            "nats": nats,
+            "usual": usual,
+            "value": value,
+            "expected": expected,
+            "deviation": float(blame.deviation[row, at]),
+            "extrapolated": bool(blame.extrapolated[row, at]),
         }
-        for column in blame.order[row, :listed].tolist()
-    ]
+    return {
+        "field": named,
+        "nats": nats,
+        "usual": usual,
+        "category": columns.texts.get(value),
+        "expected_category": columns.texts.get(expected),
+    }
 
 
 def _texts(column: Any) -> list[bytes]:

@@ -11,6 +11,7 @@ import numpy as np
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import Change, EntityEvent, IncidentEvent, ScoredBlock, Silence
 from faust_oslrau.topics import (
+    Columns,
     DecodedBlock,
     KafkaRecord,
     OutMessage,
@@ -46,7 +47,7 @@ class Messages:
         records: Sequence[KafkaRecord],
         times: Sequence[int | None],
         scored: ScoredBlock,
-        fields: Sequence[str],
+        columns: Columns,
     ) -> tuple[list[OutMessage], list[OutMessage]]:
         """Return the scores of records, and the anomalies among them with their records.
 
@@ -55,7 +56,7 @@ class Messages:
         offsets = [record.offset for record in records]
         if scored.forecast is not None and not self._forecasts:  # for metrics only
             scored = replace(scored, forecast=None)
-        texts = encode_scores(self._topic, self._partition, offsets, times, scored, fields)
+        texts = encode_scores(self._topic, self._partition, offsets, times, scored, columns)
         timestamps = [record.timestamp for record in records]
         scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
         anomalous = np.flatnonzero(scored.is_anomaly).tolist()
@@ -75,10 +76,10 @@ class Messages:
             record[0], encode_drift(self._source(*record), change.statistic, change.records)
         )
 
-    def incident(self, record: Timed, event: IncidentEvent, fields: Sequence[str]) -> OutMessage:
+    def incident(self, record: Timed, event: IncidentEvent, columns: Columns) -> OutMessage:
         """Return the event of an incident that this record opened, updated or closed."""
         source = self._source(*record)
-        value = encode_incident(source, event.state, event.incident, event.blame, fields)
+        value = encode_incident(source, event.state, event.incident, event.blame, columns)
         return shortened(_message(record[0], value), self._limit)
 
     def entity(self, record: Timed, event: EntityEvent, fields: Sequence[str]) -> OutMessage:

@@ -29,9 +29,11 @@ from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
     KEY,
+    Columns,
     EntityReader,
     FeatureDecoder,
     KafkaRecord,
+    Kind,
     TimeReader,
 )
 
@@ -50,6 +52,8 @@ from .snapshot import Snapshot, check_settings, installed_version, scoring_setti
 
 # Fields whose values, and what was expected of them, are metrics: four series each.
 _MOST_EXPECTED_FIELDS = 16
+# Texts of categories that are remembered at a time; those that messages may name stay.
+_MOST_TEXTS = 20_000
 
 
 class PartitionPipeline:
@@ -85,7 +89,9 @@ class PartitionPipeline:
         check_settings(snapshot, settings)
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
         pipeline.next_offset = snapshot.next_offset
-        pipeline._decoder = new_decoder(settings, snapshot.fields)
+        pipeline._decoder = new_decoder(
+            settings, snapshot.fields, snapshot.n_categories, snapshot.texts
+        )
         state = snapshot.scorer if scorer is None else scorer
         if state is not None:
             pipeline.scorer = _restored_scorer(snapshot, state, settings)
@@ -118,12 +124,30 @@ class PartitionPipeline:
             nodes=self.learner.n_nodes_ if self.learner else 0,
             scorer=None,
             topic_id=topic_id,
+            n_categories=self._decoder.n_categories,
+            texts=tuple(sorted(self._texts().values())),
         )
 
     @property
     def fields(self) -> tuple[str, ...] | None:
         """Names of the columns; None before the first valid record, which chooses them."""
         return self._decoder.fields
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the columns that are numbers."""
+        return tuple(self._columns.numbers)
+
+    @property
+    def _columns(self) -> Columns:
+        decoder = self._decoder
+        return Columns(decoder.fields or (), decoder.n_categories, decoder.codes.texts)
+
+    def _texts(self) -> dict[float, str]:
+        """Return the texts of categories that messages may name from now on, by their codes."""
+        known = self._decoder.codes.texts
+        codes = self.scorer.category_codes() if self.scorer else ()
+        return {code: known[code] for code in codes if code in known}
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -168,14 +192,18 @@ class PartitionPipeline:
         scored = self._score(decoded.rows, entities, _places(valid, times))
         seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
         with _timed(seconds, "emit"):
-            fields, write = self.fields or (), self._messages
+            columns, write = self._columns, self._messages
             of = list(zip(valid, times, strict=True))
-            scores, anomalies = write.scores(valid, times, scored, fields)
+            scores, anomalies = write.scores(valid, times, scored, columns)
             events = [write.drift(of[row], change) for row, change in scored.changes]
-            incidents = [write.incident(of[each.row], each, fields) for each in scored.incidents]
-            changes = [write.entity(of[each.row], each, fields) for each in scored.entity_events]
+            incidents = [write.incident(of[each.row], each, columns) for each in scored.incidents]
+            changes = [
+                write.entity(of[each.row], each, columns.fields) for each in scored.entity_events
+            ]
             silences = [write.silence(of[each.row], each) for each in scored.silences]
             dead_letters = write.dead_letters(records, decoded)
+        if len(self._decoder.codes) > _MOST_TEXTS:
+            self._decoder.codes.keep(self._texts())
         if offsets:
             self.next_offset = offsets[-1] + 1
         return ProcessedBlock(
@@ -186,7 +214,7 @@ class PartitionPipeline:
             np.array(timestamps, dtype=np.float64),
             scored.log_likelihood,
             scored.p_value,
-            _blamed(scored, fields),
+            _blamed(scored, columns.fields),
             scored.learned,
             self._skipped(scored),
             seconds,
@@ -230,7 +258,7 @@ class PartitionPipeline:
         last = np.array([rows[-1], *(part[-1] for part in scored.forecast)])
         return {
             field: ExpectedField(*last[:, column].tolist())
-            for column, field in enumerate((self.fields or ())[:_MOST_EXPECTED_FIELDS])
+            for column, field in enumerate(self.numbers[:_MOST_EXPECTED_FIELDS])
         }
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
@@ -256,20 +284,30 @@ class PartitionPipeline:
         if self.scorer is None:
             if self.fields is None:
                 return _NOTHING_SCORED
-            self.scorer = new_scorer(self._settings, self.fields)
+            self.scorer = new_scorer(self._settings, self.fields, self._decoder.n_categories)
         return self.scorer.process(rows, entities, places)
 
 
-def new_decoder(settings: Settings, fields: Sequence[str] | None) -> FeatureDecoder:
-    """Return a partition's decoder, which rejects values outside the domain of a transform."""
+def new_decoder(
+    settings: Settings,
+    fields: Sequence[str] | None,
+    n_categories: int = 0,
+    texts: Sequence[str] = (),
+) -> FeatureDecoder:
+    """Return a partition's decoder, which rejects values outside the domain of a transform.
+
+    The last `n_categories` fields are categories, whatever the settings say.
+    """
+    kinds = dict(settings.kinds)
+    kinds |= dict.fromkeys((fields or ())[len(fields or ()) - n_categories :], Kind.CATEGORY)
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
     roles = {settings.entity: "the entity", settings.time: "the time"}
     never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
-    return FeatureDecoder(fields, settings.max_record_bytes, bounds, never_chosen)
+    return FeatureDecoder(fields, settings.max_record_bytes, bounds, never_chosen, kinds, texts)
 
 
-def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
-    """Return the scorer of a partition without a snapshot."""
+def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> StreamScorer:
+    """Return the scorer of a partition without a snapshot, the last fields being categories."""
     names = dict(settings.transforms)
     return StreamScorer(
         LEARNERS[settings.learner.kind](**settings.learner.parameters),
@@ -277,6 +315,7 @@ def new_scorer(settings: Settings, fields: Sequence[str]) -> StreamScorer:
         settings.alarm_rate,
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
+        n_categories=n_categories,
         max_entities=None if settings.entity is None else settings.max_entities,
         max_former_entities=settings.max_former_entities,
         history=settings.history,
@@ -296,12 +335,16 @@ def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
     """
     fields = settings.chosen_fields or tuple(field for field, _ in settings.transforms)
     often = replace(settings, learning=True, alarm_rate=0.1)
-    compile_scorer(new_scorer(often, fields), len(fields), told)
+    n_categories = sum(kind == Kind.CATEGORY for _, kind in settings.kinds)
+    if settings.chosen_fields is None:  # the first records may have any
+        n_categories = max(n_categories, 1)
+    n_numbers = max(len(fields) - n_categories, 0)
+    compile_scorer(new_scorer(often, fields, n_categories), n_numbers, told)
 
 
 def needs_times(settings: Settings) -> bool:
     """Return whether a setting has no effect on records without times."""
-    return new_scorer(settings, settings.chosen_fields or ()).needs_times
+    return new_scorer(settings, settings.chosen_fields or (), 0).needs_times
 
 
 def incident_parameters(settings: Settings) -> IncidentParameters | None:
@@ -312,7 +355,7 @@ def incident_parameters(settings: Settings) -> IncidentParameters | None:
 def _restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings) -> StreamScorer:
     """Return the scorer of a snapshot, which must be one of its fields and settings."""
     scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
-    new = new_scorer(settings, snapshot.fields or ())
+    new = new_scorer(settings, snapshot.fields or (), snapshot.n_categories)
     if scorer.n_fields not in (None, len(snapshot.fields or ())):
         raise StateError(
             f"state: expected a scorer of the fields {snapshot.fields}, got {scorer.n_fields}"

@@ -21,6 +21,7 @@ _FIRST_KIND = "oslrau"
 _FIRST_VALUES: Mapping[str, Any] = {
     "learner.kind": _FIRST_KIND,
     "entity": None,
+    "kinds": {},
     "history": None,
     "time": None,
     "initial_model": None,
@@ -69,6 +70,10 @@ class Snapshot:
         The scorer's bytes; None before the first valid record.
     topic_id
         The id of the source topic; None if it is unknown.
+    n_categories
+        How many of the columns, the last ones, are categories.
+    texts
+        The texts of categories that messages may name.
     """
 
     topic: str
@@ -82,6 +87,8 @@ class Snapshot:
     nodes: int
     scorer: bytes | None
     topic_id: str | None = None
+    n_categories: int = 0
+    texts: tuple[str, ...] = ()
 
     @property
     def learner_kind(self) -> str:
@@ -117,6 +124,7 @@ class Snapshot:
         _check_values(values)
         if values["fields"] is not None:
             values["fields"] = tuple(values["fields"])
+        values["texts"] = tuple(values.get("texts", ()))
         scorer = arrays["scorer"].content if "scorer" in arrays else None
         try:
             return cls(**values, scorer=None), scorer
@@ -131,6 +139,11 @@ def _check_values(values: Mapping[str, Any]) -> None:
     fields, topic_id = values.get("fields", ""), values.get("topic_id")
     if fields is not None and not (isinstance(fields, list) and _are_texts(fields)):
         raise StateError(f"state: expected names of fields, got {fields!r}")
+    texts, n_categories = values.get("texts", []), values.get("n_categories", 0)
+    if not (isinstance(texts, list) and _are_texts(texts)):
+        raise StateError(f"state: expected texts of categories, got {texts!r}")
+    if type(n_categories) is not int or not 0 <= n_categories <= len(fields or ()):
+        raise StateError(f"state: expected a number of categories, got {n_categories!r}")
     if topic_id is not None and not isinstance(topic_id, str):
         raise StateError(f"state: expected the id of a topic, got {topic_id!r}")
     if not 0 <= values["start"] <= values["next_offset"]:
@@ -157,6 +170,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "alarm_rate": settings.alarm_rate,
         "transforms": dict(settings.transforms),
     }
+    if settings.kinds:
+        values["kinds"] = dict(settings.kinds)
     if settings.entity is not None:
         values |= {"entity": settings.entity, "max_entities": settings.max_entities}
     if settings.time is not None:

@@ -20,6 +20,7 @@ from .value_types import (
     FEATURES,
     FIELD,
     HOSTS,
+    KINDS,
     SERVERS,
     SNAPSHOTS,
     SPANS,
@@ -92,6 +93,7 @@ class Settings(Section):
     app_id: str = setting("faust-oslrau", TOPIC)
     source_topics: tuple[str, ...] = setting(("features",), TOPICS)
     features: str | tuple[str, ...] = setting("auto", FEATURES)
+    kinds: tuple[tuple[str, str], ...] = setting((), KINDS)
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
     time: str | None = setting(None, optional(FIELD))
     entity: str | None = setting(None, optional(ENTITY))
@@ -129,7 +131,9 @@ class Settings(Section):
     def __post_init__(self) -> None:
         """Check the fields, then their combination: no topic may have two roles."""
         Section.__post_init__(self)
+        self._require_chosen("kinds", [name for name, _ in self.kinds])
         self._require_chosen("transforms", [name for name, _ in self.transforms])
+        self._check_kinds()
         for name in ("entity", "time"):
             if getattr(self, name) in (self.chosen_fields or ()):
                 raise SettingsError(
@@ -143,6 +147,21 @@ class Settings(Section):
                 value = short(getattr(self, name))
                 raise SettingsError(f"setting {name}: expected a topic of its own, got {value}")
             taken |= {topic} - {None}
+
+    def _check_kinds(self) -> None:
+        kinds = dict(self.kinds)
+        for name, _ in self.transforms:
+            if kinds.get(name, "number") != "number":
+                raise SettingsError(f"setting transforms: expected numbers, got {name}")
+        if self.chosen_fields is None:
+            return
+        ignored = [name for name, kind in self.kinds if kind == "ignored"]
+        if ignored:
+            raise SettingsError(
+                f"setting kinds: expected no chosen field ignored, got {ignored[0]}"
+            )
+        if all(kinds.get(name) == "category" for name in self.chosen_fields):
+            raise SettingsError("setting kinds: expected a chosen field that is a number")
 
     def _require_chosen(self, setting: str, names: Sequence[str]) -> None:
         for name in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -28,6 +28,7 @@ _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
+KIND_NAMES = ("number", "category", "ignored")
 EVENTS_OF = ("records", "incidents", "new_entities", "unusual_entities", "silences")
 # What the zone database names a computer's zone before somebody has chosen one.
 _NO_ZONES = {"Factory"}
@@ -138,8 +139,17 @@ def _read_snapshots(value: Any) -> str:
 
 
 def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
+    return _read_named(value, TRANSFORM_NAMES)
+
+
+def _read_kinds(value: Any) -> tuple[tuple[str, str], ...]:
+    return _read_named(value, KIND_NAMES)
+
+
+def _read_named(value: Any, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return fields with one of some names each, in the order of the fields."""
     found = {_read_field(field): name.strip() for field, name in pairs(value).items()}
-    _require(all(name in TRANSFORM_NAMES for name in found.values()))
+    _require(all(name in names for name in found.values()))
     return tuple(sorted(found.items()))
 
 
@@ -243,6 +253,9 @@ EVENTS = ValueType(f"some of {', '.join(EVENTS_OF)}", _read_events)
 SNAPSHOTS = ValueType("topic:NAME, folder:PATH or off", _read_snapshots)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
+)
+KINDS = ValueType(
+    f"fields with one of {', '.join(KIND_NAMES)} each, such as service=category", _read_kinds
 )
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
 NAMES = ValueType("a list of distinct names", _read_fields)

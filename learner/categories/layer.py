@@ -110,7 +110,14 @@ class Categories:
         return len(self.parent)
 
     def take(self, rows: FloatArray) -> CategoricalRows:
-        """Return rows (m, d + c) with numbers as they would be with an average category."""
+        """Return the next rows (m, d + c), with numbers as they would be with an average category.
+
+        They are learned at the next boundary.
+        """
+        self._pending.append(rows)
+        return self._average(rows)
+
+    def _average(self, rows: FloatArray) -> CategoricalRows:
         X, slots = self.numbers(rows), self.values.slots(self._codes(rows))
         m, d = X.shape
         log_probability = np.zeros(m)
@@ -124,7 +131,6 @@ class Categories:
             learned[:, j] = self._units.centre[j] + (X[:, j] - level) / ratio
             units[:, j] = np.column_stack([level - ratio * self._units.centre[j], ratio])
             log_jacobian -= np.where(np.isnan(X[:, j]), 0.0, self._log_ratio[at, j])
-        self._pending.append(rows)
         return CategoricalRows(learned, log_probability, log_jacobian, units, slots)
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
@@ -137,6 +143,11 @@ class Categories:
         units = self._units
         found = units.level[MISSING] + units.ratio[MISSING] * (rows - units.centre)
         return np.where(self._parents == NONE, rows, found)
+
+    def codes(self) -> FloatArray:
+        """Return the values that are told apart, and those of rows that wait to be learned."""
+        pending = [self._codes(rows).ravel() for rows in self._pending]
+        return np.concatenate([self.values.codes, *pending])
 
     def numbers(self, rows: FloatArray) -> FloatArray:
         """Return the columns (m, d) of rows (m, d + c) that are numbers."""
@@ -168,11 +179,15 @@ class Categories:
         """Return the slots of a field's values, its rest first."""
         return np.flatnonzero(self.values.field == f)
 
-    def end_batch(self, memory: float | None, *, learning: bool) -> None:
-        """Learn all rows since the last boundary; with a ``memory``, forget older ones."""
+    def end_batch(self, memory: float | None, *, learning: bool) -> FloatArray:
+        """Learn all rows since the last boundary; with a ``memory``, forget older ones.
+
+        Return their numbers (m, d) as ``take`` would return them now.
+        """
         rows, self._pending = np.concatenate(self._pending), []
         if learning:
             self._learn(rows, memory)
+        return self._average(rows).rows
 
     def _learn(self, rows: FloatArray, memory: float | None) -> None:
         X, codes = self.numbers(rows), self._codes(rows)

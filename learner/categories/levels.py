@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
 
 from .tree import NONE
 
@@ -36,7 +36,7 @@ ALL = 0
 
 _COUNT, _MEAN, _SQUARES = range(3)
 
-_LEVELS = {"moments": Entry((3, "r", "d"), [[[0.0]], [[-np.finfo(np.float64).max]], [[0.0]]])}
+_LEVELS = {"moments": Entry((3, "r", "d"), np.reshape([0.0, -LARGEST, 0.0], (3, 1, 1)))}
 
 
 class Units(NamedTuple):

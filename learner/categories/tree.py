@@ -44,7 +44,7 @@ def gains(joint: FloatArray, field: IntArray, c: int) -> FloatArray:
             expected = np.outer(rows, columns) / n
             likelihood = (pairs[seen] * np.log(pairs[seen] / expected[seen])).sum()
             values = np.count_nonzero(rows >= SEEN) + np.count_nonzero(columns >= SEEN)
-            free = max(np.count_nonzero(seen) - values + 1, 1)
+            free = max(int(np.count_nonzero(seen)) - int(values) + 1, 1)
             result[f, g] = result[g, f] = likelihood - 0.5 * free * math.log(max(n, 2.0))
     return result
 

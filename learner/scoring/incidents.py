@@ -234,6 +234,11 @@ class Incidents:
         state = OPENED if before is None else UPDATED if reached else None
         return Step(row, state, held.incident, held.blame, reached)
 
+    @property
+    def blames(self) -> list[MergedBlame]:
+        """The blame so far of each open incident."""
+        return [each.blame for each in self.open.values()]
+
     def state(self, slots: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return all that ``restored`` needs, of so many slots in use.
 

@@ -59,6 +59,12 @@ class MergedBlame:
         added = np.vstack([numbers, counted])[:, blamed]
         self.means[:, blamed] = (1.0 - share) * self.means[:, blamed] + share * added
 
+    def categories(self, c: int) -> FloatArray:
+        """Return values and expected values of the last ``c`` fields, where these are to blame."""
+        of = np.arange(len(self.seen))[-c:]
+        named = self.means[:, of[self.seen[of] > 0]]
+        return named[[NUMBERS.index("value"), NUMBERS.index("expected")]].ravel()
+
     def mean(self) -> Blame:
         """Return the averages (1, d), the fields with most nats beyond the usual in total first."""
         numbers = np.where(self.seen > 0, self.means[: len(NUMBERS)], np.nan)

@@ -93,7 +93,7 @@ class Seasons:
         times: IntArray,
         slots: IntArray,
         fresh: Mask,
-        log_probability: FloatArray,
+        log_probability: FloatArray | float = 0.0,
     ) -> SeasonalRows:
         """Return the next rows (m, d) less what is usual at their hour, and keep them.
 
@@ -102,7 +102,8 @@ class Seasons:
         """
         filled = self.known(times)
         self._last = int(filled[-1]) if len(filled) else self._last
-        rows = Rows(values, filled, slots, fresh, log_probability)
+        beside = np.full(len(values), log_probability)
+        rows = Rows(values, filled, slots, fresh, beside)
         self.recent.add(rows)
         return self.less_usual(rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ class Rows(NamedTuple):
     fresh: NDArray[np.bool_]
     log_probability: FloatArray
 
-    def part(self, at: slice) -> Rows:
+    def part(self, at: slice) -> Self:
         """Return some of the rows."""
-        return Rows(*(column[at] for column in self))
+        return type(self)._make(column[at] for column in self)
 
 
 _ROWS = {

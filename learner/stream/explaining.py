@@ -39,8 +39,9 @@ def explain(
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``density`` is that of the rows as the learner is given them. ``stuck`` (m, d) is the evidence that fields are stuck. Where it is enough for an incident, the incident blames
-    these fields. What is blamed in an anomaly does not depend on incidents.
+    ``density`` is that of the rows as the learner is given them. ``stuck`` (m, d) is the evidence
+    that fields are stuck. Where it is enough for an incident, the incident blames these fields.
+    What is blamed in an anomaly does not depend on incidents.
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
@@ -148,7 +149,7 @@ def _blame(
     if state.categories is not None and layered.categorical is not None:
         slots = layered.categorical.slots[which]
         categorical = compare_categories(state.categories, slots)
-        log_density = log_density + categorical.wrong_excess
+        log_density = log_density + categorical.excess
     found = _blame_numbers(state, model, layered.learned[which], log_density, stuck, is_usual)
     if state.history is not None:
         found = state.history.undo_blame(found)

@@ -21,6 +21,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     under full load, the evaluation of all.
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
+    if state.categories is not None:
+        anew = state.categories.end_batch(state.learner.memory, learning=state.learning)
+        rows = rows if state.has_units else anew
     if state.entities is not None and not state.entities.has_begun:
         rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
@@ -66,8 +69,6 @@ def _end_batch(state: ScorerState, rows: FloatArray) -> None:
     if state.habits is None or not state.habits.has_habits:
         state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
     state.repeats.end_batch()
-    if state.categories is not None:
-        state.categories.end_batch(state.learner.memory, learning=state.learning)
     if state.history is not None:
         state.history.update(rows)
     if state.entities is not None:

@@ -300,6 +300,17 @@ class StreamScorer(ScorerParameters):
         found = self._state.entities.roster.search(part.encode(), most)
         return [name.decode(errors="replace") for name in found]
 
+    def category_codes(self) -> list[float]:
+        """Return the categories that blame may name from now on, in ascending order."""
+        state = self._state
+        if state.categories is None:
+            return []
+        named = [state.categories.codes(), np.empty(0)]
+        if state.incidents is not None:
+            named += [blame.categories(state.n_categories) for blame in state.incidents.blames]
+        found = np.unique(np.concatenate(named))
+        return [float(code) for code in found if not math.isnan(code)]
+
     def common_entity(self, other: StreamScorer, most: int = 1024) -> bytes | None:
         """Return an entity that another scorer knows, too, among up to ``most``; None if none is.
 

@@ -162,6 +162,8 @@ class ScorerState:
         if not 0 < self.alarm_rate < 1:
             raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
         self.learner.check_parameters()
+        if self.categories is not None:
+            self.ranking = Ranking(has_categories=True)
 
     @property
     def has_model(self) -> bool:
@@ -200,8 +202,7 @@ class ScorerState:
         """
         if self.seasons is None or not self.has_units:
             return None
-        beside = np.broadcast_to(log_probability, len(rows))
-        return self.seasons.take(rows, times, *self.slots(len(rows)), beside)
+        return self.seasons.take(rows, times, *self.slots(len(rows)), log_probability)
 
     def widened(self, rows: FloatArray, times: IntArray) -> FloatArray:
         """Return the next rows (m, d) beside the running means of their fields, if any are kept.

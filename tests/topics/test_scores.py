@@ -8,7 +8,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics import encode_anomaly, encode_drift, encode_scores
+from faust_oslrau.topics import Columns, encode_anomaly, encode_drift, encode_scores
 from faust_oslrau.topics.scores import MOST_BLAMED
 
 
@@ -60,7 +60,7 @@ def scores(log_likelihood, p_value, is_anomaly, nats=None):
 
 def test_a_message_has_the_members_of_the_design_in_their_order():
     block = scores([-1.5], [0.25], [False])
-    (message,) = encode_scores("features", 3, [7], [1700000000000], block, ["x"])
+    (message,) = encode_scores("features", 3, [7], [1700000000000], block, Columns(["x"]))
     assert message == (
         b'{"topic":"features","partition":3,"offset":7,"timestamp":1700000000000,'
         b'"log_likelihood":-1.5,"p_value":0.25,"is_anomaly":false,"n_learned":0,"warming_up":true}'
@@ -72,7 +72,7 @@ def test_a_message_tells_what_was_expected_of_each_field():
     band = np.array([[1.0, np.nan], [0.1, 2.0]])
     block = block._replace(forecast=Forecast(band, band - 0.5, band + 0.5))
     names = ['a"%d', "b"]
-    first, second = map(json.loads, encode_scores("t", 0, [7, 8], [0, 0], block, names))
+    first, second = map(json.loads, encode_scores("t", 0, [7, 8], [0, 0], block, Columns(names)))
     unknown = {"field": "b", "expected": None, "low": None, "high": None}
     assert first["forecast"] == [
         {"field": 'a"%d', "expected": 1.0, "low": 0.5, "high": 1.5}, unknown
@@ -83,7 +83,7 @@ def test_a_message_tells_what_was_expected_of_each_field():
 
 def test_unknown_scores_and_times_are_null():
     block = scores([np.nan, -np.inf], [np.nan, 1.0], [False, False])
-    messages = encode_scores("t", 0, [0, 1], [None, 5], block, ["x"])
+    messages = encode_scores("t", 0, [0, 1], [None, 5], block, Columns(["x"]))
     first, second = map(json.loads, messages)
     assert first["log_likelihood"] is first["p_value"] is first["timestamp"] is None
     assert second["log_likelihood"] is None and second["timestamp"] == 5
@@ -92,7 +92,8 @@ def test_unknown_scores_and_times_are_null():
 def test_anomalous_records_list_their_fields_to_blame_the_most_unusual_first():
     block = scores([0, -9, 0, -8], [1, 0, 1, 0], [False, True, False, True], [[8, np.nan], [8, 16]])
     messages = [
-        json.loads(m) for m in encode_scores("t", 0, range(4), [0] * 4, block, ['a"%d', "b"])
+        json.loads(m)
+        for m in encode_scores("t", 0, range(4), [0] * 4, block, Columns(['a"%d', "b"]))
     ]
     a = {"nats": 8.0, "usual": 1.0, "value": 80.0, "expected": 72.0, "deviation": 4.0}
     b = {"field": "b"} | {name: 2 * number for name, number in a.items()} | {"extrapolated": True}
@@ -104,7 +105,7 @@ def test_anomalous_records_list_their_fields_to_blame_the_most_unusual_first():
 
 def test_a_record_of_many_fields_lists_those_most_to_blame():
     block = scores([-9], [0], [True], np.arange(100.0)[None])
-    (message,) = encode_scores("t", 0, [0], [0], block, [f"f{i}" for i in range(100)])
+    (message,) = encode_scores("t", 0, [0], [0], block, Columns([f"f{i}" for i in range(100)]))
     listed = [item["field"] for item in json.loads(message)["contributions"]]
     assert listed == [f"f{i}" for i in range(99, 99 - MOST_BLAMED, -1)]
 
@@ -113,23 +114,25 @@ def test_only_events_have_a_member_event():
     place = {"topic": "t", "partition": 1, "offset": 8, "timestamp": None}
     event = json.loads(encode_drift(place, 1.5, 512))
     assert event == {"event": "drift", **place, "statistic": 1.5, "records": 512}
-    (score,) = encode_scores("t", 1, [8], [None], scores([0], [1], [False]), ["x"])
+    (score,) = encode_scores("t", 1, [8], [None], scores([0], [1], [False]), Columns(["x"]))
     assert "event" not in json.loads(encode_anomaly(score, b"{}"))
 
 
 def test_a_topic_name_is_never_read_as_a_template():
-    (message,) = encode_scores('100%d"', 0, [1], [0], scores([0], [1], [False]), ["x"])
+    (message,) = encode_scores('100%d"', 0, [1], [0], scores([0], [1], [False]), Columns(["x"]))
     assert json.loads(message)["topic"] == '100%d"'
 
 
 def test_no_records_give_no_messages():
-    assert encode_scores("t", 0, [], [], scores([], [], []), ["x"]) == []
+    assert encode_scores("t", 0, [], [], scores([], [], []), Columns(["x"])) == []
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_numbers_keep_every_bit(numbers):
     block = scores(numbers, numbers, [False] * len(numbers))
-    messages = encode_scores("t", 0, range(len(numbers)), [None] * len(numbers), block, ["x"])
+    messages = encode_scores(
+        "t", 0, range(len(numbers)), [None] * len(numbers), block, Columns(["x"])
+    )
     read = [json.loads(message) for message in messages]
     assert np.array_equal(
         np.array([r["log_likelihood"] for r in read]).view(np.int64),
@@ -140,7 +143,7 @@ def test_numbers_keep_every_bit(numbers):
 @given(st.lists(st.tuples(st.floats(), st.floats(0, 1)), min_size=1, max_size=20))
 def test_messages_equal_those_encoded_one_by_one(pairs):
     block = scores(*zip(*pairs, strict=True), [False] * len(pairs))
-    messages = encode_scores("t", 1, range(len(pairs)), [3] * len(pairs), block, ["x"])
+    messages = encode_scores("t", 1, range(len(pairs)), [3] * len(pairs), block, Columns(["x"]))
     for i, message in enumerate(messages):
         alone = {
             "topic": "t",

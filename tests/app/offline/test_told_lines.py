@@ -16,6 +16,7 @@ from faust_oslrau.app.offline.told import MessageReader, as_json
 from faust_oslrau.app.offline.told_lines import line, moment, odds, printable
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.topics import (
+    Columns,
     Reason,
     Record,
     Rejection,
@@ -67,7 +68,7 @@ def score(is_anomaly=False, p_value=0.25, log_likelihood=-17.25, n_blamed=1):
         blame=blame(n_blamed),
         forecast=None,
     )
-    (value,) = encode_scores("machines", 2, [4711], [NOON], scored, FIELDS)
+    (value,) = encode_scores("machines", 2, [4711], [NOON], scored, Columns(FIELDS))
     return value
 
 
@@ -90,7 +91,7 @@ def incident(state, entity="press-7", severity=61.4, name="major", fields=FIELDS
         severity_name=name,
         entity=entity,
     )
-    return encode_incident(SOURCE, state, found, blame(2), fields)
+    return encode_incident(SOURCE, state, found, blame(2), Columns(fields))
 
 
 def entity_event(state, p_value, *aspects):
