@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.scoring.blame import LEAST, Blame
 
-from .layer import Categories
+from .layer import Categories, normalised
 from .values import MISSING
 
 FloatArray = NDArray[np.float64]
@@ -69,22 +69,22 @@ class ComparedCategories(NamedTuple):
         )
 
 
-def compare_categories(categories: Categories, slots: IntArray) -> ComparedCategories:
+def compare_categories(
+    categories: Categories, slots: IntArray, X: FloatArray
+) -> ComparedCategories:
     """Blame the categories of records with these slots (k, c) that the others make unlikely.
 
-    One after the other, the most unlikely first, so that nothing is expected because of a wrong
-    category.
+    One after the other, so that nothing is expected because of a wrong category: each time the one
+    without which the record is most likely, with its numbers (k, d).
     """
     k, c = slots.shape
-    rest, found = (
-        slots.copy(),
-        ComparedCategories(np.zeros((k, c), np.bool_), *np.full((3, k, c), np.nan)),
-    )
+    nothing = np.full((3, k, c), np.nan)
+    rest, found = slots.copy(), ComparedCategories(np.zeros((k, c), np.bool_), *nothing)
     for _ in range(c):
-        nats, usual, expected = _compare(categories, rest)
-        excess = np.where(rest == MISSING, -np.inf, nats - usual)
+        unlikely, nats, usual, expected = _compare(categories, rest, X)
+        excess = np.where(unlikely, nats - usual, -np.inf)
         worst = excess.argmax(axis=1)
-        row = np.flatnonzero(excess[np.arange(k), worst] > LEAST)
+        row = np.flatnonzero(unlikely.any(axis=1))
         if len(row) == 0:
             break
         at = row, worst[row]
@@ -94,14 +94,21 @@ def compare_categories(categories: Categories, slots: IntArray) -> ComparedCateg
     return found
 
 
-def _compare(categories: Categories, slots: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return nats, nats of the most likely value, and that value (k, c) given the other fields."""
+def _compare(
+    categories: Categories, slots: IntArray, X: FloatArray
+) -> tuple[Mask, FloatArray, FloatArray, FloatArray]:
+    """Return which categories (k, c) the others make unlikely.
+
+    And nats, nats of the most likely value, and that value, given the other categories and X.
+    """
     nats, usual, expected = np.full((3, *slots.shape), np.nan)
-    row = np.arange(len(slots))
+    unlikely, row = np.zeros(slots.shape, np.bool_), np.arange(len(slots))
     for f in range(slots.shape[1]):
-        of, log_p = categories.slots_of(f), categories.given_others(slots, f)
+        of, alone = categories.slots_of(f), categories.given_others(slots, f)
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
+        unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
+        log_p = normalised(alone + categories.log_density(X, f))
         likely = log_p.argmax(axis=1)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
         expected[:, f] = categories.values.codes[of[likely]]
-    return nats, usual, expected
+    return unlikely, nats, usual, expected

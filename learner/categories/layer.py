@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 
-from .levels import FARTHEST, Levels, Units
+from .levels import FARTHEST, TINY, Levels, Units
 from .tree import NONE, SEEN, fill_log_probability, gains, parents
 from .values import MISSING, MOST_SLOTS, Values
 
@@ -27,6 +27,9 @@ MOST_FIELDS = 128
 
 REFIT = 4096
 """Most records between two choices of parents; less while the stream is young."""
+
+LARGEST_SQUARE = 1e6
+"""Square of deviations beyond which a number says no more of its category."""
 
 SETTLED = 240
 """Records from which on the values that are learned are clipped."""
@@ -171,9 +174,20 @@ class Categories:
         rows = np.repeat(slots, len(of), axis=0)
         rows[:, f] = np.tile(of, len(slots))
         joint = self.log_probability(rows).sum(axis=1).reshape(len(slots), len(of))
-        highest = joint.max(axis=1, keepdims=True)
-        total = highest + np.log(np.exp(joint - highest).sum(axis=1, keepdims=True))
-        return np.asarray(joint - total)
+        return normalised(joint)
+
+    def log_density(self, X: FloatArray, f: int) -> FloatArray:
+        """Return the log-density (k, v) of the numbers (k, d) that a field tells most of.
+
+        For each of its values, as independent Gaussians.
+        """
+        of, units = self.slots_of(f), self._units
+        result = np.zeros((len(X), len(of)))
+        for j in np.flatnonzero(self._parents == f).tolist():
+            deviation = units.ratio[of, j] * max(units.spread[j], TINY)
+            z = (X[:, j, None] - units.level[of, j]) / deviation
+            result += np.nan_to_num(-0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation))
+        return result
 
     def slots_of(self, f: int) -> IntArray:
         """Return the slots of a field's values, its rest first."""
@@ -329,3 +343,10 @@ class Categories:
         self._levels = Levels(s, len(self._parents))
         self._levels.restore(arrays, s, len(self._parents))
         self._derive()
+
+
+def normalised(log_weights: FloatArray) -> FloatArray:
+    """Return log-probabilities (k, v) in proportion to weights given as logarithms."""
+    highest = log_weights.max(axis=1, keepdims=True)
+    total = highest + np.log(np.exp(log_weights - highest).sum(axis=1, keepdims=True))
+    return np.asarray(log_weights - total)

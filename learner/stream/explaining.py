@@ -148,7 +148,7 @@ def _blame(
     is_usual, categorical = _usual(state), None
     if state.categories is not None and layered.categorical is not None:
         slots = layered.categorical.slots[which]
-        categorical = compare_categories(state.categories, slots)
+        categorical = compare_categories(state.categories, slots, layered.numbers[which])
         log_density = log_density + categorical.excess
     found = _blame_numbers(state, model, layered.learned[which], log_density, stuck, is_usual)
     if state.history is not None:
