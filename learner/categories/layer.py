@@ -16,7 +16,7 @@ from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 
 from .levels import FARTHEST, TINY, Levels, Units
-from .tree import NONE, SEEN, fill_log_probability, gains, parents
+from .tree import NONE, SEEN, add_pairs, fill_log_probability, gains, parents
 from .values import MISSING, MOST_SLOTS, Values
 
 FloatArray = NDArray[np.float64]
@@ -118,23 +118,18 @@ class Categories:
         They are learned at the next boundary.
         """
         self._pending.append(rows)
-        return self._average(rows)
+        return self.average(rows)
 
-    def _average(self, rows: FloatArray) -> CategoricalRows:
+    def average(self, rows: FloatArray) -> CategoricalRows:
+        """Return rows (m, d + c) as ``take`` would return them now."""
         X, slots = self.numbers(rows), self.values.slots(self._codes(rows))
-        m, d = X.shape
-        log_probability = np.zeros(m)
-        for column in self.log_probability(slots).T:  # row by row, its bits would depend on m
-            log_probability += column
-        units, learned, log_jacobian = np.empty((m, d, 2)), X.copy(), np.zeros(m)
-        units[...] = 0.0, 1.0
-        for j in np.flatnonzero(self._parents != NONE).tolist():
-            at = slots[:, self._parents[j]]
-            level, ratio = self._units.level[at, j], self._units.ratio[at, j]
-            learned[:, j] = self._units.centre[j] + (X[:, j] - level) / ratio
-            units[:, j] = np.column_stack([level - ratio * self._units.centre[j], ratio])
-            log_jacobian -= np.where(np.isnan(X[:, j]), 0.0, self._log_ratio[at, j])
-        return CategoricalRows(learned, log_probability, log_jacobian, units, slots)
+        if self._levels.n_fields != X.shape[1]:
+            self._begin(X.shape[1])
+        units, log_slope = self._units.of(slots, self._parents)
+        slopes = np.where(np.isnan(X), 0.0, log_slope)
+        learned = (X - units[..., 0]) / units[..., 1]
+        log_probability = _added(self.log_probability(slots))
+        return CategoricalRows(learned, log_probability, _added(slopes), units, slots)
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.
@@ -143,9 +138,8 @@ class Categories:
         """
         if self._levels.n_fields != rows.shape[1]:
             return rows
-        units = self._units
-        found = units.level[MISSING] + units.ratio[MISSING] * (rows - units.centre)
-        return np.where(self._parents == NONE, rows, found)
+        shift, ratio = self._units.table[MISSING].T
+        return shift + ratio * rows
 
     def codes(self) -> FloatArray:
         """Return the values that are told apart, and those of rows that wait to be learned."""
@@ -184,8 +178,9 @@ class Categories:
         of, units = self.slots_of(f), self._units
         result = np.zeros((len(X), len(of)))
         for j in np.flatnonzero(self._parents == f).tolist():
-            deviation = units.ratio[of, j] * max(units.spread[j], TINY)
-            z = (X[:, j, None] - units.level[of, j]) / deviation
+            shift, ratio = units.table[of, j].T
+            deviation = ratio * max(units.spread[j], TINY)
+            z = (X[:, j, None] - shift - ratio * units.centre[j]) / deviation
             result += np.nan_to_num(-0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation))
         return result
 
@@ -194,26 +189,24 @@ class Categories:
         return np.flatnonzero(self.values.field == f)
 
     def end_batch(self, memory: float | None, *, learning: bool) -> FloatArray:
-        """Learn all rows since the last boundary; with a ``memory``, forget older ones.
+        """Learn all rows (m, d + c) since the last boundary, and return them.
 
-        Return their numbers (m, d) as ``take`` would return them now.
+        With a ``memory``, forget older ones.
         """
         rows, self._pending = np.concatenate(self._pending), []
         if learning:
             self._learn(rows, memory)
-        return self._average(rows).rows
+        return rows
 
     def _learn(self, rows: FloatArray, memory: float | None) -> None:
         X, codes = self.numbers(rows), self._codes(rows)
         if memory is not None:
             self._forget(memory / (memory + len(rows)))
-        if self._levels.n_fields != X.shape[1]:
-            self._begin(X.shape[1])
         taken, new = self.values.learn(codes)
         self._make_room(taken)
         slots = self.values.slots(codes)
         self._levels.learn(self._clipped(X, slots, taken), slots)
-        self._count(slots)
+        add_pairs(slots, self._joint)
         self._new += new
         self._n += len(rows)
         if self._n - self._fitted >= min(self._fitted // 4, REFIT):
@@ -248,25 +241,13 @@ class Categories:
             self._joint[slot] = self._joint[:, slot] = 0.0
         self._levels.clear(taken)
 
-    def _count(self, slots: IntArray) -> None:
-        """Count the values of rows (m, c), and each pair of them."""
-        for f in range(self.c):
-            for g in range(self.c):
-                both = (slots[:, f] != MISSING) & (slots[:, g] != MISSING)
-                np.add.at(self._joint, (slots[both, f], slots[both, g]), 1.0)
-
     def _clipped(self, X: FloatArray, slots: IntArray, taken: IntArray) -> FloatArray:
         """Return numbers (m, d) within `FARTHEST` spreads of what is usual for their category."""
         if self._n <= SETTLED:
             return X
-        units, X = self._units, X.copy()
-        for j, parent in enumerate(self._parents.tolist()):
-            at = slots[:, max(parent, 0)]
-            unknown = (at >= len(units.level) - 1) | np.isin(at, taken) | (parent == NONE)
-            at = np.where(unknown, MISSING, at)
-            half = FARTHEST * units.spread[j] * units.ratio[at, j]
-            X[:, j] = np.clip(X[:, j], units.level[at, j] - half, units.level[at, j] + half)
-        return X
+        is_new = (slots >= len(self._units.table) - 1) | np.isin(slots, taken)
+        units, _ = self._units.of(np.where(is_new, MISSING, slots), self._parents)
+        return np.clip(X, *self._units.ranges(units, FARTHEST))
 
     def _choose_parents(self) -> None:
         self._fitted = self._n
@@ -303,7 +284,6 @@ class Categories:
         self._total = self._joint @ of_fields
         self._variety = (self._joint >= SEEN) @ of_fields
         self._units: Units = self._levels.units(self.values.field, self._parents)
-        self._log_ratio = np.log(self._units.ratio)
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -343,6 +323,14 @@ class Categories:
         self._levels = Levels(s, len(self._parents))
         self._levels.restore(arrays, s, len(self._parents))
         self._derive()
+
+
+def _added(columns: FloatArray) -> FloatArray:
+    """Return the sum (m,) of columns (m, k), whose bits do not depend on m."""
+    total = np.zeros(len(columns))
+    for column in columns.T:
+        total += column
+    return total
 
 
 def normalised(log_weights: FloatArray) -> FloatArray:

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .tree import NONE
+from .values import MISSING
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -40,17 +42,29 @@ _LEVELS = {"moments": Entry((3, "r", "d"), np.reshape([0.0, -LARGEST, 0.0], (3, 
 
 
 class Units(NamedTuple):
-    """Level and ratio of each number given each slot, centre and spread (d,).
+    """Shift and ratio of each number given each slot (s + 1, d, 2), log-slope, centre and spread.
 
-    A number is the level plus the ratio times how far it would be from the centre if its category
-    were an average one. The last of ``level`` and ``ratio`` (s + 1, d) are those where the category
-    is missing. The spread is the deviation from the level of an average category.
+    A number is the shift plus the ratio times what it would be if its category were an average one.
+    The last row is that where the category is missing. ``log_slope`` (s + 1, d) is the logarithm of
+    one over the ratio. The ``spread`` (d,) is the deviation from the ``centre`` (d,) with an average
+    category.
     """
 
-    level: FloatArray
-    ratio: FloatArray
+    table: FloatArray
+    log_slope: FloatArray
     centre: FloatArray
     spread: FloatArray
+
+    def of(self, slots: IntArray, parents: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return shift and ratio (m, d, 2) and log-slope (m, d) for categories with slots (m, c)."""
+        at = np.where(parents == NONE, MISSING, slots[:, parents]), np.arange(len(parents))
+        return self.table[at], self.log_slope[at]
+
+    def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds (m, d) so many spreads from the level of shift and ratio (m, d, 2)."""
+        shift, ratio = units[..., 0], units[..., 1]
+        level, half = shift + ratio * self.centre, spreads * self.spread * ratio
+        return level - half, level + half
 
 
 class Levels:
@@ -83,25 +97,7 @@ class Levels:
 
     def learn(self, X: FloatArray, slots: IntArray) -> None:
         """Learn the numbers (m, d) of rows with these slots (m, c)."""
-        observed = ~np.isnan(X)
-        rows = np.column_stack([np.full(len(slots), ALL), slots + 1])
-        given = np.column_stack([np.ones(len(slots), np.bool_), slots >= 0])
-        row, column = np.nonzero(given)
-        at, seen, x = rows[row, column], observed[row], np.nan_to_num(X[row])
-        shape = self._moments.shape[1:]
-        count, mean, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        np.add.at(count, at, seen)
-        np.add.at(mean, at, np.where(seen, x, 0.0))
-        mean /= np.maximum(count, 1.0)
-        np.add.at(squares, at, np.where(seen, (x - mean[at]) ** 2, 0.0))
-        n, before, old = self._moments  # joined as Chan, Golub and LeVeque (1983) do
-        total = np.maximum(n + count, TINY)
-        shift = mean - before
-        self._moments = np.stack([
-            n + count,
-            before + shift * (count / total),
-            old + squares + shift**2 * (n * count / total),
-        ])  # fmt: skip
+        add_moments(X, slots, self._moments)
 
     def parents(self, field: IntArray, c: int) -> IntArray:
         """Return the field (d,) of categories whose values tell most of each number, or `NONE`.
@@ -128,7 +124,8 @@ class Levels:
         s = len(field)
         count, centre, squares = self._moments[:, ALL]
         spread = np.sqrt(squares / np.maximum(count, 1.0))
-        level, ratio = np.tile(centre, (s + 1, 1)), np.ones((s + 1, self.n_fields))
+        table = np.zeros((s + 1, self.n_fields, 2))
+        table[..., 1] = 1.0
         for f in np.unique(parents[parents != NONE]).tolist():
             of, columns = np.append(np.flatnonzero(field == f), s), np.flatnonzero(parents == f)
             within, between = (part[columns] for part in self._variances(field == f))
@@ -140,10 +137,12 @@ class Levels:
             variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
             found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
             spread[columns] = np.sqrt(within)
+            ratio = np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO)
+            ratio = np.where(within > 0.0, ratio, 1.0)
+            level = centre[columns] + share * (mean - centre[columns])
             at = of[:, None], columns
-            level[at] = centre[columns] + share * (mean - centre[columns])
-            ratio[at] = np.where(within > 0.0, np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO), 1.0)
-        return Units(level, ratio, centre, spread)
+            table[at] = np.stack([level - ratio * centre[columns], ratio], axis=-1)
+        return Units(table, -np.log(table[..., 1]), centre, spread)
 
     def _variances(self, of: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         """Return the variances (d,) within and between the values of a field."""
@@ -162,3 +161,22 @@ class Levels:
     def restore(self, arrays: Arrays, s: int, d: int) -> None:
         """Restore a state of ``s`` slots and ``d`` fields; StateError if it cannot be one."""
         (self._moments,) = read(arrays, _LEVELS, "category_", r=1 + s, d=d)
+
+
+@kernel
+def add_moments(X: Array, slots: Array, moments: Array) -> None:
+    """Add rows (m, d) to the ``moments`` (3, 1 + s, d) of all records and of their slots (m, c).
+
+    One after the other, as Welford (1962) does.
+    """
+    for i in range(X.shape[0]):
+        for f in range(-1, slots.shape[1]):
+            row = ALL if f < 0 else 1 + slots[i, f]  # that of all records where it is missing
+            if f >= 0 and row == ALL:
+                continue
+            for j in range(X.shape[1]):
+                if X[i, j] == X[i, j]:
+                    moments[_COUNT, row, j] += 1.0
+                    shift = X[i, j] - moments[_MEAN, row, j]
+                    moments[_MEAN, row, j] += shift / moments[_COUNT, row, j]
+                    moments[_SQUARES, row, j] += shift * (X[i, j] - moments[_MEAN, row, j])

@@ -62,6 +62,16 @@ def parents(gain: FloatArray) -> IntArray:
 
 
 @kernel
+def add_pairs(slots: Array, joint: Array) -> None:
+    """Count in ``joint`` (s, s) the slots (m, c) of records, and each pair of them."""
+    for i in range(slots.shape[0]):
+        for f in range(slots.shape[1]):
+            for g in range(slots.shape[1]):
+                if slots[i, f] >= 0 and slots[i, g] >= 0:
+                    joint[slots[i, f], slots[i, g]] += 1.0
+
+
+@kernel
 def fill_log_probability(
     slots: Array, parent: Array, marginal: Array, joint: Array, total: Array, variety: Array,
     result: Array,

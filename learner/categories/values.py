@@ -69,24 +69,19 @@ class Values:
 
         Return the slots that have another value now, and the number of new values of each field.
         """
+        slots = self.slots(codes)
         taken: list[int] = []
         new = np.zeros(codes.shape[1], np.int64)
-        for f in range(codes.shape[1]):
-            column = codes[:, f]
-            found, number = np.unique(column[~np.isnan(column)], return_counts=True)
-            known, slots = self._of[f]
-            is_known = np.isin(found, known)
-            self._sketch[slots[np.searchsorted(known, found[is_known])]] += number[is_known]
-            for code, count in zip(found[~is_known], number[~is_known], strict=True):
+        known = slots[slots >= codes.shape[1]]
+        self._sketch += np.bincount(known, minlength=len(self._sketch))
+        for f in np.flatnonzero((slots == np.arange(codes.shape[1])).any(axis=0)).tolist():
+            found, number = np.unique(codes[slots[:, f] == f, f], return_counts=True)
+            for code, count in zip(found, number, strict=True):
                 taken += self._give_slot(f, code, count)
-            new[f] = np.count_nonzero(~is_known)
+            new[f] = len(found)
         if new.any():
             self._index()
         return np.array(taken, np.int64), new
-
-    def forget(self, share: float) -> None:
-        """Reduce all counts to a share of themselves."""
-        self._sketch *= share
 
     def keep(self, which: NDArray[np.bool_]) -> None:
         """Give up the slots that are not among ``which`` (s,); rests stay."""

@@ -22,8 +22,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
     if state.categories is not None:
-        anew = state.categories.end_batch(state.learner.memory, learning=state.learning)
-        rows = rows if state.has_units else anew
+        latest_rows = state.categories.end_batch(state.learner.memory, learning=state.learning)
+        if not state.has_units:  # nothing is learned yet: in units of categories from the beginning
+            rows = state.categories.average(latest_rows).rows
     if state.entities is not None and not state.entities.has_begun:
         rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
