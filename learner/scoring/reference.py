@@ -5,9 +5,6 @@ tail of the recent scores says that a usual one is as low once in a million reco
 held back: they are not learned and do not count. So a fault does not become the model, and does not
 hide the next one. Once ``adapt_after`` records have been held back they are not rare any more: all
 are learned, and the recent ones of them count.
-
-While an eighth of the latest learning batch is far, the stream has changed, or a fault lasts. Then
-the records held back count until that is over, so that alarms come at their rate again.
 """
 
 from __future__ import annotations
