@@ -44,7 +44,7 @@ def run(out: Path, quick: bool) -> None:
     """Anomalies in records with categories, beside one-hot numbers."""
     n, seeds = (3000, 1) if quick else (12_000, 6)
     tables, figures = [], []
-    for title, families in (("Choices", CHOICES),):
+    for title, families in (("Choices", CHOICES), ("Held out", HELD_OUT)):
         found = [figure for figure in measured(families, n, seeds)]
         figures += found
         tables += [f"## {title}", markdown(list(_summary(found)))]

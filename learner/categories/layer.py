@@ -16,7 +16,7 @@ from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 
 from .levels import FARTHEST, TINY, Levels, Units
-from .tree import NONE, SEEN, add_pairs, fill_log_probability, gains, parents
+from .tree import NONE, SEEN, TWICE, add_pairs, fill_log_probability, gains, parents
 from .values import MISSING, MOST_SLOTS, Values
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +35,8 @@ SETTLED = 240
 """Records from which on the values that are learned are clipped."""
 
 IDENTIFIER_AFTER = 1000
-"""Records of a field from which on it is an identifier if half of its values were new."""
+"""Records of a field from which on it is an identifier if half of them have none of its most
+frequent values."""
 
 
 class CategoricalRows(NamedTuple):
@@ -65,7 +66,6 @@ class CategoricalRows(NamedTuple):
 
 _TREE = {
     "joint": Entry(("s", "s"), 0.0),
-    "new": Entry(("c",), 0.0),
     "parent": Entry(("c",), NONE, MOST_SLOTS, "<i8"),
     "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
     "fitted": counts(2),
@@ -101,7 +101,7 @@ class Categories:
         self.values = Values(c)
         self.parent = np.full(c, NONE)
         self.identifier = np.zeros(c, np.bool_)
-        self._joint, self._new = np.zeros((c, c)), np.zeros(c)
+        self._joint = np.zeros((c, c))
         self._levels, self._parents = Levels(c, 0), np.empty(0, np.int64)
         self._n, self._fitted = 0, 0
         self._pending: list[FloatArray] = []
@@ -139,7 +139,7 @@ class Categories:
         if self._levels.n_fields != rows.shape[1]:
             return rows
         shift, ratio = self._units.table[MISSING].T
-        return shift + ratio * rows
+        return np.asarray(shift + ratio * rows)
 
     def codes(self) -> FloatArray:
         """Return the values that are told apart, and those of rows that wait to be learned."""
@@ -155,7 +155,7 @@ class Categories:
         result = np.zeros(slots.shape)
         if self._n > 0:
             fill_log_probability(
-                slots, self.parent, self._marginal, self._joint, self._total, self._variety, result
+                slots, self.parent, self._marginal, self._joint, self._total, self._room, result
             )
         return result
 
@@ -202,12 +202,11 @@ class Categories:
         X, codes = self.numbers(rows), self._codes(rows)
         if memory is not None:
             self._forget(memory / (memory + len(rows)))
-        taken, new = self.values.learn(codes)
+        taken = self.values.learn(codes)
         self._make_room(taken)
         slots = self.values.slots(codes)
         self._levels.learn(self._clipped(X, slots, taken), slots)
         add_pairs(slots, self._joint)
-        self._new += new
         self._n += len(rows)
         if self._n - self._fitted >= min(self._fitted // 4, REFIT):
             self._choose_parents()
@@ -225,7 +224,6 @@ class Categories:
 
     def _forget(self, share: float) -> None:
         self._joint *= share
-        self._new *= share
         self.values.forget(share)
         self._levels.forget(share)
 
@@ -251,10 +249,11 @@ class Categories:
 
     def _choose_parents(self) -> None:
         self._fitted = self._n
-        records = self._joint.diagonal() @ self._of_fields
-        fresh = (records >= IDENTIFIER_AFTER) & (2.0 * self._new > records) & ~self.identifier
-        if fresh.any():
-            self._leave_out(fresh)
+        count = self._joint.diagonal()
+        records = count @ self._of_fields
+        found = (records >= IDENTIFIER_AFTER) & (count[: self.c] > 0.5 * records)
+        if found.any():
+            self._leave_out(found)
         self.parent = parents(gains(self._joint, self.values.field, self.c))
         self._parents = self._levels.parents(self.values.field, self.c)
 
@@ -276,13 +275,11 @@ class Categories:
 
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
-        of_fields = self._of_fields
-        count, rests = self._joint.diagonal().copy(), np.arange(self.c)
-        count[rests] += self._new
-        total = count @ of_fields
-        self._marginal = count / np.maximum(total, 1.0)[self.values.field]
-        self._total = self._joint @ of_fields
-        self._variety = (self._joint >= SEEN) @ of_fields
+        of_fields, count = self._of_fields, self._joint.diagonal().copy()
+        once = (self._joint >= SEEN) & (self._joint < TWICE)
+        self._total, self._room = self._joint @ of_fields, 1.0 + once @ of_fields
+        count[: self.c] += 1.0 + once.diagonal() @ of_fields  # the rests, with what is not seen yet
+        self._marginal = count / (count @ of_fields)[self.values.field]
         self._units: Units = self._levels.units(self.values.field, self._parents)
 
     def state(self) -> Arrays:
@@ -291,7 +288,6 @@ class Categories:
             **self.values.state(),
             **self._levels.state(),
             "category_joint": self._joint,
-            "category_new": self._new,
             "category_parent": self.parent,
             "category_parents": self._parents,
             "category_fitted": np.array([self._n, self._fitted]),
@@ -307,7 +303,7 @@ class Categories:
         c = self.c
         self.values.restore(arrays)
         s = len(self.values.field)
-        self._joint, self._new, self.parent, self._parents, fitted, identifier, rows = read(
+        self._joint, self.parent, self._parents, fitted, identifier, rows = read(
             arrays, _TREE, "category_", s=s, c=c, d=(0, d or 0), n=pending
         )
         if pending > 0:

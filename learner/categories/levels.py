@@ -46,8 +46,8 @@ class Units(NamedTuple):
 
     A number is the shift plus the ratio times what it would be if its category were an average one.
     The last row is that where the category is missing. ``log_slope`` (s + 1, d) is the logarithm of
-    one over the ratio. The ``spread`` (d,) is the deviation from the ``centre`` (d,) with an average
-    category.
+    one over the ratio. The ``spread`` (d,) is the deviation from the ``centre`` (d,) with an
+    average category.
     """
 
     table: FloatArray
@@ -56,7 +56,7 @@ class Units(NamedTuple):
     spread: FloatArray
 
     def of(self, slots: IntArray, parents: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return shift and ratio (m, d, 2) and log-slope (m, d) for categories with slots (m, c)."""
+        """Return shift and ratio (m, d, 2) and log-slope (m, d) for slots (m, c)."""
         at = np.where(parents == NONE, MISSING, slots[:, parents]), np.arange(len(parents))
         return self.table[at], self.log_slope[at]
 

@@ -2,8 +2,8 @@
 
 The tree is that of Chow and Liu (1968): of all trees, the one with the highest likelihood. A
 dependence counts if it pays for its parameters (the description length of Rissanen 1978), so fields
-that are independent stay so. Probabilities leave room for what was not seen yet, by the rule of
-Witten and Bell (1991): as much as new values came so far.
+that are independent stay so. Probabilities leave room for what was not seen yet: as much as came
+once so far (Good 1953), and once more.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ IntArray = NDArray[np.int64]
 NONE = -1
 """The parent of a field that depends on none."""
 
-SEEN = 0.5
-"""Least count of a pair that has been seen: counts fade where there is a memory."""
+SEEN, TWICE = 0.5, 1.5
+"""Least counts of what has been seen, and seen more than once: counts fade with a memory."""
 
 
 def gains(joint: FloatArray, field: IntArray, c: int) -> FloatArray:
@@ -73,14 +73,14 @@ def add_pairs(slots: Array, joint: Array) -> None:
 
 @kernel
 def fill_log_probability(
-    slots: Array, parent: Array, marginal: Array, joint: Array, total: Array, variety: Array,
+    slots: Array, parent: Array, marginal: Array, joint: Array, total: Array, room: Array,
     result: Array,
 ) -> None:  # fmt: skip
     """Fill ``result`` (m, c) with the log-probability of each category given its parent's.
 
     0 where it is missing; that of the category alone where its parent is. ``marginal`` (s,) is the
-    probability of each slot, ``joint`` (s, s) counts the pairs, ``total`` and ``variety`` (s, c)
-    the records and the different values of each field that come with a slot.
+    probability of each slot, ``joint`` (s, s) counts the pairs, ``total`` and ``room`` (s, c) the
+    records of each field that come with a slot, and what stands for those not seen yet.
     """
     m, c = slots.shape
     for i in range(m):
@@ -92,6 +92,5 @@ def fill_log_probability(
             p = marginal[slot]
             if parent[f] >= 0 and slots[i, parent[f]] >= 0:
                 given = slots[i, parent[f]]
-                room = max(variety[given, f], 1.0)
-                p = (joint[given, slot] + room * p) / (total[given, f] + room)
+                p = (joint[given, slot] + room[given, f] * p) / (total[given, f] + room[given, f])
             result[i, f] = math.log(p)

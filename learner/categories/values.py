@@ -64,24 +64,27 @@ class Values:
             result[:, f] = np.where(np.isnan(column), MISSING, found)
         return result
 
-    def learn(self, codes: FloatArray) -> tuple[IntArray, IntArray]:
+    def learn(self, codes: FloatArray) -> IntArray:
         """Count the values (m, c) of a learning batch, and give slots to new ones.
 
-        Return the slots that have another value now, and the number of new values of each field.
+        Return the slots that have another value now.
         """
         slots = self.slots(codes)
         taken: list[int] = []
-        new = np.zeros(codes.shape[1], np.int64)
         known = slots[slots >= codes.shape[1]]
         self._sketch += np.bincount(known, minlength=len(self._sketch))
-        for f in np.flatnonzero((slots == np.arange(codes.shape[1])).any(axis=0)).tolist():
+        fields = np.flatnonzero((slots == np.arange(codes.shape[1])).any(axis=0)).tolist()
+        for f in fields:
             found, number = np.unique(codes[slots[:, f] == f, f], return_counts=True)
             for code, count in zip(found, number, strict=True):
                 taken += self._give_slot(f, code, count)
-            new[f] = len(found)
-        if new.any():
+        if fields:
             self._index()
-        return np.array(taken, np.int64), new
+        return np.array(taken, np.int64)
+
+    def forget(self, share: float) -> None:
+        """Reduce all counts to a share of themselves."""
+        self._sketch *= share
 
     def keep(self, which: NDArray[np.bool_]) -> None:
         """Give up the slots that are not among ``which`` (s,); rests stay."""
