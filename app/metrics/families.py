@@ -141,6 +141,11 @@ _GAUGES = (
         lambda of: of.empty_fields,
     ),
     _Numbers(
+        "identifier_fields",
+        "Categories that are left out, as their values hardly ever come again.",
+        lambda of: of.identifier_fields,
+    ),
+    _Numbers(
         "network_nodes",
         "Nodes of the sum-product network, by kind.",
         _network("nodes"),

@@ -189,6 +189,9 @@ class Notices:
 
 
 def _described(item: Contribution) -> str:
+    if item.category is not None:
+        usual = "another" if item.expected_category is None else item.expected_category
+        return f"{item.field} is {item.category}, expected {usual}"
     text = f"{item.field} is {_number(item.value)}"
     if item.expected is None or item.deviation is None:
         return text

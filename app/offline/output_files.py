@@ -120,7 +120,8 @@ def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
 def _contribution(pyarrow: Any) -> Any:
     numbers = ("nats", "usual", "value", "expected", "deviation")
     members = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
-    return pyarrow.struct([*members, ("extrapolated", pyarrow.bool_())])
+    categories = [(name, pyarrow.string()) for name in ("category", "expected_category")]
+    return pyarrow.struct([*members, ("extrapolated", pyarrow.bool_()), *categories])
 
 
 def letter_data(message: OutMessage | KafkaRecord) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class Contribution(msgspec.Struct):
     value: float | None = None
     expected: float | None = None
     deviation: float | None = None
+    category: str | None = None
+    expected_category: str | None = None
 
 
 class Aspect(msgspec.Struct):

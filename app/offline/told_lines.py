@@ -140,6 +140,10 @@ def _listed(items: Sequence[_Item], describe: Callable[[_Item], str]) -> str:
 
 
 def _contribution(item: Contribution) -> str:
+    if item.category is not None:
+        usual = item.expected_category
+        expected = "another" if usual is None else printable(usual)
+        return f"{printable(item.field)} {printable(item.category)} (expected {expected})"
     expected = f"{_number(item.expected)} \u00b1 {_number(item.deviation, 2)}"
     return f"{printable(item.field)} {_number(item.value)} (expected {expected})"
 

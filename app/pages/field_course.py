@@ -31,7 +31,7 @@ async def field_course(
     foreseen = None if entity is None else await partition.entity_forecast(entity)
     if entity is not None and foreseen is None:
         return None
-    fields = partition.pipeline.fields or ()
+    fields = partition.pipeline.numbers
     until = int(time.time())
     since = min(max(since, until - SECONDS), until)
     answer: dict[str, Any] = {"since": since, "until": until, "fields": fields[:_MOST_FIELDS]}
@@ -40,7 +40,8 @@ async def field_course(
     column, history = fields.index(field), partition.metrics.history
     kept = history.rows if entity is None else history.rows_of(entity)
     sampled = list(kept.between(since, until))
-    rows = np.array([row.values for row in sampled]).reshape(len(sampled), len(fields))
+    width = len(partition.pipeline.fields or ())
+    rows = np.array([row.values for row in sampled]).reshape(len(sampled), width)
     bands = [row.band for row in sampled if row.band is not None]
     if bands:  # then every record has one
         band = np.stack(bands)

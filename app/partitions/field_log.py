@@ -23,10 +23,13 @@ class FieldLog:
     ----------
     empty
         The fields that none of the first records has; empty until these have come.
+    identifiers
+        The categories that are left out, as their values hardly ever come again.
     """
 
     def __init__(self, tp: tuple[str, int], pipeline: PartitionPipeline) -> None:
         self.empty: list[str] = []
+        self.identifiers: list[str] = pipeline.identifiers
         self._tp = tp
         self._pipeline = pipeline
         self._told = pipeline.fields is not None  # by the settings, or by a snapshot
@@ -35,6 +38,7 @@ class FieldLog:
     def add(self, block: ProcessedBlock) -> None:
         """Look at the next records."""
         fields = self._pipeline.fields
+        self._tell_of_identifiers()
         if fields is None or self._seen.records >= FIRST_RECORDS:
             return
         if not self._told:
@@ -52,6 +56,17 @@ class FieldLog:
             *(*self._tp, len(fields), _listed(fields), _listed(left_out) or "none"),
             extra=at(self._tp),
         )
+
+    def _tell_of_identifiers(self) -> None:
+        found = self._pipeline.identifiers
+        new = [field for field in found if field not in self.identifiers]
+        self.identifiers = found
+        if new:
+            logger.info(
+                "%s/%d: left out from now on, as their values hardly ever come again: %s",
+                *(*self._tp, _listed(new)),
+                extra=at(self._tp),
+            )
 
     def _tell_of_empty(self) -> None:
         if self.empty:

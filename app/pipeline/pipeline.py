@@ -139,6 +139,12 @@ class PartitionPipeline:
         return tuple(self._columns.numbers)
 
     @property
+    def identifiers(self) -> list[str]:
+        """Names of the categories that are left out, as their values hardly ever come again."""
+        columns = self.scorer.identifiers if self.scorer else []
+        return [(self.fields or ())[column] for column in columns]
+
+    @property
     def _columns(self) -> Columns:
         decoder = self._decoder
         return Columns(decoder.fields or (), decoder.n_categories, decoder.codes.texts)

@@ -300,6 +300,14 @@ class StreamScorer(ScorerParameters):
         found = self._state.entities.roster.search(part.encode(), most)
         return [name.decode(errors="replace") for name in found]
 
+    @property
+    def identifiers(self) -> list[int]:
+        """Columns of categories whose values hardly ever come again: they are left out."""
+        state = self._state
+        if state.categories is None or state.n_fields is None:
+            return []
+        return [state.n_fields + int(f) for f in np.flatnonzero(state.categories.identifier)]
+
     def category_codes(self) -> list[float]:
         """Return the categories that blame may name from now on, in ascending order."""
         state = self._state

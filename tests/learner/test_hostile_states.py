@@ -19,6 +19,7 @@ from faust_oslrau.learner import (
 from faust_oslrau.learner.state import pack, unpack
 
 ROWS = np.random.default_rng(70).normal(size=(400, 3))
+ROWS[:, 2] = ROWS[:, 2].round()  # a category where there are any
 KEYS = [b"%d" % (row % 7) for row in range(len(ROWS))]
 PLACES = np.arange(len(ROWS))[:, None] * [1, 600_000] + [0, 1_700_000_000_000]
 EVERYTHING = {
@@ -37,6 +38,7 @@ SCORERS = {
         **EVERYTHING,
     ),
     "without entities": lambda: StreamScorer(OSLRAU(), **EVERYTHING),
+    "categories": lambda: StreamScorer(OSLRAU(), n_categories=1, **EVERYTHING),
 }
 
 

@@ -55,7 +55,8 @@ function row(entry, low, high) {
   return made;
 }
 
-function sentence({ value, expected, deviation, extrapolated }) {
+function sentence({ value, expected, deviation, extrapolated, category, expected_category: usual }) {
+  if (typeof category === "string") return `is ${category}, ${typeof usual === "string" ? `the other fields suggest ${usual}` : "another is usual"}`;
   if (typeof value === "boolean") return `is ${value}`;
   if (typeof value !== "number") return "";
   if (typeof expected !== "number") return `is ${number(value)}`;

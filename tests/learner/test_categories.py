@@ -1,0 +1,286 @@
+"""Records with categories: exact probabilities, numbers given them, and which are to blame."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples
+from scipy.stats import norm
+
+from faust_oslrau.learner import (
+    OSLRAU,
+    IncidentParameters,
+    InvalidInputError,
+    InvalidParameterError,
+    StackedSPN,
+    StreamScorer,
+)
+from faust_oslrau.learner.categories.layer import IDENTIFIER_AFTER, Categories
+from faust_oslrau.learner.categories.values import MISSING, Values
+
+N = 6000
+SLOW, QUICK, BATCH = range(3)
+OK, MOVED, FAILED = 200.0, 301.0, 503.0
+
+
+def requests(seed=0, n=N):
+    """Rows of latency, size, service and status: latency and status depend on the service."""
+    rng = np.random.default_rng(seed)
+    service = rng.choice(3, n, p=[0.3, 0.6, 0.1])
+    latency = rng.normal(np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service])
+    moved = (service == SLOW) & (rng.random(n) < 0.5)
+    status = np.where(moved, MOVED, np.where(rng.random(n) < 0.002, FAILED, OK))
+    return np.column_stack([latency, rng.normal(size=n), service, status])
+
+
+def learned(rows, c, memory=None):
+    """Return the layer after it has learned rows in batches."""
+    layer = Categories(c)
+    for start in range(0, len(rows), 256):
+        layer.take(rows[start : start + 256])
+        layer.end_batch(memory, learning=True)
+    return layer
+
+
+def codes(seed, n, sizes):
+    """Return categories (n, c) that depend on each other, with a number beside them."""
+    rng = np.random.default_rng(seed)
+    table = np.column_stack([rng.integers(size, size=n) for size in sizes])
+    table[:, 1] = np.where(rng.random(n) < 0.8, table[:, 0] % sizes[1], table[:, 1])
+    return np.column_stack([rng.normal(size=n), table])
+
+
+@pytest.mark.parametrize("n", [16, 300, 3000])
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5, 3, 2, 2)])
+def test_probabilities_add_up_to_one(n, sizes):
+    layer = learned(codes(1, n, sizes), len(sizes))
+    values = [[*range(size), 99] for size in sizes]  # 99 was never seen
+    every = np.array([[0.0, *row] for row in itertools.product(*values)])
+    assert np.exp(layer.take(every).log_probability).sum() == pytest.approx(1.0)
+
+
+def test_what_was_never_seen_is_as_likely_as_what_came_once():
+    rows = np.zeros((1000, 2))
+    rows[[10, 20], 1] = 7, 8  # once each, as three others might
+    layer = learned(rows, 1)
+    unseen, once, usual = np.exp(layer.take(np.array([[0, 9], [0, 7], [0, 0.0]])).log_probability)
+    assert unseen == pytest.approx(3 / 1003)
+    assert once == pytest.approx(1 / 1003)
+    assert usual == pytest.approx(998 / 1003)
+
+
+def naive_log_probability(rows, row, parent):
+    """Return the log-probability of a row's categories, counted with dictionaries."""
+    total = 0.0
+    for f, value in enumerate(row):
+        column = [other[f] for other in rows]
+        once = sum(column.count(v) == 1 for v in set(column))
+        n = len(column) + 1 + once
+        p = column.count(value) / n if value in column else (1 + once) / n
+        if parent[f] >= 0:
+            given = [other[f] for other in rows if other[parent[f]] == row[parent[f]]]
+            room = 1 + sum(given.count(v) == 1 for v in set(given))
+            p = (given.count(value) + room * p) / (len(given) + room)
+        total += math.log(p)
+    return total
+
+
+@given(st.integers(0, 10**6), st.integers(20, 400))
+@settings(max_examples=examples(20), deadline=None)
+def test_probabilities_are_those_of_counts(seed, n):
+    rows = codes(seed, n, (3, 3, 2))
+    layer = learned(rows, 3)
+    seen = [tuple(row) for row in rows[:, 1:].tolist()]
+    found = layer.take(rows[:20]).log_probability
+    expected = [naive_log_probability(seen, row, layer.parent) for row in seen[:20]]
+    assert found == pytest.approx(expected)
+
+
+def test_a_dependence_is_found_and_independent_fields_stay_independent():
+    rows = codes(2, 3000, (4, 3, 5))
+    layer = learned(rows, 3)
+    assert sorted(layer.parent.tolist()) == [-1, -1, layer.parent.max()]
+    assert {0, 1} >= {layer.parent.max(), int(layer.parent.argmax())}
+
+
+def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them():
+    rows = requests(n=20_000)
+    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    service, status = rows[:, 2].astype(int), rows[:, 3]
+    p_service = np.log([0.3, 0.6, 0.1])[service]
+    shares = {(SLOW, MOVED): 0.5, (SLOW, OK): 0.499, (SLOW, FAILED): 0.001}
+    p_status = np.array(
+        [
+            math.log(shares.get((s, v), 0.998 if v == OK else 0.002))
+            for s, v in zip(service, status, strict=True)
+        ]
+    )
+    level, spread = np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service]
+    numbers = norm(level, spread).logpdf(rows[:, 0]) + norm.logpdf(rows[:, 1])
+    late = slice(10_000, None)
+    true = (p_service + p_status + numbers)[late].mean()
+    assert block.log_likelihood[late].mean() == pytest.approx(true, abs=0.05)
+
+
+def test_a_number_that_is_usual_for_another_category_is_an_anomaly_and_alone_to_blame():
+    rows = requests()
+    rows[5000, :3] = 9.0, 0.0, QUICK
+    rows[5000, 3] = OK
+    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    assert block.is_anomaly[5000]
+    at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
+    assert block.blame.order[at, : block.blame.n_blamed[at]].tolist() == [0]
+    assert block.blame.expected[at, 0] == pytest.approx(1.0, abs=0.1)
+    assert block.blame.deviation[at, 0] == pytest.approx(0.1, abs=0.03)
+
+
+def test_two_categories_that_never_come_together_are_an_anomaly_and_one_is_to_blame():
+    rows = requests()
+    rows[5000] = 9.0, 0.0, BATCH, MOVED
+    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    assert block.is_anomaly[5000]
+    at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
+    blame = block.blame
+    assert blame.order[at, : blame.n_blamed[at]].tolist() == [3]  # the latency is one of a batch
+    assert (blame.value[at, 3], blame.expected[at, 3]) == (MOVED, OK)
+    assert blame.nats[at, 3] > 5.0
+    assert blame.usual[at, 3] < 0.1
+    assert np.isnan(blame.deviation[at, 3])
+
+
+def test_the_category_that_the_numbers_contradict_is_to_blame():
+    rows = requests()
+    rows[5000] = 5.0, 0.0, BATCH, MOVED  # all but the service is that of a slow one
+    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
+    assert block.blame.order[at, : block.blame.n_blamed[at]].tolist() == [2]
+    assert block.blame.expected[at, 2] == SLOW
+
+
+def test_alarms_come_at_their_rate_in_categories_and_numbers():
+    rows = requests(3, 60_000)
+    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    for rate in (0.01, 0.001):
+        assert (block.p_value[1000:] <= rate).mean() <= 1.2 * rate
+
+
+EVERYTHING = {
+    "max_entities": 20,
+    "seasons": "UTC",
+    "history": ("10",),
+    "incidents": IncidentParameters(),
+    "forecasting": True,
+}
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["alone", "everything"])
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_pieces_and_restarts_give_the_same_bits(kind, options):
+    rng, n = np.random.default_rng(4), 3000
+    rows = requests(4, n)
+    rows[:, 3] = np.where(rng.random(n) < 0.1, rng.integers(400, size=n), rows[:, 3])
+    rows[rng.random(rows.shape) < 0.05] = np.nan
+    places = np.column_stack([np.arange(n), 1_700_000_000_000 + 600_000 * np.arange(n)])
+    keys = [b"%d" % (i % 7) for i in range(n)] if "max_entities" in options else None
+
+    def process(scorer, some):
+        return scorer.process(rows[some], keys and keys[some], places[some])
+
+    whole = process(StreamScorer(kind(), n_categories=2, alarm_rate=0.01, **options), slice(n))
+    scorer, found, start = StreamScorer(kind(), n_categories=2, alarm_rate=0.01, **options), [], 0
+    while start < n:
+        some = slice(start, start + int(rng.integers(1, 400)))
+        found.append(process(scorer, some))
+        scorer, start = StreamScorer.from_bytes(scorer.to_bytes(), kind), some.stop
+        scorer.forecasting = "forecasting" in options
+    for name in ("log_likelihood", "p_value", "contributions"):
+        pieces = np.concatenate([getattr(block, name) for block in found])
+        assert np.array_equal(pieces, getattr(whole, name), equal_nan=True)
+    assert np.isfinite(whole.log_likelihood[16:]).all()
+    if whole.forecast is not None:
+        assert whole.forecast.expected.shape == rows.shape
+        assert np.isnan(whole.forecast.expected[:, 2:]).all()
+
+
+def test_a_missing_category_says_nothing():
+    rows = requests()
+    layer = learned(rows, 2)
+    missing = rows[:50].copy()
+    missing[:, 2:] = np.nan
+    found = layer.take(missing)
+    assert (found.log_probability == 0.0).all()
+    # the latency of any service: their mean, and a spread that holds all of them
+    level, ratio = found.units[0, 0]
+    assert level + ratio * found.rows[0, 0] == pytest.approx(missing[0, 0])
+    assert abs(found.rows[:, 0] - found.rows[:, 0].mean()).max() < 2.0
+
+
+def test_values_that_hardly_ever_come_again_are_left_out():
+    rows = requests(n=3000)
+    with_ids = np.column_stack([rows, np.random.default_rng(5).random(len(rows))])
+    scorer = StreamScorer(OSLRAU(), n_categories=3)
+    scorer.process(with_ids[: IDENTIFIER_AFTER // 2])
+    assert scorer.identifiers == []
+    block = scorer.process(with_ids[IDENTIFIER_AFTER // 2 :])
+    assert scorer.identifiers == [4]
+    other = StreamScorer(OSLRAU(), n_categories=2)
+    other.process(rows[: IDENTIFIER_AFTER // 2])
+    without = other.process(rows[IDENTIFIER_AFTER // 2 :])
+    late = slice(1500, None)
+    difference = block.log_likelihood[late] - without.log_likelihood[late]
+    assert abs(difference).mean() < 0.02
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=examples(10), deadline=None)
+def test_the_most_frequent_values_have_slots(seed):
+    rng, values = np.random.default_rng(seed), Values(8)
+    column = np.where(rng.random(20_000) < 0.5, rng.integers(10, size=20_000), rng.random(20_000))
+    batch = np.full((256, 8), np.nan)
+    for start in range(0, len(column), 256):
+        part = column[start : start + 256]
+        batch[: len(part), 3] = part
+        values.learn(batch[: len(part)])
+    held = values.codes[values.field == 3]
+    assert set(range(10)) <= set(held[~np.isnan(held)].tolist())
+    assert len(held) <= values.most + 1
+    slots = values.slots(np.array([[np.nan] * 3 + [4.0] + [np.nan] * 4]))
+    assert values.codes[slots[0, 3]] == 4.0
+    assert (np.delete(slots[0], 3) == MISSING).all()
+
+
+def test_with_a_memory_what_no_longer_comes_becomes_unlikely():
+    old = np.column_stack([np.zeros(4000), np.zeros(4000)])
+    new = np.column_stack([np.zeros(4000), np.ones(4000)])
+    stream, usual = np.concatenate([old, new]), np.array([[0.0, 0.0]])
+    kept, forgot = (learned(stream, 1, memory) for memory in (None, 500.0))
+    assert np.exp(kept.take(usual).log_probability[0]) == pytest.approx(0.5, abs=0.01)
+    assert np.exp(forgot.take(usual).log_probability[0]) < 0.01
+
+
+def test_a_scorer_needs_a_number_beside_its_categories():
+    with pytest.raises(InvalidInputError, match="expected a column that is no category"):
+        StreamScorer(OSLRAU(), n_categories=2).process(np.zeros((3, 2)))
+    with pytest.raises(InvalidParameterError, match="n_categories = 1000"):
+        StreamScorer(OSLRAU(), n_categories=1000)
+    with pytest.raises(InvalidInputError, match="expected 4 columns, got 5"):
+        scorer = StreamScorer(OSLRAU(), n_categories=2)
+        scorer.process(requests(n=20))
+        scorer.process(np.zeros((1, 5)))
+
+
+def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_categories():
+    rows = requests()
+    rows[5000, :2] = np.nan
+    scorer = StreamScorer(OSLRAU(), n_categories=2)
+    scorer.process(rows[:4992])
+    block = scorer.process(rows[4992:])
+    layer = learned(rows[:4992], 2)  # boundaries differ, counts do not
+    assert block.log_likelihood[8] == pytest.approx(
+        layer.take(rows[[5000]]).log_probability[0], abs=0.05
+    )
