@@ -9,7 +9,7 @@ from typing import Any
 from .fields import is_beyond, is_number
 
 LONGEST_TEXT = 256
-"""Characters of a category's text that messages show."""
+"""First characters of a text that tell which category it is."""
 
 _CODE_BITS = 52
 _WHOLE = 2**53
@@ -32,7 +32,7 @@ class CategoryCodes(dict[str, float]):
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         code = float(int.from_bytes(digest, "big") >> (64 - _CODE_BITS))
         self[text] = code
-        self.texts[code] = text[:LONGEST_TEXT]
+        self.texts[code] = text
         return code
 
     def keep(self, codes: Iterable[float]) -> None:
@@ -56,7 +56,8 @@ def coded(
         contents = list(get(document))
         for i in at:
             content = contents[i]
-            contents[i] = codes[content] if type(content) is str else code_of(content, codes)
+            is_text = type(content) is str
+            contents[i] = codes[content[:LONGEST_TEXT]] if is_text else code_of(content, codes)
         return contents
 
     return read
@@ -74,7 +75,7 @@ def text_of(content: Any) -> str | None:
     A number is its shortest text, so that 7 and 7.0 are one category.
     """
     if isinstance(content, str):
-        return content
+        return content[:LONGEST_TEXT]
     if isinstance(content, bool):
         return "true" if content else "false"
     if not is_number(content) or is_beyond(content):

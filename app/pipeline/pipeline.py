@@ -53,7 +53,7 @@ from .snapshot import Snapshot, check_settings, installed_version, scoring_setti
 # Fields whose values, and what was expected of them, are metrics: four series each.
 _MOST_EXPECTED_FIELDS = 16
 # Texts of categories that are remembered at a time; those that messages may name stay.
-_MOST_TEXTS = 20_000
+_MOST_TEXTS = 10_000
 
 
 class PartitionPipeline:

@@ -27,9 +27,9 @@ class ComparedCategories(NamedTuple):
     nats
         -log p(category | the others), NaN for one that is not to blame.
     usual
-        The nats of the category that is most likely given the others.
+        The nats of the category that is most likely given the others, of those told apart.
     expected
-        The value of that category, NaN for one that has no slot of its own.
+        The value of that category, NaN if none is told apart.
     """
 
     wrong: Mask
@@ -108,7 +108,7 @@ def _compare(
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
         log_p = normalised(alone + categories.log_density(X, f))
-        likely = log_p.argmax(axis=1)
+        likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
         expected[:, f] = categories.values.codes[of[likely]]
     return unlikely, nats, usual, expected

@@ -142,7 +142,7 @@ def test_a_number_that_is_usual_for_another_category_is_an_anomaly_and_alone_to_
 def test_two_categories_that_never_come_together_are_an_anomaly_and_one_is_to_blame():
     rows = requests()
     rows[5000] = 9.0, 0.0, BATCH, MOVED
-    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    block = StreamScorer(OSLRAU(), alarm_rate=0.005, n_categories=2).process(rows)
     assert block.is_anomaly[5000]
     at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
     blame = block.blame
@@ -156,7 +156,7 @@ def test_two_categories_that_never_come_together_are_an_anomaly_and_one_is_to_bl
 def test_the_category_that_the_numbers_contradict_is_to_blame():
     rows = requests()
     rows[5000] = 5.0, 0.0, BATCH, MOVED  # all but the service is that of a slow one
-    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    block = StreamScorer(OSLRAU(), alarm_rate=0.005, n_categories=2).process(rows)
     at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
     assert block.blame.order[at, : block.blame.n_blamed[at]].tolist() == [2]
     assert block.blame.expected[at, 2] == SLOW
