@@ -141,9 +141,9 @@ _GAUGES = (
         lambda of: of.empty_fields,
     ),
     _Numbers(
-        "identifier_fields",
-        "Categories that are left out, as their values hardly ever come again.",
-        lambda of: of.identifier_fields,
+        "ignored_fields",
+        "Fields that are left out, as their values only grow or hardly ever come again.",
+        lambda of: of.ignored_fields,
     ),
     _Numbers(
         "network_nodes",

@@ -72,7 +72,7 @@ class PartitionMetrics:
         self.dead_letters = Counter(dict.fromkeys(map(str, Reason), 0))
         self.missing = 0
         self.empty_fields = 0
-        self.identifier_fields = 0
+        self.ignored_fields = 0
         self.drift_events = 0
         self.drift = 0.0
         self.entities: int | None = None

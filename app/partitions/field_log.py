@@ -23,13 +23,13 @@ class FieldLog:
     ----------
     empty
         The fields that none of the first records has; empty until these have come.
-    identifiers
-        The categories that are left out, as their values hardly ever come again.
+    ignored
+        The fields that are left out since some records.
     """
 
     def __init__(self, tp: tuple[str, int], pipeline: PartitionPipeline) -> None:
         self.empty: list[str] = []
-        self.identifiers: list[str] = pipeline.identifiers
+        self.ignored: list[str] = pipeline.ignored
         self._tp = tp
         self._pipeline = pipeline
         self._told = pipeline.fields is not None  # by the settings, or by a snapshot
@@ -38,7 +38,7 @@ class FieldLog:
     def add(self, block: ProcessedBlock) -> None:
         """Look at the next records."""
         fields = self._pipeline.fields
-        self._tell_of_identifiers()
+        self._tell_of_ignored()
         if fields is None or self._seen.records >= FIRST_RECORDS:
             return
         if not self._told:
@@ -57,13 +57,14 @@ class FieldLog:
             extra=at(self._tp),
         )
 
-    def _tell_of_identifiers(self) -> None:
-        found = self._pipeline.identifiers
-        new = [field for field in found if field not in self.identifiers]
-        self.identifiers = found
+    def _tell_of_ignored(self) -> None:
+        found = self._pipeline.ignored
+        new = [field for field in found if field not in self.ignored]
+        self.ignored = found
         if new:
             logger.info(
-                "%s/%d: left out from now on, as their values hardly ever come again: %s",
+                "%s/%d: left out from now on, as their values only grow or hardly ever come again: "
+                "%s",
                 *(*self._tp, _listed(new)),
                 extra=at(self._tp),
             )

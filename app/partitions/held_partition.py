@@ -300,7 +300,7 @@ class HeldPartition:
         self.rejections.add(block)
         self.fields.add(block)
         self.metrics.empty_fields = len(self.fields.empty)
-        self.metrics.identifier_fields = len(self.fields.identifiers)
+        self.metrics.ignored_fields = len(self.fields.ignored)
         self._tell_without_entity(block, next_offset)
 
     def _tell_without_entity(self, block: ProcessedBlock, next_offset: int) -> None:

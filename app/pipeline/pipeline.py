@@ -139,9 +139,9 @@ class PartitionPipeline:
         return tuple(self._columns.numbers)
 
     @property
-    def identifiers(self) -> list[str]:
-        """Names of the categories that are left out, as their values hardly ever come again."""
-        columns = self.scorer.identifiers if self.scorer else []
+    def ignored(self) -> list[str]:
+        """Names of the fields that are left out since some records: see `StreamScorer.left_out`."""
+        columns = self.scorer.left_out if self.scorer else []
         return [(self.fields or ())[column] for column in columns]
 
     @property
@@ -322,6 +322,7 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         learning=settings.learning,
         transforms={at: names[field] for at, field in enumerate(fields) if field in names},
         n_categories=n_categories,
+        may_leave_out=_not_chosen(settings, fields[: len(fields) - n_categories]),
         max_entities=None if settings.entity is None else settings.max_entities,
         max_former_entities=settings.max_former_entities,
         history=settings.history,
@@ -332,6 +333,12 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         silences=settings.silences,
         forecasting=settings.forecasts,
     )
+
+
+def _not_chosen(settings: Settings, numbers: Sequence[str]) -> list[int]:
+    """Return the columns that no setting names."""
+    named = {*(settings.chosen_fields or ()), *dict(settings.kinds), *dict(settings.transforms)}
+    return [column for column, field in enumerate(numbers) if field not in named]
 
 
 def compile_pipeline(settings: Settings, told: Told | None = None) -> None:

@@ -44,7 +44,7 @@ def explain(
     What is blamed in an anomaly does not depend on incidents.
     """
     is_anomaly, steps = block.is_anomaly[at], []
-    if state.incidents is not None:
+    if state.incidents is not None and not state.growing.is_watching:
         slots = state.latest_slots(len(stuck))
         traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *slots)
         steps = state.incidents.trace(traced, block.keys[at])

@@ -14,6 +14,7 @@ from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import Reference
 from faust_oslrau.learner.scoring.transforms import Transforms
@@ -47,6 +48,7 @@ _TYPES = {
     "alarm_rate": (float, int),
     "learning": (bool,),
     "n_categories": (int,),
+    "may_leave_out": (list,),
     "adapt_after": (int,),
     "max_entities": (int, _NONE),
     "max_former_entities": (int, _NONE),
@@ -66,6 +68,7 @@ def to_parts(state: ScorerState) -> Parts:
         "learning": state.learning,
         "transforms": list(state.transforms.names.items()),
         "n_categories": state.n_categories,
+        "may_leave_out": state.growing.watched.tolist(),
         "n_records": state.n_records,
         "next_batch": state.next_batch,
         "adapt_after": state.reference.adapt_after,
@@ -79,6 +82,7 @@ def to_parts(state: ScorerState) -> Parts:
         **state.neighbours.state(),
         **state.tail_mass.state(),
         **state.ranges.state(),
+        **state.growing.state(),
         **state.reference.state(),
         **state.repeats.state(_slots(state)),
         **_pending(state),
@@ -122,6 +126,7 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
         _restore_rows(state, values, arrays)
         state.ranking.restore(arrays, record_count(values["ranked"]))
         state.drift.restore(arrays)
+        state.growing.restore(arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state)
         _follow_pending(state)
@@ -148,6 +153,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         history=None if spans is None else History(spans, centred=limit is not None),
         seasons=None if values.get("seasons") is None else Seasons(values["seasons"]),
         reference=Reference(values["adapt_after"]),
+        growing=Growing([record_count(column) for column in values["may_leave_out"]]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
+from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incident import Incident, IncidentParameters
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import ADAPT_AFTER, Reference
@@ -99,6 +100,10 @@ class StreamScorer(ScorerParameters):
     forecasting
         Whether blocks tell what was expected of each row before it came. No score depends on it.
 
+    may_leave_out
+        Columns that are left out if they only grow in the first 240 records, as counters and time
+        stamps do: each value would be unusual. Then the stream begins anew without them.
+
     Examples
     --------
     >>> import numpy as np
@@ -140,6 +145,7 @@ class StreamScorer(ScorerParameters):
         entity_events: Sequence[str] = (),
         silences: bool = False,
         forecasting: bool = False,
+        may_leave_out: Collection[int] = (),
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -155,13 +161,14 @@ class StreamScorer(ScorerParameters):
             Silences() if silences else None,
             forecasting,
             reference=Reference(adapt_after),
+            growing=Growing(may_leave_out),
         )
         self.entity_events = entity_events
 
     @property
     def n_records(self) -> int:
         """Records of the stream so far."""
-        return self._state.n_records
+        return self._state.growing.n_before + self._state.n_records
 
     @property
     def n_fields(self) -> int | None:
@@ -301,12 +308,16 @@ class StreamScorer(ScorerParameters):
         return [name.decode(errors="replace") for name in found]
 
     @property
-    def identifiers(self) -> list[int]:
-        """Columns of categories whose values hardly ever come again: they are left out."""
+    def left_out(self) -> list[int]:
+        """Columns that are left out: numbers that only grow, and categories that are identifiers.
+
+        That is, whose values hardly ever come again.
+        """
         state = self._state
         if state.categories is None or state.n_fields is None:
-            return []
-        return [state.n_fields + int(f) for f in np.flatnonzero(state.categories.identifier)]
+            return state.growing.columns
+        identifiers = np.flatnonzero(state.categories.identifier) + state.n_fields
+        return [*state.growing.columns, *identifiers.tolist()]
 
     def category_codes(self) -> list[float]:
         """Return the categories that blame may name from now on, in ascending order."""
@@ -372,7 +383,7 @@ class StreamScorer(ScorerParameters):
 
     def _numbered(self, places: ArrayLike | None, m: int) -> IntArray:
         """Return number, offset and timestamp (m, 3) of the next rows."""
-        numbers = self._state.n_records + np.arange(m)
+        numbers = self.n_records + np.arange(m)
         if places is None:
             return np.column_stack([numbers, numbers, np.full(m, -1)])
         found = np.ascontiguousarray(places, np.int64)  # kernels are compiled for no other layout
@@ -398,6 +409,8 @@ class StreamScorer(ScorerParameters):
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
+        state.growing.watch(rows)
+        rows = state.growing.without(rows)
         layered = self._layered(rows, keys, block.places[at, 2])
         block.silences += state.find_silences(block, at)
         marks, slots = state.marks(rows), state.latest_slots(len(rows))
@@ -418,3 +431,6 @@ class StreamScorer(ScorerParameters):
                 relearn(state)
             block.learn_seconds += perf_counter() - scored
         block.entity_events += entity_events(state, at.start)
+        is_boundary = state.until_boundary == state.next_batch
+        if is_boundary and state.growing.decide(state.n_records, state.n_fields or 0):
+            self._state = state.begun_anew()

@@ -12,12 +12,14 @@ from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.levels import OwnRows
+from faust_oslrau.learner.entities.watch import Watch
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner, Predictive
 from faust_oslrau.learner.scoring.alike import marks
 from faust_oslrau.learner.scoring.block import BlockMaker, Silence
 from faust_oslrau.learner.scoring.drift import Drift
+from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
@@ -117,6 +119,8 @@ class ScorerState:
         How measures become one score.
     reference
         Recent records, by which a score becomes a p-value, and those held back from it.
+    growing
+        Columns that only grow, which are left out.
     drift, ranges
         How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
@@ -145,6 +149,7 @@ class ScorerState:
     repeats: Repeats = field(default_factory=Repeats)
     ranking: Ranking = field(default_factory=Ranking)
     reference: Reference = field(default_factory=Reference)
+    growing: Growing = field(default_factory=lambda: Growing(()))
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
     n_records: int = 0
@@ -164,6 +169,36 @@ class ScorerState:
         self.learner.check_parameters()
         if self.categories is not None:
             self.ranking = Ranking(has_categories=True)
+
+    def begun_anew(self) -> Self:
+        """Return the state of a stream with the same parameters that begins with the next row."""
+        entities, history, seasons = self.entities, self.history, self.seasons
+        if entities is not None:
+            entities = Entities(entities.roster.limit, entities.former.limit)
+            entities.watch = self._new_watch()
+        if history is not None:
+            history = History(history.names, centred=entities is not None)
+        return ScorerState(
+            self.learner.untrained(),
+            self.batch_size,
+            self.alarm_rate,
+            self.learning,
+            self.transforms,
+            None if self.categories is None else Categories(self.categories.c),
+            entities,
+            None if self.incidents is None else Incidents(self.incidents.parameters),
+            history,
+            None if seasons is None else Seasons(seasons.zone),
+            None if self.silences is None else Silences(),
+            self.forecasting,
+            reference=Reference(self.reference.adapt_after),
+            growing=self.growing,
+            n_fields=self.n_fields,
+        )
+
+    def _new_watch(self) -> Watch | None:
+        watch = None if self.entities is None else self.entities.watch
+        return None if watch is None else Watch(watch.events, self.alarm_rate)
 
     @property
     def has_model(self) -> bool:

@@ -225,9 +225,9 @@ def test_values_that_hardly_ever_come_again_are_left_out():
     with_ids = np.column_stack([rows, np.random.default_rng(5).random(len(rows))])
     scorer = StreamScorer(OSLRAU(), n_categories=3)
     scorer.process(with_ids[: IDENTIFIER_AFTER // 2])
-    assert scorer.identifiers == []
+    assert scorer.left_out == []
     block = scorer.process(with_ids[IDENTIFIER_AFTER // 2 :])
-    assert scorer.identifiers == [4]
+    assert scorer.left_out == [4]
     other = StreamScorer(OSLRAU(), n_categories=2)
     other.process(rows[: IDENTIFIER_AFTER // 2])
     without = other.process(rows[IDENTIFIER_AFTER // 2 :])

@@ -98,10 +98,11 @@ def test_identifiers_are_told_of_once(caplog):
     stream = records(2000)
     for start in range(0, len(stream), 100):
         log.add(pipeline.process(stream[start : start + 100]))
-    assert log.identifiers == ["trace"]
+    assert log.ignored == ["trace"]
     told = [message for message in caplog.messages if "left out from now on" in message]
     assert told == [
-        "features/0: left out from now on, as their values hardly ever come again: trace"
+        "features/0: left out from now on, as their values only grow or hardly ever come again: "
+        "trace"
     ]
 
 

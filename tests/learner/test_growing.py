@@ -1,0 +1,84 @@
+"""Columns that only grow are left out, and the stream begins anew without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
+from faust_oslrau.learner.scoring.growing import DECIDED_AT
+
+N = 2000
+
+
+def stream(seed=0, late=0.0):
+    """Rows of two usual fields, a counter and a time stamp, of which a share comes late."""
+    rng = np.random.default_rng(seed)
+    times = 1.7e9 + np.cumsum(rng.exponential(size=N))
+    is_late = rng.random(N) < late
+    times[is_late] -= 5.0
+    return np.column_stack([rng.normal(size=(N, 2)), np.arange(N), times])
+
+
+def test_columns_that_only_grow_are_left_out_and_all_others_scored_as_without_them():
+    rows = stream()
+    scorer = StreamScorer(OSLRAU(), may_leave_out=range(4))
+    block = scorer.process(rows)
+    assert scorer.left_out == [2, 3]
+    assert scorer.n_records == N
+    missing = rows[DECIDED_AT:].copy()
+    missing[:, 2:] = np.nan
+    anew = StreamScorer(OSLRAU()).process(missing)
+    assert np.array_equal(block.log_likelihood[DECIDED_AT:], anew.log_likelihood, equal_nan=True)
+    assert np.array_equal(block.p_value[DECIDED_AT:], anew.p_value, equal_nan=True)
+
+
+def test_a_time_stamp_may_come_late_now_and_then():
+    scorer = StreamScorer(OSLRAU(), may_leave_out=range(4))
+    scorer.process(stream(1, late=0.004))
+    assert scorer.left_out == [2, 3]
+
+
+def test_columns_that_may_not_be_left_out_are_learned():
+    scorer = StreamScorer(OSLRAU(), may_leave_out=[0, 1])
+    scorer.process(stream())
+    assert scorer.left_out == []
+
+
+def test_a_column_that_falls_now_and_then_is_learned():
+    rows = stream()
+    rows[:, 2] %= 50
+    scorer = StreamScorer(OSLRAU(), may_leave_out=range(4))
+    scorer.process(rows)
+    assert scorer.left_out == [3]
+
+
+def test_where_all_columns_only_grow_none_is_left_out():
+    scorer = StreamScorer(OSLRAU(), may_leave_out=[0, 1])
+    scorer.process(stream()[:, 2:])
+    assert scorer.left_out == []
+
+
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_pieces_and_restarts_give_the_same_bits(kind):
+    rng, rows = np.random.default_rng(2), stream(2)
+    options = {
+        "may_leave_out": range(4),
+        "max_entities": 9,
+        "history": ("10",),
+        "incidents": IncidentParameters(),
+        "entity_events": ["new", "unusual"],
+        "silences": True,
+    }
+    keys = [b"%d" % (i % 7) for i in range(N)]
+    places = np.arange(N)[:, None] * [1, 600_000]
+    whole = StreamScorer(kind(), **options).process(rows, keys, places)
+    scorer, found, start = StreamScorer(kind(), **options), [], 0
+    while start < N:
+        some = slice(start, start + int(rng.integers(1, 300)))
+        found.append(scorer.process(rows[some], keys[some], places[some]))
+        scorer, start = StreamScorer.from_bytes(scorer.to_bytes(), kind), some.stop
+    for name in ("log_likelihood", "p_value"):
+        pieces = np.concatenate([getattr(block, name) for block in found])
+        assert np.array_equal(pieces, getattr(whole, name), equal_nan=True)
+    assert scorer.left_out == [2, 3]
