@@ -170,7 +170,7 @@ class ScorerState:
         if self.categories is not None:
             self.ranking = Ranking(has_categories=True)
 
-    def begun_anew(self) -> Self:
+    def begun_anew(self) -> ScorerState:
         """Return the state of a stream with the same parameters that begins with the next row."""
         entities, history, seasons = self.entities, self.history, self.seasons
         if entities is not None:
