@@ -1,4 +1,4 @@
-"""Converts the security settings to arguments of Kafka clients."""
+"""Converts the settings of the connection to arguments of Kafka clients."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
         arguments["sasl_plain_username"] = security.sasl_username
         arguments["sasl_plain_password"] = security.sasl_password
     return arguments
+
+
+def producer_arguments(settings: Settings) -> dict[str, Any]:
+    """Return the arguments that all of aiokafka's producers share."""
+    kind = None if settings.compression == "none" else settings.compression
+    return client_arguments(settings) | {"compression_type": kind}
 
 
 def faust_credentials(security: SecuritySettings) -> Any:

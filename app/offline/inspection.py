@@ -15,7 +15,7 @@ from faust_oslrau.app import files
 from faust_oslrau.app.errors import OslrauError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, start_metadata
-from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.security import client_arguments, producer_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.pipeline import (
     LEARNERS,
@@ -286,7 +286,7 @@ def _check_offset(position: Position, offset: int) -> None:
 
 def _store(settings: Settings) -> tuple[SnapshotStore, Producers]:
     # The caller opens the producers, only to write: opening one fences the partition's worker.
-    producers = Producers(settings.app_id, client_arguments(settings))
+    producers = Producers(settings.app_id, producer_arguments(settings))
     return snapshot_store(settings, producers), producers
 
 

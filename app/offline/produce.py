@@ -21,7 +21,7 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
-from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.security import producer_arguments
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import TimeReader
 
@@ -90,7 +90,7 @@ async def produce(
     records = size = 0
     # Idempotent, so that a retried batch is written once.
     producer = AIOKafkaProducer(
-        **client_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
+        **producer_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
     )
     async with connected(producer, settings):
         for chunk in _chunks(source, _chunk_rows(rate), times):

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.kafka.emitter import Emitter
-from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.security import client_arguments, producer_arguments
 from faust_oslrau.app.kafka.topics import OutputTopics
 from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.kafka.transport import Consumer
@@ -74,8 +74,8 @@ class Runtime:
         self.assignment: Assignment | None = None
         self.acknowledged = True
         self._crash = crash
-        self._emitter = Emitter(client_arguments(settings))
-        self._producers = Producers(settings.app_id, client_arguments(settings))
+        self._emitter = Emitter(producer_arguments(settings))
+        self._producers = Producers(settings.app_id, producer_arguments(settings))
         self._chores: list[asyncio.Task[None]] = []
 
     @property

@@ -7,7 +7,7 @@ category that tells most of it (`levels`), and what is left is the network's to 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ class Categories:
         self.parent = np.full(c, NONE)
         self.identifier = np.zeros(c, np.bool_)
         self._joint = np.zeros((c, c))
-        self._levels, self._parents = Levels(c, 0), np.empty(0, np.int64)
+        self._levels, self._number_parents = Levels(c, 0), np.empty(0, np.int64)
         self._n, self._fitted = 0, 0
         self._pending: list[FloatArray] = []
         self._derive()
@@ -125,7 +125,7 @@ class Categories:
         X, slots = self.numbers(rows), self.values.slots(self._codes(rows))
         if self._levels.n_fields != X.shape[1]:
             self._begin(X.shape[1])
-        units, log_slope = self._units.of(slots, self._parents)
+        units, log_slope = self._units.of(slots, self._number_parents)
         slopes = np.where(np.isnan(X), 0.0, log_slope)
         learned = (X - units[..., 0]) / units[..., 1]
         log_probability = _added(self.log_probability(slots))
@@ -177,7 +177,7 @@ class Categories:
         """
         of, units = self.slots_of(f), self._units
         result = np.zeros((len(X), len(of)))
-        for j in np.flatnonzero(self._parents == f).tolist():
+        for j in np.flatnonzero(self._number_parents == f).tolist():
             shift, ratio = units.table[of, j].T
             deviation = ratio * max(units.spread[j], TINY)
             z = (X[:, j, None] - shift - ratio * units.centre[j]) / deviation
@@ -219,7 +219,7 @@ class Categories:
         return codes
 
     def _begin(self, d: int) -> None:
-        self._levels, self._parents = Levels(len(self.values.field), d), np.full(d, NONE)
+        self._levels, self._number_parents = Levels(len(self.values.field), d), np.full(d, NONE)
         self._derive()
 
     def _forget(self, share: float) -> None:
@@ -244,18 +244,18 @@ class Categories:
         if self._n <= SETTLED:
             return X
         is_new = (slots >= len(self._units.table) - 1) | np.isin(slots, taken)
-        units, _ = self._units.of(np.where(is_new, MISSING, slots), self._parents)
+        units, _ = self._units.of(np.where(is_new, MISSING, slots), self._number_parents)
         return np.clip(X, *self._units.ranges(units, FARTHEST))
 
     def _choose_parents(self) -> None:
         self._fitted = self._n
         count = self._joint.diagonal()
-        records = count @ self._of_fields
+        records = self._by_field(self._joint.diagonal()[None, :])[0]
         found = (records >= IDENTIFIER_AFTER) & (count[: self.c] > 0.5 * records)
         if found.any():
             self._leave_out(found)
         self.parent = parents(gains(self._joint, self.values.field, self.c))
-        self._parents = self._levels.parents(self.values.field, self.c)
+        self._number_parents = self._levels.parents(self.values.field, self.c)
 
     def _leave_out(self, fields: NDArray[np.bool_]) -> None:
         """Forget the values of some fields (c,), which are identifiers."""
@@ -268,19 +268,20 @@ class Categories:
         self._joint = self._joint[np.ix_(stays, stays)]
         self.values.keep(stays)
 
-    @property
-    def _of_fields(self) -> FloatArray:
-        """Which field (s, c) each slot is of."""
-        return np.eye(self.c)[self.values.field]
+    def _by_field(self, table: NDArray[Any]) -> FloatArray:
+        """Return the sums (k, c) of the columns (k, s) of each field's slots."""
+        of = self.values.field
+        return np.column_stack([table[:, of == f].sum(axis=1) for f in range(self.c)])
 
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
-        of_fields, count = self._of_fields, self._joint.diagonal().copy()
         once = (self._joint >= SEEN) & (self._joint < TWICE)
-        self._total, self._room = self._joint @ of_fields, 1.0 + once @ of_fields
-        count[: self.c] += 1.0 + once.diagonal() @ of_fields  # the rests, with what is not seen yet
-        self._marginal = count / (count @ of_fields)[self.values.field]
-        self._units: Units = self._levels.units(self.values.field, self._parents)
+        self._total, self._room = self._by_field(self._joint), 1.0 + self._by_field(once)
+        count = self._joint.diagonal().copy()
+        # the rests, with what was not seen yet
+        count[: self.c] += 1.0 + self._by_field(once.diagonal()[None, :])[0]
+        self._marginal = count / self._by_field(count[None, :])[0, self.values.field]
+        self._units: Units = self._levels.units(self.values.field, self._number_parents)
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -289,7 +290,7 @@ class Categories:
             **self._levels.state(),
             "category_joint": self._joint,
             "category_parent": self.parent,
-            "category_parents": self._parents,
+            "category_parents": self._number_parents,
             "category_fitted": np.array([self._n, self._fitted]),
             "category_identifier": self.identifier.astype(np.uint8),
             "category_rows": np.concatenate(self._pending or [np.empty((0, 0))]),
@@ -303,7 +304,7 @@ class Categories:
         c = self.c
         self.values.restore(arrays)
         s = len(self.values.field)
-        self._joint, self.parent, self._parents, fitted, identifier, rows = read(
+        self._joint, self.parent, self._number_parents, fitted, identifier, rows = read(
             arrays, _TREE, "category_", s=s, c=c, d=(0, d or 0), n=pending
         )
         if pending > 0:
@@ -311,13 +312,13 @@ class Categories:
                 raise StateError("state: expected pending rows with their categories")
             self._pending = [rows]
         self._n, self._fitted = fitted.tolist()
-        if self._fitted > self._n or (self.parent >= c).any() or (self._parents >= c).any():
+        if self._fitted > self._n or (self.parent >= c).any() or (self._number_parents >= c).any():
             raise StateError("state: expected the parents of fields")
         if (np.abs(self._joint - self._joint.T) > 0.0).any():
             raise StateError("state: expected pairs of categories to be counted once")
         self.identifier = identifier.astype(np.bool_)
-        self._levels = Levels(s, len(self._parents))
-        self._levels.restore(arrays, s, len(self._parents))
+        self._levels = Levels(s, len(self._number_parents))
+        self._levels.restore(arrays, s, len(self._number_parents))
         self._derive()
 
 

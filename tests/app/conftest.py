@@ -84,7 +84,13 @@ class KafkaClient:
 
         asyncio.run(configure())
 
-    def send(self, topic: str, rows: Iterable[tuple[Any, ...]], abort: bool | None = None) -> None:
+    def send(
+        self,
+        topic: str,
+        rows: Iterable[tuple[Any, ...]],
+        abort: bool | None = None,
+        compression: str | None = None,
+    ) -> None:
         """Send rows (partition, value, key, headers, timestamp), those of a partition in order.
 
         With `abort` in a transaction, which is aborted or committed.
@@ -96,6 +102,7 @@ class KafkaClient:
                 bootstrap_servers=self.servers,
                 max_batch_size=2**18,
                 max_request_size=2**22,
+                compression_type=compression,
                 enable_idempotence=True,  # a change of leaders neither loses nor repeats records
                 **options,
             ) as producer:
