@@ -91,6 +91,7 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
         },
         "startsAt": min(began, now).isoformat(),
         "endsAt": (now if ends else now + _KEPT).isoformat(),
+        **({"generatorURL": notice.address} if notice.address else {}),
     }
 
 

@@ -43,7 +43,7 @@ class Notifier:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._group = f"{settings.app_id}-notify"
-        self._notices = Notices(settings.notify)
+        self._notices = Notices(settings)
         self._template = read_template(settings.notify.template)
         self._channels: list[Channel] = []
         self._began: dict[str, tuple[TopicPartition, int]] = {}

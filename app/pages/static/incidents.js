@@ -112,13 +112,14 @@ function lasted({ start_timestamp: from, latest_timestamp: to }) {
   return from === null || to === null ? null : (to - from) / 1000;
 }
 
-function card(event) {
+/** An incident as it stands after an event. */
+export function card(event) {
   const since = event.start_timestamp === null ? `offset ${event.start_offset}` : moment(event.start_timestamp / 1000);
   const size = `${several(event.length, "record")}, ${several(event.anomalies, "anomaly", "anomalies")}`;
   const entity = event.entity ? `${event.entity} · ` : "";
   const blamed = contributions(event);
   const made = element("article", { class: "anomaly incident", "data-state": isOpen(event) ? "open" : "closed", "data-severity": event.severity_name },
-    element("h3", {}, element("span", { class: "severity" }, `${event.severity_name} ${number(event.severity)}`), " ", element("span", { class: "state" })),
+    element("h3", {}, element("span", { class: "severity" }, `${event.severity_name} ${number(event.severity)}`), " ", element("span", { class: "state" }, stateOf(event))),
     element("p", { class: "quiet" }, `since ${since} · ${entity}${partitionName(event)} · ${size}`));
   if (blamed.length) made.append(new Sparkline(event, blamed[0]).element);
   made.append(bars(blamed, FIELDS), more(event));
@@ -127,7 +128,7 @@ function card(event) {
 
 function more(event) {
   const lines = [
-    ["incident", event.incident],
+    ["incident", link(event)],
     ["opened", place(event.opened_offset, event.opened_timestamp)],
     ["most unusual", `${place(event.peak_offset, event.peak_timestamp)}, p = ${number(event.peak_p_value, P_DIGITS)}`],
     ["last evidence", place(event.latest_offset, event.latest_timestamp)],
@@ -135,6 +136,12 @@ function more(event) {
   ];
   const list = lines.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
   return element("details", {}, element("summary", {}, "where and how sure"), element("dl", {}, ...list));
+}
+
+/** The address of an incident's own page. */
+function link(event) {
+  const parts = [event.topic, event.partition, event.opened_offset];
+  return element("a", { href: `incidents/${parts.map(encodeURIComponent).join("/")}` }, event.incident);
 }
 
 const place = (offset, timestamp) => `offset ${offset}${timestamp === null ? "" : `, ${moment(timestamp / 1000)}`}`;

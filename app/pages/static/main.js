@@ -1,5 +1,6 @@
 // The page: asks the worker once a second what is new, and shows it.
 
+import { addressed, showAddressed } from "./addressed.js";
 import { Anomalies } from "./anomalies.js";
 import { contributions } from "./blame.js";
 import { lagChart, likelihoodChart, throughputChart } from "./charts.js";
@@ -255,7 +256,21 @@ byId("fit").addEventListener("click", () => network.root && network.fit());
 byId("closer").addEventListener("click", () => network.zoomBy(ZOOM_FACTOR));
 byId("farther").addEventListener("click", () => network.zoomBy(1 / ZOOM_FACTOR));
 
+/** Begin with the incident of the page's address: with its partition, its entity and its field. */
+async function begin(where) {
+  const { topic, partition } = where;
+  const value = JSON.stringify({ topic, partition });
+  chosen.append(element("option", { value }, partitionName(where)));
+  chosen.value = value;
+  const incident = await showAddressed(where);
+  if (!incident) return;
+  fields.follow([incident], incident);
+  if (incident.entity) choose(incident);
+}
+
 forget();
+const where = addressed();
+if (where) begin(where);
 makeTabs(byId("tabs"), (name) => {
   view = name;
 });

@@ -128,6 +128,34 @@ def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
     assert page.errors() == []
 
 
+def test_the_address_of_an_incident_opens_it_with_its_entity_and_its_field(
+    topics, client, start_worker, page, topic_name
+):
+    names = [b"machine %d/%%" % (at % 3) for at in range(3000)]
+    rows = [row[1] for row in _rows(3000)]
+    client.send(topic_name, [(0, row, key) for row, key in zip(rows, names, strict=True)])
+    worker = start_worker(entity="key").wait_ready().wait_records(3000)
+    client.send(topic_name, _odd_rows(names[1]))
+    worker.wait_records(3000 + _ODD)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    assert not page.find("#addressed").is_displayed()
+    page.run("document.querySelector('.incident details').open = true")
+    page.find(".incident details a").click()
+    page.wait_until(lambda: page.count("#addressed .incident") == 1, "at the incident's address")
+    assert page.browser.current_url.startswith(f"http://{page.host}/incidents/{topic_name}/0/30")
+    assert page.text("#addressed h2") == f"Incident {page.text('#addressed details a')}"
+    assert page.text("#elsewhere") == ""
+    assert page.run("return document.activeElement.id") == "addressed"
+    page.wait_state("live").wait_until(
+        lambda: page.find("#entity-name").get_attribute("value") == names[1].decode(), "choosing it"
+    )
+    page.wait_until(lambda: page.find("#field-choice").get_attribute("value") == _STRANGE, "there")
+    page.find("#addressed .heading a").click()
+    page.wait_until(lambda: page.browser.current_url == f"http://{page.host}/", "back")
+    assert page.errors() == []
+
+
 def test_an_entity_that_alarms_can_be_chosen_to_see_what_is_usual_for_it(
     topics, client, start_worker, page, topic_name
 ):

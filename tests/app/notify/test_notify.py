@@ -172,7 +172,9 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         except OSError:
             return None
 
-    process = scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=address)
+    process = scene.notifier(
+        OSLRAU_NOTIFY_ALERTMANAGER=address, OSLRAU_PAGE_URL="https://ops.example"
+    )
     try:
         wait_for(lambda: alerts() == [])
         wait_until_it_reads(scene)
@@ -184,6 +186,7 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         }  # fmt: skip
         assert alert["annotations"]["summary"] == "pumps/0: flow is 1, expected 13.2 ± 0.28"
         assert alert["startsAt"].startswith("2026-09-21T")
+        assert alert["generatorURL"] == "https://ops.example/incidents/pumps/0/flow"
         scene.send("flow", "updated", "critical")
         wait_for(lambda: [a["labels"]["severity"] for a in alerts()] == ["critical"])
         scene.send("flow", "closed", "critical")
