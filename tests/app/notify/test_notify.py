@@ -196,6 +196,21 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         stop(alertmanager)
 
 
+def test_an_address_that_is_away_does_not_hold_up_another_one(scene):
+    away, server = Server(503), Server(200)
+    process = scene.notifier(
+        OSLRAU_NOTIFY_ALERTMANAGER=away.address, OSLRAU_NOTIFY_WEBHOOK=server.address
+    )
+    try:
+        wait_until_it_reads(scene, starts=2)
+        scene.send("flow", "opened")
+        scene.send("flow", "closed")
+        wait_for(lambda: len(server.bodies) == 2)
+    finally:
+        stop(process)
+    assert away.bodies == [] and "webhook told, closed" in scene.log()
+
+
 def test_somebody_must_be_told():
     done = subprocess.run(
         [Path(sys.executable).with_name("faust-oslrau"), "notify"],
