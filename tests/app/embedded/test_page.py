@@ -178,6 +178,26 @@ def test_an_entity_that_alarms_can_be_chosen_to_see_what_is_usual_for_it(
     assert page.errors() == []
 
 
+def test_an_entity_unlike_all_others_is_listed_with_what_differs_and_by_how_much(
+    topics, client, start_worker, page, topic_name
+):
+    a, b = np.random.default_rng(0).normal(size=(2, 7200))
+    a[3::24] += 40  # one of 24 machines
+    rows = zip(a.tolist(), b.tolist(), strict=True)
+    client.send(
+        topic_name,
+        [
+            (0, orjson.dumps({"a": x, "b": y}), b"machine-%02d" % (at % 24))
+            for at, (x, y) in enumerate(rows)
+        ],
+    )
+    start_worker(entity="key").wait_ready().wait_records(7200)
+    page.open().wait_until(lambda: page.count("#unusual button") == 1, "listing the entity")
+    said = r"machine-03 .*/0 · unusual: a is around 40(\.\d)?, usual \S+, \d+ times as far from .*"
+    assert re.fullmatch(said, page.text("#unusual"))
+    assert page.errors() == []
+
+
 def test_entities_that_have_stopped_are_listed_until_they_return(
     topics, client, start_worker, page, topic_name
 ):
