@@ -26,6 +26,8 @@ from .static_files import incident_file, page_file
 # The share of the time in which metrics, summaries or networks are made, each at the most. Small
 # deployments need much less; networks are read in the compute thread, which then does not score.
 _SHARE = 0.1
+# Incidents are looked for in a topic: most of that is waiting for the broker.
+_WAITING_SHARE = 0.5
 # Whatever the number of readers, they see the state of at most a second ago.
 _SECONDS = 1.0
 
@@ -56,7 +58,7 @@ class PageContent:
         self._courses = SharedPages(_SHARE, _SECONDS)
         self._entities = SharedPages(_SHARE, _SECONDS)
         self._searches = SharedPages(_SHARE, _SECONDS)
-        self._incidents = SharedPages(_SHARE, _SECONDS)
+        self._incidents = SharedPages(_WAITING_SHARE, _SECONDS)
 
     async def healthz(self, _: Request) -> Answer:
         """Return whether the worker lives."""
