@@ -15,15 +15,10 @@ from PIL import Image
 from selenium.webdriver import Keys
 
 _IMAGES = Path(__file__).parent / "images"
-_DEMO = ("demo", "--seconds", "600", "--rate", "300", "--partitions", "2")
+_DEMO = ("demo", "--seconds", "600", "--rate", "1500", "--partitions", "2")
 _WIDTH, _HEIGHT = 1240, 1330
-_BLAMED_FIELD = """
-const partition = document.querySelector("#field-place").textContent.replace("of ", "");
-const cards = [...document.querySelectorAll(".incident")];
-const card = cards.find((each) => each.textContent.includes(partition));
-return card?.querySelector("li .name").textContent ?? null;
-"""
-# By then there are incidents to see, and the network has grown.
+# By then the charts are full, there are incidents to see, and the network has grown.
+_SECONDS = 180
 _ENOUGH_INCIDENTS = 3
 
 
@@ -60,12 +55,18 @@ def _wait_for(port: int, demo: subprocess.Popen[str]) -> None:
 def _take(port: int) -> None:
     with chromium(_WIDTH, _HEIGHT) as browser:
         page = Page(browser, port, patience=900).open().wait_state("live")
+        time.sleep(_SECONDS)
         page.wait_until(
             lambda: page.count("#incidents .spark:not([hidden])") >= _ENOUGH_INCIDENTS,
             "full of incidents",
         )
         page.theme("light")
-        _choose_a_blamed_field(page)
+        page.open()  # a page plots the field and the entity of the latest incident at first
+        plot = page.find("#field canvas")
+        page.wait_until(
+            lambda: plot.get_attribute("aria-label") not in (None, "no values yet"),
+            "plotting an incident's field",
+        )
         _resize(page, _HEIGHT)
         _save("page.png", browser.get_screenshot_as_png())
         _choose_a_leaf(page)
@@ -73,20 +74,6 @@ def _take(port: int) -> None:
         # The window holds the whole page, so that a section lies in it as a whole.
         _resize(page, page.run("return document.documentElement.scrollHeight"))
         _save("network.png", page.find("#network").screenshot_as_png)
-
-
-def _choose_a_blamed_field(page: Page) -> None:
-    """Plot a field to blame for an incident of the partition that is plotted, if there is one."""
-    name = page.run(_BLAMED_FIELD)
-    if name is None:
-        return
-    page.find(f"#field-choice option[value='{name}']").click()
-    page.run("document.activeElement.blur()")
-    plot = page.find("#field canvas")
-    page.wait_until(
-        lambda: (plot.get_attribute("aria-label") or "").startswith(f"{name}: "), "plotting it"
-    )
-    time.sleep(0.5)  # until the next frame is drawn
 
 
 def _choose_a_leaf(page: Page) -> None:

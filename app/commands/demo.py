@@ -10,6 +10,7 @@ import click
 import orjson
 from rich.console import Console
 
+from faust_oslrau.app.demo.feed import MACHINES_PER_PARTITION
 from faust_oslrau.app.demo.report import print_summary
 from faust_oslrau.app.demo.run import Plan, run_demo
 from faust_oslrau.app.demo.view import open_view
@@ -44,9 +45,11 @@ _SECONDS = 30.0
     "--machines",
     type=click.IntRange(2, 10_000),
     metavar="N",
-    help="Simulate so many machines that differ, as entities.  [default: a few alike]",
+    help=f"Simulate so many machines.  [default: {MACHINES_PER_PARTITION} in each partition]",
 )
-@click.option("--no-entities", is_flag=True, help="Score all --machines by one model, to compare.")
+@click.option(
+    "--no-entities", is_flag=True, help="Score all machines of a partition alike, to compare."
+)
 @click.option(
     "--broker",
     metavar="HOST:PORT",
@@ -81,15 +84,16 @@ def demo(
     """Stream simulated machine sensors through Kafka and a worker, and watch the scores.
 
     The machines have regimes, drift, missing fields, injected anomalies and malformed messages.
-    With --machines, each is scored by what is usual for itself.
+    They differ, so each is scored by what is usual for itself.
     Settings come from the environment (OSLRAU_...). Exit code: 0 if every record was scored or
     dead-lettered exactly once, else 1.
     """
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     if machines is not None and csv is not None:
         raise click.UsageError("--machines and --csv exclude each other.")
-    if no_entities and machines is None:
-        raise click.UsageError("--no-entities needs --machines.")
+    if no_entities and csv is not None:
+        raise click.UsageError("--no-entities and --csv exclude each other.")
+    machines = machines or MACHINES_PER_PARTITION * partitions
     if seconds is None and csv is None:
         seconds = _SECONDS
     plan = Plan(seconds, rate, partitions, machines, not no_entities, broker, csv, seed)

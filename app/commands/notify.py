@@ -10,7 +10,7 @@ import click
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.logs import set_up_logging
-from faust_oslrau.app.notify.notifier import Notifier
+from faust_oslrau.app.notify.notifier import notify_all
 from faust_oslrau.app.settings import secrets
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
@@ -29,4 +29,4 @@ def notify(settings_file: Path | None, broker: str | None) -> None:
         raise SettingsError("setting notify: expected alertmanager or webhook, got neither")
     set_up_logging(settings.log_level, secrets(settings))
     with suppress(KeyboardInterrupt):
-        asyncio.run(Notifier(settings).run())
+        asyncio.run(notify_all(settings))

@@ -21,6 +21,7 @@ from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.offline.following import file_messages, topic_messages
 from faust_oslrau.app.offline.told import MessageReader, Told, as_json
 from faust_oslrau.app.offline.told_lines import SEVERITY_COLOURS, line
+from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 from faust_oslrau.topics import KafkaRecord
 
@@ -102,7 +103,7 @@ def tail(
         sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker)
-    printer = _Printer(settings.entity, _Filter(entity, field, severity), as_lines)
+    printer = _Printer(settings, _Filter(entity, field, severity), as_lines)
     with suppress(KeyboardInterrupt):
         if file is not None:
             _print_file(file, since or 0, printer)
@@ -114,8 +115,9 @@ def tail(
 class _Printer:
     """Prints the messages that a filter takes."""
 
-    def __init__(self, entity: str | None, chosen: _Filter, as_lines: bool) -> None:
-        self._reader = MessageReader(entity)
+    def __init__(self, settings: Settings, chosen: _Filter, as_lines: bool) -> None:
+        self._settings = settings
+        self._reader = MessageReader(settings.entity)
         self._chosen = chosen
         self._as_lines = as_lines
         self._color = False if os.environ.get("NO_COLOR") else None  # None: on a terminal
@@ -125,7 +127,13 @@ class _Printer:
 
     def show(self, record: KafkaRecord, told: Told) -> None:
         if self._chosen.takes(told):
-            click.echo(as_json(record) if self._as_lines else line(told), color=self._color)
+            text = as_json(record) if self._as_lines else line(told, self._address(told))
+            click.echo(text, color=self._color)
+
+    def _address(self, told: Told) -> str | None:
+        if told.message is None or told.message.incident is None:
+            return None
+        return self._settings.incident_address(told.message.incident)
 
 
 def _print_file(file: Path, since: int, printer: _Printer) -> None:

@@ -17,7 +17,8 @@ from faust_oslrau.app.offline.partitioner import partition_of
 from .faults import FAULTS, MALFORMATIONS, OTHER_MACHINE, Change, Surroundings, fault_readings
 from .sensors import FIELDS, Plant
 
-MACHINES_PER_PARTITION = 4
+MACHINES_PER_PARTITION = 20
+"""Machines that differ of each partition of a demo, unless another number is asked for."""
 
 WARM_UP = 2000
 """Messages of each partition before its first anomaly, for a calibrated p-value."""
@@ -25,8 +26,10 @@ WARM_UP = 2000
 WARM_UP_READINGS = 64
 """Readings of each machine before its first anomaly: they show what is usual for it."""
 
-# Machines that differ are many, so each sends less often than one of a few: every ten steps.
-_STEPS_BETWEEN = 10
+_ALIKE_PER_PARTITION = 4
+
+# Machines that differ are many, so each sends less often than one of a few.
+_STEPS_BETWEEN = 20
 
 # By default an alarm is a record among the most unusual 1 in 1,000. Anomalies must be rarer, or the
 # most extreme ones would hide the others.
@@ -68,7 +71,7 @@ def sensor_messages(partitions: int, seed: int, machines: int | None = None) -> 
     rng = np.random.default_rng(seed)
     are_alike = machines is None
     if machines is None:
-        machines = MACHINES_PER_PARTITION * partitions
+        machines = _ALIKE_PER_PARTITION * partitions
     plant = Plant(machines, rng, are_alike=are_alike)
     disturber = _Disturber(machines, rng, are_alike=are_alike)
     warm_up = max(WARM_UP * partitions // machines, WARM_UP_READINGS)

@@ -57,9 +57,9 @@ class Plan:
     rate
         Records per second.
     machines
-        How many machines that differ to simulate; None for a few that are alike.
+        How many machines that differ to simulate.
     has_entities
-        Whether machines that differ are entities.
+        Whether the machines are entities.
     broker
         Bootstrap servers of Kafka; None for an embedded broker.
     csv
@@ -69,7 +69,7 @@ class Plan:
     seconds: float | None
     rate: float
     partitions: int
-    machines: int | None
+    machines: int
     has_entities: bool
     broker: str | None
     csv: Path | None
@@ -234,10 +234,7 @@ def _own_settings(plan: Plan) -> dict[str, str]:
     """Return the settings of the model that suit the messages."""
     if plan.csv is not None:
         return {}
-    own = {"FEATURES": ",".join(FIELDS)}
-    if plan.machines is not None:
-        own["ENTITY"] = "key" if plan.has_entities else "none"
-    return own
+    return {"FEATURES": ",".join(FIELDS), "ENTITY": "key" if plan.has_entities else "none"}
 
 
 def _feed(plan: Plan) -> Iterator[Message]:

@@ -50,6 +50,11 @@ class PartitionReader:
         """Disconnect."""
         await self._stop()
 
+    async def exists(self) -> bool:
+        """Return whether there is such a partition."""
+        known = await self._consumer._client.fetch_all_metadata()
+        return self._tp.partition in (known.partitions_for_topic(self._tp.topic) or ())
+
     async def range(self) -> tuple[int, int]:
         """Return the first offset and the next one after the last."""
         first = await self._consumer.beginning_offsets([self._tp])

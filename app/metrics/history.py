@@ -153,7 +153,7 @@ class History:
         self.alarming.extend((now, entity) for entity in block.alarming)
         for event in block.incidents:
             if event.value is not None:
-                self.incidents.add(orjson.loads(event.value), now)
+                self._add_incident(orjson.loads(event.value), now)
 
     def add_past_incidents(self, events: Iterable[dict[str, Any]]) -> None:
         """Add events of incidents from the anomalies topic."""
@@ -191,6 +191,11 @@ class History:
     def since(self, moment: int) -> Iterator[Second]:
         """Yield the seconds with activity from `moment` on, the last one first."""
         return takewhile(lambda second: second.time >= moment, reversed(self._seconds))
+
+    def _add_incident(self, event: dict[str, Any], now: float) -> None:
+        self.incidents.add(event, now)
+        if "entity" in event:
+            self.rows_of(event["entity"])
 
     def _second(self, now: int) -> Second:
         if not self._seconds or self._seconds[-1].time < now:

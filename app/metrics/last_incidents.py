@@ -43,6 +43,11 @@ class NotedIncident(NamedTuple):
     opened: float
     content: bytes
 
+    def as_json(self) -> bytes:
+        """Return the event, with when the worker got to know what."""
+        noted = orjson.dumps({"noted": self.noted, "since": self.since})
+        return noted[:-1] + b"," + self.content[1:]
+
 
 class LastIncidents:
     """The last incidents of a partition, by their ids."""
@@ -53,6 +58,10 @@ class LastIncidents:
     def __iter__(self) -> Iterator[NotedIncident]:
         """Iterate over the incidents, in no particular order."""
         return iter(self._latest.values())
+
+    def get(self, incident: str) -> NotedIncident | None:
+        """Return the incident of an id, if it is known."""
+        return self._latest.get(incident)
 
     def add(self, event: dict[str, Any], noted: float, *, is_past: bool = False) -> None:
         """Add an event of an incident; one that is older than the known one changes nothing.

@@ -1,9 +1,9 @@
-"""The records of the entities that somebody looks at, and the last ones of all."""
+"""The records of entities that have incidents or are looked at, and the last ones of all."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +16,8 @@ from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 
 from .sampled_rows import SampledRows
 
-# Most entities of a partition at a time, and how long nobody has asked for one that is forgotten.
+# Most entities of a partition at a time.
 _MOST = 8
-_FORGOTTEN_AFTER_SECONDS = 60
 # The last records of all entities have so many values, those of 4,096 records with 16 fields, and
 # come from so many blocks: each takes a kilobyte, even of one record.
 _MOST_VALUES = 65_536
@@ -66,11 +65,18 @@ class Records(NamedTuple):
             rows=self.rows[at], p_value=self.p_value[at], keys=keys, forecast=forecast
         )
 
-    def add_to(self, kept: SampledRows, key: bytes) -> None:
-        """Add those of an entity to its others."""
-        wanted = stored(key)
-        at = np.array([i for i, other in enumerate(self.keys) if other == wanted], np.intp)
-        own = self.some(at)
+    def of_entities(self, names: Iterable[bytes]) -> dict[bytes, list[int]]:
+        """Return where those of some entities are."""
+        found: dict[bytes, list[int]] = {name: [] for name in names}
+        places: dict[bytes | None, list[int]] = {stored(name): at for name, at in found.items()}
+        for i, key in enumerate(self.keys):
+            if key in places:
+                places[key].append(i)
+        return found
+
+    def add_to(self, kept: SampledRows, key: bytes, at: Sequence[int]) -> None:
+        """Add those of an entity, which are at these places, to its others."""
+        own = self.some(np.array(at, np.intp))
         has_anomalies = len(at) > 0 and _name(key) in self.alarming
         kept.add(
             self.time, own.rows, own.p_value, has_anomalies=has_anomalies, forecast=own.forecast
@@ -78,12 +84,13 @@ class Records(NamedTuple):
 
 
 class WatchedEntities:
-    """One record of each second of the entities that readers of the page have chosen.
+    """One record of each second of the entities that were asked for last.
 
     Parameters
     ----------
     seconds
-        The most seconds that are retained.
+        The most seconds that are retained, and for how long an entity is watched after it was asked
+        for.
     """
 
     def __init__(self, seconds: int) -> None:
@@ -113,10 +120,10 @@ class WatchedEntities:
         records = Records.of(now, block)
         self._keep(records)
         for key, asked in list(self._asked.items()):
-            if now - asked > _FORGOTTEN_AFTER_SECONDS:
+            if now - asked > self._seconds:
                 self._forget(key)
-            else:
-                records.add_to(self._rows[key], key)
+        for key, at in records.of_entities(self._rows).items():
+            records.add_to(self._rows[key], key, at)
 
     def _keep(self, records: Records) -> None:
         self._last.append(records)
@@ -128,7 +135,7 @@ class WatchedEntities:
         """Return what is known of an entity when it is chosen."""
         found = sampled.of(key, until=self._last[0].time if self._last else now + 1)
         for records in self._last:
-            records.add_to(found, key)
+            records.add_to(found, key, records.of_entities([key])[key])
         return found
 
     def _forget(self, key: bytes) -> None:

@@ -33,7 +33,15 @@ _RETRIED = {408, 425, 429}
 
 
 class Channel(Protocol):
-    """Where notices go."""
+    """Where notices go.
+
+    Attributes
+    ----------
+    name
+        Its name among the channels.
+    """
+
+    name: str
 
     async def tell(self, news: News) -> None:
         """Tell that a notice was opened, updated or closed."""
@@ -48,6 +56,8 @@ class Alertmanager:
     An alert is known by its labels. So a notice that becomes more severe ends one and begins
     another.
     """
+
+    name = "alertmanager"
 
     def __init__(self, address: str, session: aiohttp.ClientSession) -> None:
         self._address = f"{address.rstrip('/')}/api/v2/alerts"
@@ -91,11 +101,14 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
         },
         "startsAt": min(began, now).isoformat(),
         "endsAt": (now if ends else now + _KEPT).isoformat(),
+        **({"generatorURL": notice.address} if notice.address else {}),
     }
 
 
 class Webhook:
     """Posts JSON to an address: the notice, or what a template makes of it."""
+
+    name = "webhook"
 
     def __init__(
         self, address: str, template: Template | None, session: aiohttp.ClientSession

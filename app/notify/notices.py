@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faust_oslrau.app.offline.told import Contribution
-from faust_oslrau.app.settings import NotifySettings
+from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, LEVELS, OPENED, UPDATED
 from faust_oslrau.topics import KafkaRecord
 
 MEMBERS = (
     *("notice", "state", "severity", "title", "topic", "since", "records", "fields", "entities"),
-    "incidents",
+    *("incidents", "address"),
 )
 """The names of what is told of a notice."""
 
@@ -64,10 +64,13 @@ class Notice:
         The incidents after their latest events, by id, in the order in which they opened.
     told
         The severity that was told last; None before.
+    address
+        Where people find its most severe incident; empty without the setting `page_url`.
     """
 
     incidents: dict[str, Incident] = field(default_factory=dict)
     told: str | None = None
+    address: str = ""
 
     @property
     def name(self) -> str:
@@ -119,7 +122,7 @@ class Notice:
         records = sum(each.length for each in self.incidents.values())
         values = (
             *(self.name, state, self.severity, self.title, self.first.topic, self.since, records),
-            *(sorted(self.fields), sorted(entities), list(self.incidents)),
+            *(sorted(self.fields), sorted(entities), list(self.incidents), self.address),
         )
         return dict(zip(MEMBERS, values, strict=True))
 
@@ -138,12 +141,13 @@ class Notices:
     Parameters
     ----------
     settings
-        Of which incidents people are told.
+        Of which incidents people are told, and where they find them.
     """
 
-    def __init__(self, settings: NotifySettings) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.open: list[Notice] = []
-        self._settings = settings
+        self._settings = settings.notify
+        self._address_of = settings.incident_address
 
     def add(self, incident: Incident) -> News | None:
         """Take an event in; return what became of its notice, if people are to be told."""
@@ -153,6 +157,7 @@ class Notices:
         if notice is None:
             return None
         notice.incidents[incident.incident] = incident
+        notice.address = self._address_of(notice.worst.incident) or ""
         state = self._state(notice)
         if notice.is_closed:
             self.open.remove(notice)

@@ -8,7 +8,6 @@ from time import monotonic
 
 import aiohttp
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from faust_oslrau.app.errors import BrokerError
@@ -27,62 +26,61 @@ _POLL_MS = 500
 _REMIND_SECONDS = 60.0
 
 
-class Notifier:
-    """Tells of incidents, from where it stopped.
-
-    What it commits is the first message of the oldest incident that is still open, and as metadata
-    the offset before which all was told. After a restart it reads from the former, in silence up to
-    the latter.
+async def notify_all(settings: Settings) -> None:
+    """Tell each channel of the settings until cancelled, whatever becomes of the others.
 
     Raises
     ------
     SettingsError
         The file of the setting `notify.template` is no template.
+    BrokerError
+        The broker is unavailable, or refuses to let the topic be read.
+    TopicError
+        There is no such topic.
+    """
+    template = read_template(settings.notify.template)
+    async with aiohttp.ClientSession() as session:
+        told = channels(settings.notify, template, session)
+        await asyncio.gather(*(Notifier(settings, channel).run() for channel in told))
+
+
+class Notifier:
+    """Tells a channel of incidents, from where it stopped.
+
+    What it commits is the first message of the oldest incident that is still open, and as metadata
+    the offset before which all was told. After a restart it reads from the former, in silence up to
+    the latter. Each channel has a group of its own, so that none waits for another one.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, channel: Channel) -> None:
         self._settings = settings
-        self._group = f"{settings.app_id}-notify"
-        self._notices = Notices(settings.notify)
-        self._template = read_template(settings.notify.template)
-        self._channels: list[Channel] = []
+        self._channel = channel
+        self._group = f"{settings.app_id}-notify-{channel.name}"
+        self._notices = Notices(settings)
         self._began: dict[str, tuple[TopicPartition, int]] = {}
         self._told: dict[TopicPartition, int] = {}
         self._next: dict[TopicPartition, int] = {}
 
     async def run(self) -> None:
-        """Tell of incidents until cancelled.
-
-        Raises
-        ------
-        BrokerError
-            The broker is unavailable, or refuses to let the topic be read.
-        TopicError
-            There is no such topic.
-        """
-        async with connected_admin(self._settings) as admin, aiohttp.ClientSession() as session:
-            self._channels = list(channels(self._settings.notify, self._template, session))
-            tps = await self._partitions(admin)
-            consumer = AIOKafkaConsumer(
-                **client_arguments(self._settings),
-                group_id=self._group,
-                isolation_level="read_committed",
-                enable_auto_commit=False,
-                auto_offset_reset="earliest",  # what retention deleted is passed over
-                max_partition_fetch_bytes=self._settings.max_output_bytes,
-            )
-            async with connected(consumer, self._settings):
-                try:
-                    await self._seek(consumer, tps)
-                    logger.info("reading %s", self._settings.anomalies_topic)
-                    await self._follow(consumer)
-                except KafkaError as error:
-                    topic = self._settings.anomalies_topic
-                    raise BrokerError(f"topic {topic}: {error!r}") from error
-
-    async def _partitions(self, admin: AIOKafkaAdminClient) -> list[TopicPartition]:
+        """Tell of incidents until cancelled; raises as ``notify_all`` does."""
         topic = self._settings.anomalies_topic
-        return [TopicPartition(topic, p) for p in range(await partition_count(admin, topic))]
+        async with connected_admin(self._settings) as admin:
+            tps = [TopicPartition(topic, p) for p in range(await partition_count(admin, topic))]
+        consumer = AIOKafkaConsumer(
+            **client_arguments(self._settings),
+            group_id=self._group,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",  # what retention deleted is passed over
+            max_partition_fetch_bytes=self._settings.max_output_bytes,
+        )
+        async with connected(consumer, self._settings):
+            try:
+                await self._seek(consumer, tps)
+                logger.info("reading %s for the %s", topic, self._channel.name)
+                await self._follow(consumer)
+            except KafkaError as error:
+                raise BrokerError(f"topic {topic}: {error!r}") from error
 
     async def _seek(self, consumer: AIOKafkaConsumer, tps: list[TopicPartition]) -> None:
         consumer.assign(tps)
@@ -105,9 +103,7 @@ class Notifier:
                 await self._commit(consumer)
             if monotonic() - reminded >= _REMIND_SECONDS:
                 reminded = monotonic()
-                told = [notice for notice in self._notices.open if notice.told]
-                for channel in self._channels:
-                    await channel.remind(told)
+                await self._channel.remind([each for each in self._notices.open if each.told])
 
     async def _take(self, tp: TopicPartition, record: KafkaRecord) -> None:
         self._next[tp] = record.offset + 1
@@ -119,8 +115,9 @@ class Notifier:
         self._began.setdefault(incident.incident, (tp, record.offset))
         self._began = {name: at for name, at in self._began.items() if name in still_open}
         if news is not None and record.offset >= self._told[tp]:
-            logger.info("%s: %s, %s", news.state, news.notice.title, news.notice.severity)
-            await asyncio.gather(*(channel.tell(news) for channel in self._channels))
+            await self._channel.tell(news)
+            told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
+            logger.info("%s told, %s: %s, %s", *told)
 
     async def _commit(self, consumer: AIOKafkaConsumer) -> None:
         for tp, following in self._next.items():

@@ -74,6 +74,7 @@ class Message(msgspec.Struct):
     timestamp: int | None = None
     event: str | None = None
     state: str = ""
+    incident: str | None = None
     entity: str | None = None
     log_likelihood: float | None = None
     p_value: float | None = None

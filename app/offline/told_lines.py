@@ -28,10 +28,10 @@ _KINDS = {
 _Item = TypeVar("_Item")
 
 
-def line(told: Told) -> str:
-    """Return what a message tells in one line, with colours.
+def line(told: Told, address: str | None = None) -> str:
+    """Return what a message tells in one line, with colours, and where people find more.
 
-    Nothing in it controls a terminal but these.
+    Nothing in it controls a terminal but the colours.
     """
     detail = told.detail if told.message is None else _detail(told.message)
     cells = (
@@ -40,6 +40,7 @@ def line(told: Told) -> str:
         printable(told.place, 2 * _MOST_DETAIL).ljust(_PLACE),
         printable("-" if told.entity is None else told.entity).ljust(_ENTITY),
         printable(detail, _MOST_DETAIL),
+        printable(address or "", 2 * _MOST_DETAIL),
     )
     return "  ".join(cells).rstrip()
 

@@ -38,9 +38,9 @@ def json_answer(data: Any, status: int = 200) -> Answer:
     return Answer(orjson.dumps(data), status=status)
 
 
-def text_answer(text: str) -> Answer:
+def text_answer(text: str, status: int = 200) -> Answer:
     """Return plain text."""
-    return Answer(text.encode(), {"Content-Type": "text/plain; charset=utf-8"})
+    return Answer(text.encode(), {"Content-Type": "text/plain; charset=utf-8"}, status)
 
 
 def refusal(status: int, reason: str, **headers: str) -> Answer:

@@ -18,13 +18,16 @@ from . import health
 from .answers import Answer, json_answer, refusal, text_answer
 from .entity_search import search_entities
 from .field_course import field_course
+from .incident_search import Address, find_incident
 from .limits import SharedPages
 from .live_state import LiveState
-from .static_files import page_file
+from .static_files import incident_file, page_file
 
 # The share of the time in which metrics, summaries or networks are made, each at the most. Small
 # deployments need much less; networks are read in the compute thread, which then does not score.
 _SHARE = 0.1
+# Incidents are looked for in a topic: most of that is waiting for the broker.
+_WAITING_SHARE = 0.5
 # Whatever the number of readers, they see the state of at most a second ago.
 _SECONDS = 1.0
 
@@ -55,6 +58,7 @@ class PageContent:
         self._courses = SharedPages(_SHARE, _SECONDS)
         self._entities = SharedPages(_SHARE, _SECONDS)
         self._searches = SharedPages(_SHARE, _SECONDS)
+        self._incidents = SharedPages(_WAITING_SHARE, _SECONDS)
 
     async def healthz(self, _: Request) -> Answer:
         """Return whether the worker lives."""
@@ -129,6 +133,15 @@ class PageContent:
 
         return await self._searches.get((_names(chosen), part), make)
 
+    async def incident(self, request: Request) -> Answer:
+        """Return the incident that the request names, of any partition."""
+        return await self._incident(Address(*(request.query.get(n, "") for n in Address._fields)))
+
+    async def incident_page(self, request: Request) -> Answer:
+        """Return the page at `/` as it begins with an incident, or a sentence if there is none."""
+        found = await self._incident(Address(*(request.match_info[n] for n in Address._fields)))
+        return Answer(*incident_file()) if found.status == 200 else found
+
     async def live(self, request: Request) -> Answer:
         """Return what partitions did since a moment, all of them if the request names none."""
         since = _seconds(request)
@@ -145,6 +158,12 @@ class PageContent:
         """Return a file of the page at `/`."""
         file = page_file(request.match_info.get("name", "index.html"))
         return refusal(404, "no such page") if file is None else Answer(file.content, file.headers)
+
+    async def _incident(self, address: Address) -> Answer:
+        async def make() -> Answer:
+            return await find_incident(self._runtime, address)
+
+        return await self._incidents.get(address, make)
 
     def _readiness(self) -> str | None:
         return health.readiness(self._runtime, self._app.rebalancing)

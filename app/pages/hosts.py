@@ -16,14 +16,15 @@ _HEADER = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/@\[\]]+))(?::[0-9]*)?")
 
 
 def is_allowed(header: str, settings: Settings) -> bool:
-    """Return whether a Host header names a loopback address, `web_host` or an allowed host."""
+    """Return whether a Host header names a loopback address, or a host of the settings."""
     if "*" in settings.web_allowed_hosts:
         return True
     found = _HEADER.fullmatch(header)
     if found is None:
         return False
     name = (found[1] or found[2]).lower().removesuffix(".")
-    return name in (settings.web_host.lower(), *settings.web_allowed_hosts) or _is_loopback(name)
+    named = (settings.web_host.lower(), settings.page_host, *settings.web_allowed_hosts)
+    return name in named or _is_loopback(name)
 
 
 def _is_loopback(name: str) -> bool:

@@ -148,8 +148,7 @@ def _incidents(parts: Iterable[History], since: int, until: int) -> list[orjson.
     news = [incident for incident in found if since <= incident.noted < until]
     room, contents = _INCIDENT_BYTES, []
     for incident in most_urgent(news, _INCIDENTS):
-        noted = orjson.dumps({"noted": incident.noted, "since": incident.since})
-        contents.append(orjson.Fragment(noted[:-1] + b"," + incident.content[1:]))
+        contents.append(orjson.Fragment(incident.as_json()))
         room -= len(incident.content)
         if room < 0:
             break

@@ -10,7 +10,7 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 # The page runs its own scripts and asks its own worker, nothing and nobody else.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
@@ -30,6 +30,13 @@ class PageFile(NamedTuple):
 def page_file(name: str) -> PageFile | None:
     """Return a file of the page, None where there is none of that name."""
     return _page_files().get(name)
+
+
+@cache
+def incident_file() -> PageFile:
+    """Return the page as it is at the address of an incident, below `/`."""
+    content, headers = _page_files()["index.html"]
+    return PageFile(content.replace(b"<head>", b'<head>\n  <base href="../../../">', 1), headers)
 
 
 @cache

@@ -1,8 +1,8 @@
 """The worker's pages on Faust's web server, all of them read-only.
 
-`/` is for people and reads `/live`, `/field`, `/entities`, `/entity` and `/model`; the others are
-for machines. Machines ask under any name, such as a pod's address. What holds fields, keys or
-records is for allowed hosts only.
+`/` and `/incidents` are for people and read `/live`, `/field`, `/entities`, `/entity`, `/incident`
+and `/model`; the others are for machines. Machines ask under any name, such as a pod's address.
+What holds fields, keys or records is for allowed hosts only.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def add_pages(app: App, runtime: Runtime) -> None:
     _add(app, "/field", "field", content.field, people, settings)
     _add(app, "/entity", "entity", content.entity, people, settings)
     _add(app, "/entities", "entities", content.entities, people, settings)
+    _add(app, "/incident", "incident", content.incident, people, settings)
+    address = "/incidents/{topic}/{partition}/{offset}"
+    _add(app, address, "incidents", content.incident_page, people, settings)
     _add(app, "/", "index", content.file, people, settings)
     _add(app, "/page/{name}", "page", content.file, people, settings)
     refuse = _refuse_slowly(RequestLimit(per_second=10, at_once=32))

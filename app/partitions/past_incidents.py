@@ -1,11 +1,12 @@
-"""Reads the last incidents of a partition from the anomalies topic, for the page."""
+"""Reads incidents of a partition from the anomalies topic, for the page."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -18,11 +19,13 @@ from faust_oslrau.app.metrics.last_incidents import INCIDENTS
 
 logger = logging.getLogger(__name__)
 
-# Messages are read backwards in stretches of so many, until enough incidents or bytes are read.
+# Messages are read backwards in stretches of so many, up to so many bytes.
 _STRETCH = 500
 _MAX_BYTES = 8 * 1024 * 1024
 # A page without past incidents is no reason to wait longer.
 _SECONDS = 20.0
+# A person waits.
+_FIND_SECONDS = 5.0
 
 
 class PastIncidents:
@@ -46,13 +49,15 @@ class PastIncidents:
         Nothing depends on them but the page: they are few or none if the topic cannot be read.
         """
         events: list[dict[str, Any]] = []
+        seen = set[str]()
         began = time.perf_counter()
         try:
-            async with (
-                asyncio.timeout(_SECONDS),
-                PartitionReader(self._topic, tp.partition, self._arguments) as reader,
-            ):
-                await self._collect(reader, tp, events)
+            async with asyncio.timeout(_SECONDS), aclosing(self._stretches(tp)) as stretches:
+                async for found in stretches:
+                    events += found
+                    seen.update(event["incident"] for event in found)
+                    if len(seen) >= INCIDENTS:
+                        break
         except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
             logger.warning(
                 "%s/%d: the page begins without earlier incidents, %s cannot be read: %r",
@@ -63,19 +68,35 @@ class PastIncidents:
         logger.debug("%s/%d: %d events of incidents in %.2f s", *tp, len(events), seconds)
         return events
 
-    async def _collect(self, reader: PartitionReader, tp: TP, events: list[dict[str, Any]]) -> None:
-        """Add the last events of a source partition to `events`."""
-        first, high = await reader.range()
-        room, seen = _MAX_BYTES, set[str]()
-        while high > first and room > 0 and len(seen) < INCIDENTS:
-            low = max(first, high - _STRETCH)
-            async for record in reader.records(low, high):
-                room -= len(record.value or b"")
-                event = _event(record.value, tp)
-                if event is not None:
-                    events.append(event)
-                    seen.add(event["incident"])
-            high = low
+    async def find(self, tp: TP, incident: str) -> dict[str, Any] | None:
+        """Return the latest event of an incident of a source partition; None if there is none.
+
+        Raises
+        ------
+        KafkaError, OSError
+            The topic cannot be read.
+        """
+        async with asyncio.timeout(_FIND_SECONDS), aclosing(self._stretches(tp)) as stretches:
+            async for found in stretches:
+                own = [event for event in found if event["incident"] == incident]
+                if own:
+                    return own[-1]
+        return None
+
+    async def _stretches(self, tp: TP) -> AsyncGenerator[list[dict[str, Any]], None]:
+        """Yield the events of a source partition's incidents, those of the last stretch first."""
+        async with PartitionReader(self._topic, tp.partition, self._arguments) as reader:
+            first, high = await reader.range() if await reader.exists() else (0, 0)
+            room = _MAX_BYTES
+            while high > first and room > 0:
+                low, events = max(first, high - _STRETCH), []
+                async for record in reader.records(low, high):
+                    room -= len(record.value or b"")
+                    event = _event(record.value, tp)
+                    if event is not None:
+                        events.append(event)
+                yield events
+                high = low
 
 
 def _event(value: bytes | None, tp: TP) -> dict[str, Any] | None:

@@ -57,6 +57,8 @@ class Runtime:
         The partitions; None before the worker joins the group.
     contact
         Records when the broker last answered.
+    past_incidents
+        The incidents that the anomalies topic tells of.
     acknowledged
         After a stop: whether the broker has acknowledged all outputs and commits.
     """
@@ -73,6 +75,7 @@ class Runtime:
         self.preparing: str | None = "starting"
         self.assignment: Assignment | None = None
         self.acknowledged = True
+        self.past_incidents = PastIncidents(settings.anomalies_topic, client_arguments(settings))
         self._crash = crash
         self._emitter = Emitter(producer_arguments(settings))
         self._producers = Producers(settings.app_id, producer_arguments(settings))
@@ -115,8 +118,9 @@ class Runtime:
             self.metrics,
             self._crash,
         )
-        past = PastIncidents(self.settings.anomalies_topic, client_arguments(self.settings))
-        chores = Chores(self.assignment, self.settings, consumer, self.contact, past).chores()
+        chores = Chores(
+            self.assignment, self.settings, consumer, self.contact, self.past_incidents
+        ).chores()
         self._chores = [asyncio.create_task(self._guard(chore)) for chore in chores]
         self.preparing = None
         logger.info("ready to join the group %s", self.settings.app_id)

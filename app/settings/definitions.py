@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar
+from urllib.parse import quote, urlsplit
 
 from faust_oslrau.app.errors import SettingsError
 
@@ -14,6 +15,7 @@ from .learner_settings import LearnerSettings
 from .notify_settings import NotifySettings
 from .section import Section, setting, short
 from .value_types import (
+    ADDRESS,
     BOOLEAN,
     ENTITY,
     EVENTS,
@@ -122,6 +124,7 @@ class Settings(Section):
     web_host: str = setting("127.0.0.1", TEXT)
     web_port: int = setting(6066, integer(1, 65535))
     web_allowed_hosts: tuple[str, ...] = setting((), HOSTS)
+    page_url: str | None = setting(None, optional(ADDRESS))
     session_timeout: float = setting(10.0, number(0, 1800))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     incidents: IncidentSettings = field(default_factory=IncidentSettings)
@@ -201,6 +204,15 @@ class Settings(Section):
     def _snapshots(self, wanted: str) -> str | None:
         kind, _, where = self.snapshots.partition(":")
         return where if kind == wanted else None
+
+    @property
+    def page_host(self) -> str | None:
+        """The host of `page_url`."""
+        return self.page_url and urlsplit(self.page_url).hostname
+
+    def incident_address(self, incident: str) -> str | None:
+        """Return where people find the incident of this id; None without `page_url`."""
+        return self.page_url and f"{self.page_url.rstrip('/')}/incidents/{quote(incident)}"
 
     @property
     def follows_incidents(self) -> bool:

@@ -101,6 +101,14 @@ class Page:
         feature = {"name": "prefers-color-scheme", "value": name}
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
+    def width(self, pixels: int, height: int = 800) -> None:
+        """Give the page a size, narrower than a window can be; 0 for that of the window."""
+        size = {"width": pixels, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        if pixels:
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        else:
+            self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
     def pixels(self, selector: str, colour: str) -> int:
         """Count a canvas's pixels that have one of the style sheet's colours."""
         return int(self.run(_COUNT_PIXELS % (selector, colour)))

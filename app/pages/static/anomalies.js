@@ -2,12 +2,11 @@
 
 import { bars, contributions } from "./blame.js";
 import { element } from "./dom.js";
-import { moment, nats, number, partitionName } from "./format.js";
+import { moment, odds, partitionName } from "./format.js";
 
 const CARDS = 6;
 const KEPT = 50;
 const FIELDS = 3;
-const P_DIGITS = 2;
 
 export class Anomalies {
   #kept = []; // the newest first
@@ -51,10 +50,9 @@ const identity = (anomaly) => `${partitionName(anomaly)}/${anomaly.offset}`;
 function card(anomaly) {
   const where = `${partitionName(anomaly)} offset ${anomaly.offset}`;
   const key = anomaly.key === null ? "" : ` · key ${anomaly.key}`;
-  const score = `p = ${number(anomaly.p_value, P_DIGITS)} · log-likelihood ${nats(anomaly.log_likelihood)} nats`;
   const made = element("article", { class: "anomaly" },
     element("h3", {}, where + key),
-    element("p", { class: "quiet" }, `${moment(when(anomaly))} · ${score}`),
+    element("p", { class: "quiet" }, `${moment(when(anomaly))} · ${odds(anomaly.p_value)}`),
     bars(contributions(anomaly), FIELDS));
   if (anomaly.record) made.append(whole(anomaly.record));
   return made;

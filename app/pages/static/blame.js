@@ -1,7 +1,7 @@
 // The fields to blame for an anomaly or an incident, as bars with what was expected.
 
 import { element } from "./dom.js";
-import { nats, number } from "./format.js";
+import { number } from "./format.js";
 
 const SPREAD_DIGITS = 2;
 // The scale of the bars where no field is to blame.
@@ -36,7 +36,7 @@ export function bars(blamed, most) {
   const [first, others] = [blamed.slice(0, most), blamed.length - most];
   const high = Math.max(LEAST_NATS, ...first.map((entry) => entry.nats));
   const low = Math.min(0, ...first.map((entry) => entry.nats));
-  const list = element("ol", { "aria-label": "Fields to blame, in nats" }, ...first.map((entry) => row(entry, low, high)));
+  const list = element("ol", { "aria-label": "Fields to blame, the most unusual first" }, ...first.map((entry) => row(entry, low, high)));
   if (others > 0) list.append(element("li", { class: "value" }, `and ${others} more`));
   return list;
 }
@@ -48,8 +48,7 @@ function row(entry, low, high) {
   bar.style.width = `${(100 * (to - from)) / (high - low)}%`;
   const made = element("li", { title: entry.name },
     element("span", { class: "name" }, entry.name),
-    element("span", { class: "track" }, bar),
-    element("span", { class: "nats" }, nats(entry.nats)));
+    element("span", { class: "track" }, bar));
   const said = sentence(entry);
   if (said) made.append(element("span", { class: "value" }, said));
   return made;
@@ -62,5 +61,5 @@ function sentence({ value, expected, deviation, extrapolated, category, expected
   if (typeof expected !== "number") return `is ${number(value)}`;
   const spread = typeof deviation === "number" ? ` ± ${number(deviation, SPREAD_DIGITS)}` : "";
   const beyond = extrapolated ? ", outside the values seen so far" : "";
-  return `is ${number(value)}, the other fields suggest ${number(expected)}${spread}${beyond}`;
+  return `is ${number(value)}, expected ${number(expected)}${spread}${beyond}`;
 }

@@ -2,7 +2,7 @@
 
 import { TimeChart } from "./chart.js";
 import { byId } from "./dom.js";
-import { count, nats, number, short } from "./format.js";
+import { count, likelihood, number, short } from "./format.js";
 
 // So that an idle worker's axis counts whole records.
 const LEAST_TOP = 5;
@@ -58,8 +58,8 @@ export function likelihoodChart() {
       plot.dots((row) => (row.anomalies ? row.lowest : null), plot.theme.red);
     },
     tip: (row) => [
-      ["95 %", nats(row.high)], ["median", nats(row.median)], ["5 %", nats(row.low)],
-      ["lowest", nats(row.lowest)], ["anomalies", count(row.anomalies)],
+      ["95 %", likelihood(row.high)], ["median", likelihood(row.median)], ["5 %", likelihood(row.low)],
+      ["lowest", likelihood(row.lowest)], ["anomalies", count(row.anomalies)],
     ],
   });
 }

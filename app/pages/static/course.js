@@ -25,10 +25,10 @@ export async function askCourse({ topic, partition }, field, since = 0, entity =
   return { ...answer, rows };
 }
 
-/** The course around an incident; empty if it is too long ago. */
+/** The course around an incident, of its own entity if it has one; empty if it is too long ago. */
 export async function courseOf(event, field) {
   if (typeof event.since !== "number") return [];
-  const found = await askCourse(event, field, Math.floor(event.since - BEFORE));
+  const found = await askCourse(event, field, Math.floor(event.since - BEFORE), event.entity ?? null);
   const until = event.state === "closed" ? event.noted + AFTER : Infinity;
   const rows = found ? found.rows.filter((row) => row.value !== null && row.time <= until) : [];
   return rows.length < LEAST_POINTS ? [] : rows;

@@ -1,7 +1,7 @@
 // The entities that alarm most, those that are unusual as a whole, and those that are silent; what is known of a chosen one.
 
 import { byId, element } from "./dom.js";
-import { duration, moment, number, partitionName, several } from "./format.js";
+import { duration, moment, number, odds, partitionName, several } from "./format.js";
 import { ask } from "./worker.js";
 
 const KEPT = 10;
@@ -52,12 +52,16 @@ export class Entities {
 }
 
 export const identity = (entity) => JSON.stringify([entity.topic, entity.partition, entity.entity]);
-const said = (event) => `${event.state}${event.aspects ? `: ${aspect(event.aspects[0])}` : ""}, ${moment(event.noted)}`;
+const said = (event) => `${event.state}${event.aspects ? `: ${aspect(event.aspects[0])}` : ""} · ${moment(event.noted)}`;
 
 const since = (each) => `since ${moment(each.last_timestamp / MILLISECONDS)}, usual up to ${duration(each.limit)}`;
 
-function aspect({ aspect: name, field, value, usual }) {
-  return field === null ? "other kinds of records" : `${name} of ${field} ${number(value, DIGITS)}, usual ${number(usual, DIGITS)}`;
+/** What differs, and how far from what is usual for all entities. */
+function aspect({ aspect: name, field, value, usual, deviations }) {
+  const [own, others] = [value, usual].map((each) => number(each, DIGITS));
+  const far = `${number(Math.abs(deviations), 2)} times as far from the others as is usual`;
+  if (field === null) return `other kinds of records, ${far}`;
+  return name === "level" ? `${field} is around ${own}, usual ${others}, ${far}` : `${field} varies by ± ${own}, usual ± ${others}, ${far}`;
 }
 
 /** Show entities as buttons with what is said of them; those that stay keep the focus. */
@@ -77,14 +81,15 @@ function item(entity, text, choose) {
 
 /** What the worker knows of an entity: a heading and a row for each field. */
 function profile(entity, { entity_p_value: unusual, fields }) {
-  const among = unusual === null ? "not comparable yet" : `p = ${number(unusual, 2)} among all entities`;
+  const among = unusual === null ? "not comparable yet" : odds(unusual, "entities");
   const rows = fields.map((field) => cells("td", [
     field.field, number(field.level, DIGITS), number(field.usual_level, DIGITS), number(field.spread, DIGITS),
     number(field.usual_spread, DIGITS), `${number(field.expected, DIGITS)} ± ${number(field.deviation, 2)}`,
   ]));
   return [
     element("h3", {}, `${entity.entity} · ${partitionName(entity)} · ${among}`),
-    element("table", {}, cells("th", HEADINGS), ...rows),
+    // The table scrolls where it is wider than the page: with keys, too.
+    element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `Fields of ${entity.entity}` }, element("table", {}, cells("th", HEADINGS), ...rows)),
   ];
 }
 

@@ -23,11 +23,11 @@ export class Fields {
     choice.addEventListener("change", () => this.#forget());
   }
 
-  /** Plot a field of one of these partitions: at first that of an incident, if there is one. */
+  /** Plot a field of one of these partitions: at first that of an incident and its entity, if there is one. */
   follow(partitions, incident) {
     const names = partitions.map(partitionName);
     if (this.#partition && names.includes(partitionName(this.#partition))) return;
-    this.#entity = null;
+    this.#entity = incident?.entity ?? null;
     this.#partition = partitions[Math.max(0, incident ? names.indexOf(partitionName(incident)) : 0)] ?? null;
     this.#first = incident ? contributions(incident)[0]?.name : null;
     this.choice.replaceChildren();

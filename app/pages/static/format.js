@@ -54,10 +54,17 @@ function power(value, digits) {
 /** Whole up to a million, then 12.3 M: for large type. */
 export const figure = (value) => (isNumber(value) && Math.abs(value) >= UNITS.M ? short(value).replace(/(?=[a-zA-Z])/, " ") : count(value));
 
-/** One decimal: log-likelihoods. */
-export function nats(value) {
+/** A log-likelihood, with one decimal. */
+export function likelihood(value) {
   if (!isNumber(value) || Math.abs(value) >= 1000) return count(value);
   return minus((Math.round(10 * value) / 10 || 0).toFixed(1)); // no minus zero
+}
+
+/** A p-value as how rarely one expects this: once in 25,000 records. */
+export function odds(value, among = "records") {
+  if (!isNumber(value)) return "–";
+  if (value < 1 / PLAIN.most) return `more rarely than once in a billion ${among}`;
+  return `once in ${count(Number((1 / value).toPrecision(2)))} ${among}`;
 }
 
 /** 12 %, 0.4 % */

@@ -1,9 +1,13 @@
 // What the worker did in the last minutes, one row a second.
 
+import { duration, several } from "./format.js";
+
 const SECONDS = 300;
 const LEAST_SECONDS = 60;
 // The figures of now are those of so many seconds.
 const NOW_SECONDS = 10;
+// Records that are read sooner are no backlog.
+const BACKLOG_SECONDS = 5;
 
 export class History {
   #rows = new Map(); // by seconds since 1970
@@ -64,6 +68,13 @@ export function figures(rows) {
     anomalies: sum(known, (row) => row.anomalies),
     rejected: sum(known, (row) => row.rejected),
   };
+}
+
+/** What the charts show while records of before are read; empty while the worker keeps up. */
+export function backlog({ lag, rate }) {
+  if (lag <= BACKLOG_SECONDS * Math.max(rate, 1)) return "";
+  const left = rate > 0 ? `, about ${duration(lag / rate)} at the present rate` : "";
+  return `Reading a backlog: ${several(lag, "record")} to go${left}. Until then, the charts show when records were read, not when they happened.`;
 }
 
 const handled = (row) => row.scored + row.rejected + row.replayed;

@@ -2,13 +2,13 @@
 
 import { bars, contributions } from "./blame.js";
 import { element } from "./dom.js";
-import { count, duration, moment, number, partitionName, several } from "./format.js";
+import { count, duration, moment, number, odds, partitionName, several } from "./format.js";
 import { Sparkline } from "./sparkline.js";
 
 const CARDS = 6; // at first, and that many more each time
 const KEPT = 500;
 const FIELDS = 3;
-const P_DIGITS = 2;
+const SEVERITY_DIGITS = 2;
 // A partition that has been silent for longer leaves its incident open without news.
 const STALE_SECONDS = 60;
 
@@ -100,25 +100,25 @@ const isStale = (event, silence) => isOpen(event) && silence > STALE_SECONDS;
 const opened = ({ opened_timestamp: at, noted }) => (at === null ? 1000 * noted : at);
 
 function stateOf(event, silence) {
+  if (isStale(event, silence)) return "open, but no records for a minute";
   const seconds = lasted(event);
-  const length = seconds ? ` for ${duration(seconds)}` : "";
-  if (!isOpen(event)) return `closed${length && `, deviated${length}`}`;
-  if (!isStale(event, silence)) return `open${length && `, deviates${length}`}`;
-  return "open and stale: no records lately";
+  const length = seconds >= 1 ? `, unusual for ${duration(seconds)}` : "";
+  return `${isOpen(event) ? "open" : "closed"}${length}`;
 }
 
-/** For how long records have deviated, by their own timestamps. */
+/** For how long records have been unusual, by their own timestamps. */
 function lasted({ start_timestamp: from, latest_timestamp: to }) {
   return from === null || to === null ? null : (to - from) / 1000;
 }
 
-function card(event) {
+/** An incident as it stands after an event. */
+export function card(event) {
   const since = event.start_timestamp === null ? `offset ${event.start_offset}` : moment(event.start_timestamp / 1000);
-  const size = `${several(event.length, "record")}, ${several(event.anomalies, "anomaly", "anomalies")}`;
+  const size = `${several(event.length, "record")}, ${several(event.anomalies, "anomaly", "anomalies")} among them`;
   const entity = event.entity ? `${event.entity} · ` : "";
   const blamed = contributions(event);
   const made = element("article", { class: "anomaly incident", "data-state": isOpen(event) ? "open" : "closed", "data-severity": event.severity_name },
-    element("h3", {}, element("span", { class: "severity" }, `${event.severity_name} ${number(event.severity)}`), " ", element("span", { class: "state" })),
+    element("h3", {}, element("span", { class: "severity" }, event.severity_name), " ", element("span", { class: "state" }, stateOf(event))),
     element("p", { class: "quiet" }, `since ${since} · ${entity}${partitionName(event)} · ${size}`));
   if (blamed.length) made.append(new Sparkline(event, blamed[0]).element);
   made.append(bars(blamed, FIELDS), more(event));
@@ -127,14 +127,20 @@ function card(event) {
 
 function more(event) {
   const lines = [
-    ["incident", event.incident],
+    ["incident", link(event)],
     ["opened", place(event.opened_offset, event.opened_timestamp)],
-    ["most unusual", `${place(event.peak_offset, event.peak_timestamp)}, p = ${number(event.peak_p_value, P_DIGITS)}`],
-    ["last evidence", place(event.latest_offset, event.latest_timestamp)],
-    ["evidence", `${number(event.evidence)} nats`],
+    ["most unusual", `${place(event.peak_offset, event.peak_timestamp)}, ${odds(event.peak_p_value)}`],
+    ["last unusual", place(event.latest_offset, event.latest_timestamp)],
+    ["severity", `${number(event.severity, SEVERITY_DIGITS)} of 100`],
   ];
   const list = lines.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
-  return element("details", {}, element("summary", {}, "where and how sure"), element("dl", {}, ...list));
+  return element("details", {}, element("summary", {}, "details"), element("dl", {}, ...list));
+}
+
+/** The address of an incident's own page. */
+function link(event) {
+  const parts = [event.topic, event.partition, event.opened_offset];
+  return element("a", { href: `incidents/${parts.map(encodeURIComponent).join("/")}` }, event.incident);
 }
 
 const place = (offset, timestamp) => `offset ${offset}${timestamp === null ? "" : `, ${moment(timestamp / 1000)}`}`;

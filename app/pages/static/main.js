@@ -1,5 +1,6 @@
 // The page: asks the worker once a second what is new, and shows it.
 
+import { addressed, showAddressed } from "./addressed.js";
 import { Anomalies } from "./anomalies.js";
 import { contributions } from "./blame.js";
 import { lagChart, likelihoodChart, throughputChart } from "./charts.js";
@@ -8,8 +9,8 @@ import { byId, element, setText } from "./dom.js";
 import { Entities, identity } from "./entities.js";
 import { EntityChoice, entityOf } from "./entity_choice.js";
 import { Fields } from "./fields.js";
-import { count, figure, moment, nats, partitionName, rate, several } from "./format.js";
-import { figures, History } from "./history.js";
+import { count, figure, likelihood, moment, partitionName, percent, rate, several } from "./format.js";
+import { backlog, figures, History } from "./history.js";
 import { Incidents, isOpen } from "./incidents.js";
 import { NetworkView } from "./network.js";
 import { makeTabs } from "./tabs.js";
@@ -124,7 +125,7 @@ function showState(news) {
   showStatus(news.waiting_for ? "waiting" : "live", news.waiting_for ?? "live");
   setText(byId("app-id"), `group ${news.app_id}`);
   setText(byId("version"), `faust-oslrau ${news.version}`);
-  setText(byId("rate-note"), `p-value of at most ${news.alarm_rate}; bars: nats by which a field is less likely than usual, given the others`);
+  setText(byId("rate-note"), `the most unusual ${percent(news.alarm_rate)} of records; bars: which fields are to blame`);
 }
 
 function showLoss() {
@@ -155,10 +156,11 @@ function showFigures() {
   setText(byId("lag"), figure(found.lag));
   setText(byId("anomaly-count"), figure(found.anomalies));
   setText(byId("rejected-count"), figure(found.rejected));
-  setText(byId("usual"), nats(found.median));
+  setText(byId("usual"), likelihood(found.median));
+  setText(byId("backlog"), backlog(found));
   charts.throughput.show(rows, from, `Throughput: ${count(found.rate)} records a second`);
   charts.lag.show(rows, from, `Lag: ${count(found.lag)} records`);
-  charts.likelihood.show(rows, from, `Log-likelihood: median ${nats(found.median)} nats`);
+  charts.likelihood.show(rows, from, `Log-likelihood: median ${likelihood(found.median)}`);
   fields.show(rows, from);
 }
 
@@ -255,7 +257,21 @@ byId("fit").addEventListener("click", () => network.root && network.fit());
 byId("closer").addEventListener("click", () => network.zoomBy(ZOOM_FACTOR));
 byId("farther").addEventListener("click", () => network.zoomBy(1 / ZOOM_FACTOR));
 
+/** Begin with the incident of the page's address: with its partition, its entity and its field. */
+async function begin(where) {
+  const { topic, partition } = where;
+  const value = JSON.stringify({ topic, partition });
+  chosen.append(element("option", { value }, partitionName(where)));
+  chosen.value = value;
+  const incident = await showAddressed(where);
+  if (!incident) return;
+  fields.follow([incident], incident);
+  if (incident.entity) choose(incident);
+}
+
 forget();
+const where = addressed();
+if (where) begin(where);
 makeTabs(byId("tabs"), (name) => {
   view = name;
 });

@@ -1,4 +1,4 @@
-// The course of an incident's first field, with the band that the model expects.
+// The course of an incident's first field, with the band in which it was expected.
 
 import { beforeNextFrame, circle, sharp } from "./canvas.js";
 import { colours, element, onThemeChange } from "./dom.js";
@@ -39,7 +39,8 @@ export class Sparkline {
     this.element.hidden = !rows.length;
     if (!rows.length) return;
     const [low, high] = extent(rows);
-    this.label.textContent = `${this.entry.name}${note}, ${short(low)} to ${short(high)}`;
+    const whose = this.event.entity ? ` of ${this.event.entity}` : "";
+    this.label.textContent = `${this.entry.name}${whose}${note}, ${short(low)} to ${short(high)}`;
     this.draw();
   }
 

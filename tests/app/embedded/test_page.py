@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
 import orjson
 import pytest
+from axe import axe_core, violations
 from browser import Page, chromium
 from selenium.webdriver import ActionChains, Keys
 
@@ -14,6 +16,7 @@ pytestmark = pytest.mark.browser
 
 _STRANGE = '<img src="x" onerror="alert(1)">'
 _ODD = 5
+_PHONE = 360
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +120,7 @@ def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
     worker.wait_records(3000 + _ODD)
     title = "#incidents .incident h3"
     page.wait_until(lambda: page.count(title) == 1, "showing the incident")
-    assert " open, deviates for " in page.text(title)
+    assert re.fullmatch(r"(minor|major|critical) open(, unusual for \d+ s)?", page.text(title))
     assert f"{topic_name}/0" in page.text("#incidents .incident p")
     assert page.number("#open-incidents") == 1
     assert page.text("#incidents li:first-child .name") == _STRANGE
@@ -125,6 +128,34 @@ def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
     page.wait_until(lambda: "closed" in page.text(title), "showing that it closed")
     page.wait_until(lambda: page.number("#open-incidents") == 0, "aware that it closed")
     assert page.count(title) == 1 and page.count("#incidents img") == 0
+    assert page.errors() == []
+
+
+def test_the_address_of_an_incident_opens_it_with_its_entity_and_its_field(
+    topics, client, start_worker, page, topic_name
+):
+    names = [b"machine %d/%%" % (at % 3) for at in range(3000)]
+    rows = [row[1] for row in _rows(3000)]
+    client.send(topic_name, [(0, row, key) for row, key in zip(rows, names, strict=True)])
+    worker = start_worker(entity="key").wait_ready().wait_records(3000)
+    client.send(topic_name, _odd_rows(names[1]))
+    worker.wait_records(3000 + _ODD)
+    page.open().wait_state("live")
+    page.wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    assert not page.find("#addressed").is_displayed()
+    page.run("document.querySelector('.incident details').open = true")
+    page.find(".incident details a").click()
+    page.wait_until(lambda: page.count("#addressed .incident") == 1, "at the incident's address")
+    assert page.browser.current_url.startswith(f"http://{page.host}/incidents/{topic_name}/0/30")
+    assert page.text("#addressed h2") == f"Incident {page.text('#addressed details a')}"
+    assert page.text("#elsewhere") == ""
+    assert page.run("return document.activeElement.id") == "addressed"
+    page.wait_state("live").wait_until(
+        lambda: page.find("#entity-name").get_attribute("value") == names[1].decode(), "choosing it"
+    )
+    page.wait_until(lambda: page.find("#field-choice").get_attribute("value") == _STRANGE, "there")
+    page.find("#addressed .heading a").click()
+    page.wait_until(lambda: page.browser.current_url == f"http://{page.host}/", "back")
     assert page.errors() == []
 
 
@@ -144,6 +175,26 @@ def test_an_entity_that_alarms_can_be_chosen_to_see_what_is_usual_for_it(
     page.find("#alarming button").click()
     page.wait_until(lambda: page.count("#entity table tr") == 4, "showing its fields")
     assert _STRANGE in page.text("#entity h3") and page.count("#entity img") == 0
+    assert page.errors() == []
+
+
+def test_an_entity_unlike_all_others_is_listed_with_what_differs_and_by_how_much(
+    topics, client, start_worker, page, topic_name
+):
+    a, b = np.random.default_rng(0).normal(size=(2, 7200))
+    a[3::24] += 40  # one of 24 machines
+    rows = zip(a.tolist(), b.tolist(), strict=True)
+    client.send(
+        topic_name,
+        [
+            (0, orjson.dumps({"a": x, "b": y}), b"machine-%02d" % (at % 24))
+            for at, (x, y) in enumerate(rows)
+        ],
+    )
+    start_worker(entity="key").wait_ready().wait_records(7200)
+    page.open().wait_until(lambda: page.count("#unusual button") == 1, "listing the entity")
+    said = r"machine-03 .*/0 · unusual: a is around 40(\.\d)?, usual \S+, \d+ times as far from .*"
+    assert re.fullmatch(said, page.text("#unusual"))
     assert page.errors() == []
 
 
@@ -423,18 +474,86 @@ def test_a_young_model_says_how_many_records_it_needs(
     assert page.errors() == []
 
 
-def test_nothing_is_wider_than_a_phone(topics, client, start_worker, page, topic_name):
+def test_nothing_is_wider_than_a_phone_and_nothing_breaks_a_rule_of_accessibility(
+    topics, client, start_worker, page, topic_name
+):
+    rows = [(0, row[1], b"machine-%d" % (at % 3)) for at, row in enumerate(_rows(3000))]
+    client.send(topic_name, [*rows, *_odd_rows(b"machine-1")])
+    start_worker(entity="key").wait_ready().wait_records(3000 + _ODD)
+    script = axe_core()
+    page.open().wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    page.find(".incident summary").click()
+    page.find(".incident details a").click()
+    for width in (0, _PHONE):
+        page.width(width)
+        for theme in ("light", "dark"):
+            page.theme(theme)
+            page.wait_until(lambda: page.count("#entity table") == 1, "showing the entity")
+            for name in ("overview", "network"):
+                page.tab(name)
+                assert violations(page, script) == [], (width, theme, name)
+                shown = page.run("return document.documentElement.scrollWidth")
+                assert shown == (width or shown), name
+            page.tab("overview")
+    page.width(0)
+    page.theme("light")
+    assert page.errors() == []
+
+
+def test_an_incident_can_be_read_and_opened_with_keys_alone(
+    topics, client, start_worker, page, topic_name
+):
     client.send(topic_name, [*_rows(3000), *_odd_rows()])
     start_worker().wait_ready().wait_records(3000 + _ODD)
+    page.open().wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    page.find("#filter [name=severity]").send_keys(Keys.TAB)  # to what stands after it
+    page.browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert page.run("return document.querySelector('.incident details').open")
+    page.browser.switch_to.active_element.send_keys(Keys.TAB)
+    page.browser.switch_to.active_element.send_keys(Keys.ENTER)
+    page.wait_until(lambda: page.count("#addressed .incident") == 1, "at its address")
+    page.browser.switch_to.active_element.send_keys(Keys.TAB)  # the section has the focus
+    page.browser.switch_to.active_element.send_keys(Keys.ENTER)
+    page.wait_until(lambda: page.browser.current_url == f"http://{page.host}/", "back")
+    assert page.errors() == []
+
+
+def test_the_chart_of_an_incident_has_values_of_its_entity_alone(
+    topics, client, start_worker, page, topic_name
+):
+    rows = [
+        (0, orjson.dumps({"a": a, "b": 1000 * (at % 3) + b}), b"machine-%d" % (at % 3))
+        for at, (a, b) in enumerate(np.random.default_rng(0).normal(size=(3000, 2)).tolist())
+    ]
+    client.send(topic_name, rows)
+    worker = start_worker(entity="key").wait_ready().wait_records(3000)
     page.open().wait_state("live")
-    page.wait_until(lambda: page.count(".incident") == 1, "showing the incident")
-    phone = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    for name in ("overview", "network"):
-        page.tab(name)
-        width = page.run("return document.documentElement.scrollWidth")
-        assert width == 390, name
-    page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    for _ in range(3):  # seconds with records
+        client.send(topic_name, rows[:3])
+        time.sleep(1.1)
+    client.send(topic_name, [(0, b'{"a": 0.1, "b": 1e6}', b"machine-1")] * _ODD)
+    worker.wait_records(3000 + 9 + _ODD)
+    page.wait_until(lambda: page.text(".incident .spark").startswith("b of machine-1, "), "drawn")
+    low, high = page.text(".incident .spark").split(", ")[1].split(" to ")
+    assert 900 < float(low.replace("k", "e3")) < 1100 and high == "1M"
+    assert page.shaded(".incident canvas") > 100  # the band
+    assert not re.search(r"\bnats\b|\bp = |for 0 s", page.text("#overview"))
+    assert page.errors() == []
+
+
+def test_while_a_backlog_is_read_the_charts_say_so(topics, start_worker, page):
+    start_worker().wait_ready()
+    page.open().wait_state("live")
+    shown = page.browser.execute_async_script(
+        "const [done] = arguments; import('/page/history.js').then(({ backlog }) => done(["
+        "backlog({ lag: 120000, rate: 10000 }), backlog({ lag: 40000, rate: 10000 }),"
+        "backlog({ lag: 3, rate: 0 }), backlog({ lag: null, rate: 0 })]))"
+    )
+    assert shown[0].startswith(
+        "Reading a backlog: 120,000 records to go, about 12 s at the present rate."
+    )
+    assert shown[1:] == ["", "", ""]
+    assert page.text("#backlog") == ""
     assert page.errors() == []
 
 

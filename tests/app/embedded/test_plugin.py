@@ -25,5 +25,7 @@ def test_the_example_scores_and_reports_what_it_finds(
     assert {"/", "/metrics", "/model"} <= set(pages)
     answers = {page: worker.get(page) for page in pages}
     assert "no such entity" in answers.pop("/entity")[1]  # the example has no entities
+    for page in ("/incident", "/incidents/TOPIC/PARTITION/OFFSET"):
+        assert answers.pop(page)[1].startswith("There is no incident ")
     assert {status for status, _ in answers.values()} == {200}
     assert worker.terminate() == 0

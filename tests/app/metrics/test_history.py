@@ -15,7 +15,7 @@ from faust_oslrau.app.metrics import history
 from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, merged
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
+from faust_oslrau.topics import OutMessage, Record
 
 
 @pytest.fixture
@@ -64,6 +64,21 @@ def test_partitions_are_added_up_second_by_second(clock):
     assert [second.scored for second in seconds] == [100, 0, 200]
     assert [second.replayed for second in seconds] == [0, 0, 7]
     assert seconds[1].quantiles(0.05, 0.5) == [None, None] and math.isnan(seconds[1].lowest)
+
+
+@pytest.mark.parametrize("has_incident", [False, True])
+def test_an_entity_with_an_incident_is_watched_before_anybody_looks(has_incident, clock):
+    block = replace(_processed(_numbers(5000), Settings(entity="key")), anomalies=[])
+    others = replace(block, keys=[b"other"] * 5000)
+    mixed = replace(block, keys=[b"other"] * 4999 + [b"k"])
+    incident = {"incident": "features/0/1", "offset": 1, "state": "opened", "entity": "k"}
+    event = OutMessage(1, b"k", orjson.dumps({**incident, "opened_timestamp": None}), None)
+    part = History()
+    part.add_emitted(replace(mixed, incidents=[event] if has_incident else []))
+    for _ in range(8):  # more than the last records that are kept of all
+        clock[0] += 1
+        part.add_emitted(others)
+    assert len(list(part.rows_of("k").between(0, 10_000))) == has_incident
 
 
 def test_memory_is_bounded(clock):

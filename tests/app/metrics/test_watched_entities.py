@@ -77,7 +77,7 @@ def test_the_partition_knows_some_records_of_before():
 
 
 def test_an_entity_that_nobody_asks_for_is_forgotten():
-    watched, none = WatchedEntities(300), SampledRows(300)
+    watched, none = WatchedEntities(60), SampledRows(300)
     rows = watched.watch(b"saw", 0, none)
     watched.add(60, _block([b"saw"]))
     watched.add(61, _block([b"saw"]))

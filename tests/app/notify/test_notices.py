@@ -9,7 +9,7 @@ import pytest
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.notify.channels import body, read_template
 from faust_oslrau.app.notify.notices import Notices, incident_of
-from faust_oslrau.app.settings import NotifySettings
+from faust_oslrau.app.settings import NotifySettings, Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, OPENED, UPDATED
 from faust_oslrau.topics import Record
 
@@ -38,7 +38,7 @@ def states(notices, *incidents):
 
 
 def test_an_incident_is_told_as_it_opens_gets_worse_and_closes():
-    notices = Notices(NotifySettings())
+    notices = Notices(Settings())
     assert states(
         notices, incident(1, OPENED), incident(1, UPDATED, "major"), incident(1, CLOSED, "major")
     ) == [OPENED, UPDATED, CLOSED]
@@ -46,7 +46,7 @@ def test_an_incident_is_told_as_it_opens_gets_worse_and_closes():
 
 
 def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
-    notices = Notices(NotifySettings())
+    notices = Notices(Settings())
     first, second = incident(1, OPENED, entity="a"), incident(2, OPENED, entity="b")
     assert states(notices, first, second) == [OPENED, None]
     other = notices.add(incident(3, OPENED, fields=("heat",)))
@@ -58,12 +58,22 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
         "notice": "pumps/0/1", "state": "closed", "severity": "minor", "topic": "pumps",
         "title": "a: flow is 1, expected 13.2 ± 0.28, and 1 more incidents", "since": 1000,
         "records": 8, "fields": ["flow"], "entities": ["a", "b"],
-        "incidents": ["pumps/0/1", "pumps/0/2"],
+        "incidents": ["pumps/0/1", "pumps/0/2"], "address": "",
     }  # fmt: skip
 
 
+def test_a_notice_has_the_address_of_its_most_severe_incident():
+    notices = Notices(Settings(page_url="https://ops.example/oslrau/"))
+    first = notices.add(incident(1, OPENED))
+    assert first is not None
+    assert first.notice.address == "https://ops.example/oslrau/incidents/pumps/0/1"
+    second = notices.add(incident(2, OPENED, "major"))
+    assert second is not None
+    assert second.notice.as_dict(UPDATED)["address"].endswith("/incidents/pumps/0/2")
+
+
 def test_what_is_not_severe_is_told_once_it_is_and_never_if_it_is_not():
-    notices = Notices(NotifySettings(severity="major"))
+    notices = Notices(Settings(notify=NotifySettings(severity="major")))
     assert states(notices, incident(1, OPENED), incident(1, CLOSED)) == [None, None]
     assert states(
         notices, incident(2, OPENED), incident(2, UPDATED, "major"), incident(2, CLOSED, "major")
@@ -71,7 +81,7 @@ def test_what_is_not_severe_is_told_once_it_is_and_never_if_it_is_not():
 
 
 def test_fields_and_entities_choose_incidents():
-    notices = Notices(NotifySettings(fields=("heat",), entities=("a",)))
+    notices = Notices(Settings(notify=NotifySettings(fields=("heat",), entities=("a",))))
     assert states(
         notices,
         incident(1, OPENED, entity="a"),
@@ -81,7 +91,7 @@ def test_fields_and_entities_choose_incidents():
 
 
 def test_an_incident_that_opened_before_is_not_told_when_it_closes():
-    assert states(Notices(NotifySettings()), incident(1, CLOSED)) == [None]
+    assert states(Notices(Settings()), incident(1, CLOSED)) == [None]
 
 
 @pytest.mark.parametrize("value", [None, b"", b"[1]", b'{"event": "drift"}', b"\xff", b"[" * 9999])

@@ -172,7 +172,9 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         except OSError:
             return None
 
-    process = scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=address)
+    process = scene.notifier(
+        OSLRAU_NOTIFY_ALERTMANAGER=address, OSLRAU_PAGE_URL="https://ops.example"
+    )
     try:
         wait_for(lambda: alerts() == [])
         wait_until_it_reads(scene)
@@ -184,6 +186,7 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         }  # fmt: skip
         assert alert["annotations"]["summary"] == "pumps/0: flow is 1, expected 13.2 ± 0.28"
         assert alert["startsAt"].startswith("2026-09-21T")
+        assert alert["generatorURL"] == "https://ops.example/incidents/pumps/0/flow"
         scene.send("flow", "updated", "critical")
         wait_for(lambda: [a["labels"]["severity"] for a in alerts()] == ["critical"])
         scene.send("flow", "closed", "critical")
@@ -191,6 +194,21 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
     finally:
         stop(process)
         stop(alertmanager)
+
+
+def test_an_address_that_is_away_does_not_hold_up_another_one(scene):
+    away, server = Server(503), Server(200)
+    process = scene.notifier(
+        OSLRAU_NOTIFY_ALERTMANAGER=away.address, OSLRAU_NOTIFY_WEBHOOK=server.address
+    )
+    try:
+        wait_until_it_reads(scene, starts=2)
+        scene.send("flow", "opened")
+        scene.send("flow", "closed")
+        wait_for(lambda: len(server.bodies) == 2)
+    finally:
+        stop(process)
+    assert away.bodies == [] and "webhook told, closed" in scene.log()
 
 
 def test_somebody_must_be_told():

@@ -48,7 +48,8 @@ def alert(offset, timestamp, entity="press-7", severity_name="minor", field="a")
         {
             "event": "incident", "topic": "machines", "partition": 0, "offset": offset,
             "timestamp": timestamp, "state": "opened", "severity_name": severity_name,
-            "entity": entity, "contributions": [{"field": field}],
+            "incident": f"machines/0/{offset}", "entity": entity,
+            "contributions": [{"field": field}],
         }
     )  # fmt: skip
 
@@ -110,6 +111,15 @@ def test_filters(tmp_path):
     assert shown("--severity", "major") == [2, 3]
     assert shown("--severity", "critical") == [3]
     assert run(file).stdout.count("not understood") == 1
+
+
+def test_an_incident_ends_with_the_address_of_its_page(tmp_path, monkeypatch):
+    path = tmp_path / "alerts.ndjson"
+    path.write_bytes(alert(7, NOON))
+    assert "incidents/" not in run(path).stdout
+    monkeypatch.setenv("OSLRAU_PAGE_URL", "https://ops.example/")
+    assert run(path).stdout.endswith("  https://ops.example/incidents/machines/0/7\n")
+    assert json.loads(run(path, "--json").stdout) == json.loads(alert(7, NOON))
 
 
 def test_since_is_a_duration_or_a_time(tmp_path):

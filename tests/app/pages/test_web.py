@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from aiokafka.errors import KafkaConnectionError
 from memory_worker import FIRST, SECOND, in_loop
 
 from faust_oslrau.app.pages.web import add_pages
@@ -209,9 +210,78 @@ async def test_a_page_that_the_app_has_stays(app, browse):
         assert await response.text() == "mine"
 
 
+def _incident(offset):
+    """An event of an incident of the second partition, of which the worker knows a part."""
+    name = f"features/1/{offset}"
+    return {"event": "incident", "topic": "features", "partition": 1, "offset": offset + 1,
+            "state": "closed", "incident": name, "opened_timestamp": None}  # fmt: skip
+
+
+class _PastIncidents:
+    """An anomalies topic with one incident of each partition."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def find(self, tp, incident):
+        self.asked.append(tp)
+        if tp == ("features", 2):
+            raise KafkaConnectionError
+        event = {**_incident(5), "partition": tp.partition}
+        return event if incident == f"features/{tp.partition}/5" else None
+
+
+@pytest.fixture
+def past(joined):
+    joined.past_incidents = _PastIncidents()
+    return joined.past_incidents
+
+
+@in_loop
+async def test_an_incident_is_found_whoever_holds_its_partition(browse, worker, past):
+    async with browse() as client:
+        worker.held[SECOND].metrics.history.incidents.add(_incident(7), 3.0)
+        _, found = await _json(client.get("/incident?topic=features&partition=1&offset=7"))
+        known = {**_incident(7), "noted": 3.0, "since": None}
+        assert found == {"is_held": True, "incident": known}
+        assert past.asked == []  # the worker knows it
+        _, found = await _json(client.get("/incident?topic=features&partition=1&offset=5"))
+        assert found["is_held"] and found["incident"]["noted"] is None  # older than what it knows
+        _, found = await _json(client.get("/incident?topic=features&partition=9&offset=5"))
+        assert not found["is_held"] and found["incident"]["partition"] == 9
+
+
+@in_loop
+async def test_the_address_of_an_incident_is_the_page_below_the_root(browse, past):
+    async with browse() as client:
+        async with client.get("/incidents/features/1/5") as response:
+            text = await response.text()
+            assert response.headers["Content-Type"].startswith("text/html")
+            assert '<base href="../../../">' in text
+        async with client.get("/") as response:
+            assert await response.text() == text.replace('  <base href="../../../">\n', "")
+
+
+@pytest.mark.parametrize(
+    ("place", "status", "said"),
+    [
+        ("features/1/6", 404, "There is no incident features/1/6 among the last messages of"),
+        ("features/x/5", 404, "There is no incident features/x/5: no such partition is scored."),
+        ("a%20%3Cb%3E/1/5", 404, "There is no incident a <b>/1/5: no such partition is scored."),
+        ("features/2/5", 503, "The topic anomalies cannot be read at present."),
+    ],
+)
+@in_loop
+async def test_an_address_without_an_incident_says_why(place, status, said, browse, past):
+    async with browse() as client, client.get(f"/incidents/{place}") as response:
+        assert (response.status, response.content_type) == (status, "text/plain")
+        assert (await response.text()).startswith(said)
+
+
 _PRIVATE = (
     *("/", "/page/main.js", "/live", "/model", "/model?partition=0", "/model?format=dot"),
     *("/field?partition=0", "/entities?name=saw", "/entity?partition=0&entity=saw"),
+    *("/incidents/features/1/5", "/incident?topic=features&partition=1&offset=5"),
 )
 _OPEN = ("/metrics", "/healthz", "/readyz")
 
@@ -220,7 +290,7 @@ _OPEN = ("/metrics", "/healthz", "/readyz")
     "host", ["evil.example", "evil.example:6066", "", "10.0.0.7", "localhost.evil.example"]
 )
 @in_loop
-async def test_under_a_foreign_name_only_health_and_metrics_are_shown(host, browse):
+async def test_under_a_foreign_name_only_health_and_metrics_are_shown(host, browse, past):
     async with browse() as client:
         for page in _PRIVATE:
             status, answer = await _json(client.get(page, headers={"Host": host}))
@@ -234,12 +304,15 @@ async def test_under_a_foreign_name_only_health_and_metrics_are_shown(host, brow
 @pytest.mark.parametrize(
     "host",
     ["localhost", "LOCALHOST:1", "localhost.", "127.0.0.1:6066", "127.1.2.3", "[::1]:6066", 
-     "10.0.0.7", "Worker.example:80"],
+     "10.0.0.7", "Worker.example:80", "ops.example"],
 )  # fmt: skip
 @in_loop
-async def test_loopback_names_and_named_hosts_are_shown_everything(host, browse, joined):
+async def test_loopback_names_and_named_hosts_are_shown_everything(host, browse, joined, past):
     joined.settings = replace(
-        joined.settings, web_host="10.0.0.7", web_allowed_hosts="worker.example,b.example"
+        joined.settings,
+        web_host="10.0.0.7",
+        web_allowed_hosts="worker.example,b.example",
+        page_url="https://Ops.example/oslrau",
     )
     async with browse() as client:
         for page in _PRIVATE + _OPEN:

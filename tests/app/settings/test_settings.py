@@ -428,3 +428,10 @@ def test_the_parameters_of_oslrau_are_one_table(tmp_path):
     parameters = expected.parameters
     assert (parameters["min_count"], parameters["max_leaf_vars"]) == (9, 4)
     assert parameters["corr_threshold"] == 0.1
+
+
+@pytest.mark.parametrize("page_url", ["https://ops.example/x", "https://ops.example/x/"])
+def test_the_address_of_an_incident_is_below_that_of_the_page_with_odd_characters_quoted(page_url):
+    address = Settings(page_url=page_url).incident_address("a b?#\u00fc/1/2")
+    assert address == "https://ops.example/x/incidents/a%20b%3F%23%C3%BC/1/2"
+    assert Settings().incident_address("a/1/2") is None
