@@ -79,7 +79,12 @@ def expected_range(
     are not to blame, in the fields' own units. NaN without a model. NaN with entities, seasons or
     history, too: what was expected depends on earlier records and on the time, which are not kept.
     """
-    if not state.has_model or state.has_own_units or state.history is not None:
+    if (
+        not state.has_model
+        or state.has_own_units
+        or state.n_categories
+        or state.history is not None
+    ):
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
     density = state.shares.ahead(state.learner, len(rows))
     log_density = density.score_samples(rows) + state.transforms.log_jacobian(rows)

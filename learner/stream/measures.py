@@ -40,10 +40,10 @@ def all_measures(
     which shows faults of single records. Tail mass is that of the row alone: after a fault, running
     means are unusual for some records. Once entities have habits, the mass is that of the row's own
     entity, too. Not all scorers have nearness (`ScorerState.has_nearness`).
-    Log-densities are in the fields' own units; with categories, entities or seasons, in those of
-    the category, the entity or the hour, so that records of noisy and of quiet ones compare. With
-    categories they are those of a row and its categories together, and the last measure is that of
-    the categories alone.
+    Log-densities are in the fields' own units; with entities or seasons, in those of the entity or
+    the hour, so that records of noisy and of quiet entities and hours compare. With categories,
+    density and mass are those of a row and its categories together, and the last measure is that
+    of the categories alone.
     """
     own_fields = state.own_fields(rows)
     if isinstance(evaluation, Mixed):
@@ -52,6 +52,7 @@ def all_measures(
         others = [-state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)]
     else:
         others = [state.tail_mass.log_mass(own_fields)]
+    others[-1] = others[-1] + log_probability  # of all records, those with such categories
     measures = np.column_stack([evaluation.measures, *others])
     if not state.has_own_units:
         measures[:, 0] += log_jacobian

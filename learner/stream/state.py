@@ -219,8 +219,8 @@ class ScorerState:
 
     @property
     def has_own_units(self) -> bool:
-        """Whether rows are scored in units of their category, of their entity or of their hour."""
-        return any(each is not None for each in (self.categories, self.entities, self.seasons))
+        """Whether rows are scored in units of their entity or of their hour."""
+        return self.entities is not None or self.seasons is not None
 
     @property
     def n_categories(self) -> int:
