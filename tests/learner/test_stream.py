@@ -79,7 +79,7 @@ def test_p_values_count_the_recent_scores_that_were_no_higher():
     scorer, _ = run([], rows=rows[:1264])
     recent = scorer._state.reference.scores
     assert len(recent) == 1264 - 16
-    scores = rank(scorer._state, rows[1264:], 0.0).scores
+    scores = rank(scorer._state, rows[1264:], 0.0, 0.0).scores
     not_above = np.array([(recent <= score).sum() for score in scores])
     p_value = scorer.process(rows[1264:]).p_value
     assert (p_value >= not_above / 1249).all()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 
 import numpy as np
 import pytest
@@ -152,7 +153,7 @@ def test_a_topic_is_created_on_request(kafka, topic_name, tmp_path):
 
 @pytest.mark.real_kafka
 def test_a_row_larger_than_the_topic_takes_is_named(kafka, topic_name, tmp_path):
-    path = write_ndjson(tmp_path, [b"{}", b"x" * 2_000_000])
+    path = write_ndjson(tmp_path, [b"{}", os.urandom(1_000_000).hex().encode()])
     arguments = (path, "--topic", topic_name, "--broker", kafka.bootstrap_servers)
     result = run(*arguments, "--create-topic", "--partitions", 2)
     assert result.exit_code == 4

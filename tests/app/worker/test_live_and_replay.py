@@ -105,7 +105,7 @@ def test_a_console_consumer_reads_the_scores(client, settings, start_worker, top
     if shutil.which("kcat") is None:
         pytest.skip("no kcat on the PATH")
     path = tmp_path / "rows.ndjson"
-    path.write_bytes(b"\n".join(b'{"x": %d, "y": %d}' % (i, i % 7) for i in range(400)))
+    path.write_bytes(b"\n".join(b'{"x": %d, "y": %d}' % (i % 50, i % 7) for i in range(400)))
     live_scores(client, settings, start_worker, path, topic_name, 1, 400)
     command = ["kcat", "-C", "-q", "-e", "-b", settings.broker, "-t", settings.scores_topic]
     read = subprocess.run(command, capture_output=True, timeout=60, check=True)
