@@ -25,10 +25,6 @@ MOST_SPREADS = 50.0
 """Spreads at which a measure's distance from its level is clipped when the spread is averaged: one
 extreme value must not blind a measure for long."""
 
-LEAST_NATS = 1.0
-"""Least spread of the log-probability of categories: where nearly all records have the same ones,
-it hardly varies, and a category of one record in a hundred must not outrank a number far off."""
-
 FIRST_MOST_SPREADS = 8.0
 """The same in the first batch, as a multiple of the distance that a tenth of the records exceed."""
 
@@ -50,11 +46,6 @@ class Ranking:
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries.
 
-    Parameters
-    ----------
-    has_categories
-        Whether the last measure is the log-probability of categories.
-
     Attributes
     ----------
     level, spread
@@ -64,8 +55,7 @@ class Ranking:
         Records so far.
     """
 
-    def __init__(self, *, has_categories: bool = False) -> None:
-        self._has_categories = has_categories
+    def __init__(self) -> None:
         self.level, self.spread, self.n = np.empty(0), np.empty(0), 0
 
     def state(self) -> Arrays:
@@ -115,5 +105,3 @@ class Ranking:
         spread = np.where(spread > 0, spread, self.spread)
         spread = self.spread + share * (spread - self.spread)
         self.spread = np.where(spread > 0, spread, self.spread)  # a tiny one is lost in rounding
-        if self._has_categories:
-            self.spread[-1] = max(self.spread[-1], LEAST_NATS)

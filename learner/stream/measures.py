@@ -36,14 +36,13 @@ def all_measures(
     """Return the learner's measures of rows that it is given, then nearness and tail mass (m, k).
 
     With a history, the learner's log-density is that of a row and its running means together, which
-    shows faults that last. One more measure is the log-density given the means, ``past`` (m,) less,
+    shows faults that last. The last measure is the log-density given the means, ``past`` (m,) less,
     which shows faults of single records. Tail mass is that of the row alone: after a fault, running
     means are unusual for some records. Once entities have habits, the mass is that of the row's own
     entity, too. Not all scorers have nearness (`ScorerState.has_nearness`).
     Log-densities are in the fields' own units; with entities or seasons, in those of the entity or
     the hour, so that records of noisy and of quiet entities and hours compare. With categories,
-    density and mass are those of a row and its categories together, and the last measure is that
-    of the categories alone.
+    density and mass are those of a row and its categories together.
     """
     own_fields = state.own_fields(rows)
     if isinstance(evaluation, Mixed):
@@ -57,11 +56,7 @@ def all_measures(
     if not state.has_own_units:
         measures[:, 0] += log_jacobian
     measures[:, 0] += log_probability
-    if past is not None:
-        measures = np.column_stack([measures, measures[:, 0] - past])
-    if state.categories is not None:
-        measures = np.column_stack([measures, log_probability])
-    return measures
+    return measures if past is None else np.column_stack([measures, measures[:, 0] - past])
 
 
 def past_density(

@@ -229,8 +229,7 @@ def _check_measures(state: ScorerState) -> None:
         return
     unknown = np.full((1, state.n_columns), np.nan)
     k = state.learner.evaluate(unknown).measures.shape[1] + 1
-    layers = state.history, state.categories
-    k += int(state.has_nearness) + sum(layer is not None for layer in layers)
+    k += int(state.has_nearness) + int(state.history is not None)
     if state.ranking.level.shape != (k,):
         raise StateError(f"state: expected {k} measures of each record")
 

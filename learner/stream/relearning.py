@@ -41,8 +41,7 @@ def relearn(state: ScorerState) -> None:
 
 def _begin_anew(state: ScorerState) -> None:
     state.learner = state.learner.untrained()
-    state.neighbours, state.tail_mass = Neighbours(), TailMass()
-    state.ranking = Ranking(has_categories=state.categories is not None)
+    state.neighbours, state.tail_mass, state.ranking = Neighbours(), TailMass(), Ranking()
     state.reference = Reference(state.reference.adapt_after)
     state.drift, state.ranges, state.next_batch = Drift(), Ranges(), FIRST_BATCH
     if state.entities is not None:

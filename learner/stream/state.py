@@ -167,8 +167,6 @@ class ScorerState:
         if not 0 < self.alarm_rate < 1:
             raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
         self.learner.check_parameters()
-        if self.categories is not None:
-            self.ranking = Ranking(has_categories=True)
 
     def begun_anew(self) -> ScorerState:
         """Return the state of a stream with the same parameters that begins with the next row."""
@@ -289,9 +287,10 @@ class ScorerState:
         """Whether a measure of records is how near others are.
 
         Not for entities with habits: the others are of other entities. Not with a history: records
-        of a regime that comes back are near few recent ones, and all of them would be unusual.
+        of a regime that comes back are near few recent ones, and all of them would be unusual. Not
+        with categories: others near are of other categories.
         """
-        return self.habits is None and self.history is None
+        return self.habits is None and self.history is None and self.categories is None
 
     def marks(self, rows: FloatArray) -> FloatArray:
         """Return the marks (m,) of the next transformed rows: equal where these are alike.
