@@ -11,11 +11,12 @@ from .block import (
     SilenceCounts,
     Skipped,
 )
+from .building import compile_pipeline, needs_times
 from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .model_file import initial_digest
-from .pipeline import PartitionPipeline, compile_pipeline, needs_times
+from .pipeline import PartitionPipeline
 from .seen_fields import SeenFields
 from .snapshot import (
     IncompatibleSnapshotError,

@@ -9,7 +9,8 @@ from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.learner.errors import StateError
 
 from . import model_file
-from .pipeline import PartitionPipeline, incident_parameters
+from .building import incident_parameters
+from .pipeline import PartitionPipeline
 from .snapshot import Snapshot, changed_settings, scoring_settings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Self, cast
 
@@ -16,24 +16,17 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
     Blame,
     Incident,
-    IncidentParameters,
     NetworkLearner,
     ScoredBlock,
     StreamScorer,
 )
-from faust_oslrau.learner.compile import Told, compile_scorer
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
-from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
-    KEY,
     Columns,
     EntityReader,
-    FeatureDecoder,
     KafkaRecord,
-    Kind,
     TimeReader,
 )
 
@@ -45,7 +38,7 @@ from .block import (
     SilenceCounts,
     Skipped,
 )
-from .learners import LEARNERS
+from .building import new_decoder, new_scorer, restored_scorer
 from .messages import Messages
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
@@ -94,7 +87,7 @@ class PartitionPipeline:
         )
         state = snapshot.scorer if scorer is None else scorer
         if state is not None:
-            pipeline.scorer = _restored_scorer(snapshot, state, settings)
+            pipeline.scorer = restored_scorer(snapshot, state, settings)
         return pipeline
 
     def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
@@ -292,93 +285,6 @@ class PartitionPipeline:
                 return _NOTHING_SCORED
             self.scorer = new_scorer(self._settings, self.fields, self._decoder.n_categories)
         return self.scorer.process(rows, entities, places)
-
-
-def new_decoder(
-    settings: Settings,
-    fields: Sequence[str] | None,
-    n_categories: int = 0,
-    texts: Sequence[str] = (),
-) -> FeatureDecoder:
-    """Return a partition's decoder, which rejects values outside the domain of a transform.
-
-    The last `n_categories` fields are categories, whatever the settings say.
-    """
-    kinds = dict(settings.kinds)
-    kinds |= dict.fromkeys((fields or ())[len(fields or ()) - n_categories :], Kind.CATEGORY)
-    bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
-    roles = {settings.entity: "the entity", settings.time: "the time"}
-    never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
-    return FeatureDecoder(fields, settings.max_record_bytes, bounds, never_chosen, kinds, texts)
-
-
-def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> StreamScorer:
-    """Return the scorer of a partition without a snapshot, the last fields being categories."""
-    names = dict(settings.transforms)
-    return StreamScorer(
-        LEARNERS[settings.learner.kind](**settings.learner.parameters),
-        settings.batch_size,
-        settings.alarm_rate,
-        learning=settings.learning,
-        transforms={at: names[field] for at, field in enumerate(fields) if field in names},
-        n_categories=n_categories,
-        may_leave_out=_not_chosen(settings, fields[: len(fields) - n_categories]),
-        max_entities=None if settings.entity is None else settings.max_entities,
-        max_former_entities=settings.max_former_entities,
-        history=settings.history,
-        seasons=settings.seasons,
-        adapt_after=settings.adapt_after,
-        incidents=incident_parameters(settings),
-        entity_events=settings.entity_events,
-        silences=settings.silences,
-        forecasting=settings.forecasts,
-    )
-
-
-def _not_chosen(settings: Settings, numbers: Sequence[str]) -> list[int]:
-    """Return the columns that no setting names."""
-    named = {*(settings.chosen_fields or ()), *dict(settings.kinds), *dict(settings.transforms)}
-    return [column for column, field in enumerate(numbers) if field not in named]
-
-
-def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
-    """Compile the kernels that pipelines with these settings need, or load them from their cache.
-
-    Without it the first records would wait for the compiler.
-    """
-    fields = settings.chosen_fields or tuple(field for field, _ in settings.transforms)
-    often = replace(settings, learning=True, alarm_rate=0.1)
-    n_categories = sum(kind == Kind.CATEGORY for _, kind in settings.kinds)
-    if settings.chosen_fields is None:  # the first records may have any
-        n_categories = max(n_categories, 1)
-    n_numbers = max(len(fields) - n_categories, 0)
-    compile_scorer(new_scorer(often, fields, n_categories), n_numbers, told)
-
-
-def needs_times(settings: Settings) -> bool:
-    """Return whether a setting has no effect on records without times."""
-    return new_scorer(settings, settings.chosen_fields or (), 0).needs_times
-
-
-def incident_parameters(settings: Settings) -> IncidentParameters | None:
-    """Return when incidents open and close; None if none are wanted."""
-    return IncidentParameters(**asdict(settings.incidents)) if settings.follows_incidents else None
-
-
-def _restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings) -> StreamScorer:
-    """Return the scorer of a snapshot, which must be one of its fields and settings."""
-    scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
-    new = new_scorer(settings, snapshot.fields or (), snapshot.n_categories)
-    if scorer.n_fields not in (None, len(snapshot.fields or ())):
-        raise StateError(
-            f"state: expected a scorer of the fields {snapshot.fields}, got {scorer.n_fields}"
-        )
-    if scorer.parameters != new.parameters:
-        raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
-    scorer.learning = settings.learning
-    scorer.incidents, scorer.silences = new.incidents, settings.silences
-    scorer.entity_events, scorer.forecasting = new.entity_events, new.forecasting
-    return scorer
 
 
 def _places(records: Sequence[KafkaRecord], times: Sequence[int | None]) -> NDArray[np.int64]:
