@@ -101,6 +101,48 @@ def test_entities_are_the_same_live_in_a_replay_and_after_a_restart(
     assert [list(map(without_time, scores)) for scores in offline] == live
 
 
+def test_categories_are_the_same_live_after_a_restart_and_in_a_replay(
+    client, settings, start_worker, topic_name, tmp_path
+):
+    rng, n = np.random.default_rng(5), 4000
+    rows = [
+        {
+            "at": 1_790_000_000 + i,  # only grows
+            "latency": [1.0, 5.0, 9.0][service] + noise,
+            "service": f"service-{service}",
+            "status": "503" if i % 700 == 699 else "200",
+            "trace": f"{i:x}-{noise}",
+        }
+        for i, (service, noise) in enumerate(
+            zip(rng.integers(3, size=n).tolist(), rng.normal(0, 0.1, n).tolist(), strict=True)
+        )
+    ]
+    path = tmp_path / "rows.ndjson"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    create = ("--create-topic", "--partitions", 2)
+    run("produce", path, "--topic", topic_name, "--broker", settings.broker, *create)
+    first = start_worker(snapshot_records=500, batch_records=100)
+    client.wait_messages(settings.scores_topic, 1600)
+    first.kill()
+    worker = start_worker(batch_records=77).wait_ready()
+    worker.wait_offsets(n // 2)
+    assert worker.metric("oslrau_ignored_fields") == 4  # at and trace, in two partitions
+    worker.terminate()
+    live = [{} for _ in range(2)]
+    for message in client.read(settings.scores_topic):
+        live[message.partition][orjson.loads(message.value)["offset"]] = message.value
+    run("replay", "--topic", topic_name, "--broker", settings.broker, "--out", tmp_path / "again")
+    assert replayed_scores(tmp_path / "again", 2) == [list(scores.values()) for scores in live]
+    blamed = {
+        (item["field"], item["category"], item["expected_category"])
+        for scores in live
+        for score in map(orjson.loads, scores.values())
+        for item in score.get("contributions", [])
+        if "category" in item
+    }
+    assert ("status", "503", "200") in blamed
+
+
 def test_a_console_consumer_reads_the_scores(client, settings, start_worker, topic_name, tmp_path):
     if shutil.which("kcat") is None:
         pytest.skip("no kcat on the PATH")
