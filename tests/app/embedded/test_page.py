@@ -109,6 +109,27 @@ def test_an_anomaly_shows_its_fields_the_one_to_blame_on_top(
     assert page.errors() == []
 
 
+def test_an_anomaly_says_which_category_the_other_fields_suggest(
+    topics, client, start_worker, page, topic_name
+):
+    rng = np.random.default_rng(0)
+    rows = [{"a": a, "service": "search"} for a in rng.normal(size=3000).tolist()]
+    client.send(topic_name, [(0, orjson.dumps(row)) for row in rows])
+    worker = start_worker().wait_ready().wait_records(3000)
+    page.open().wait_state("live")
+    client.send(topic_name, [(0, orjson.dumps({"a": 0.1, "service": _STRANGE}))])
+    worker.wait_records(3001)
+    first = "#anomalies .anomaly:first-child li:first-child"
+    page.wait_until(lambda: page.count(first) and page.text(f"{first} .name") == "service", "told")
+    assert page.text(f"{first} .value") == f"is {_STRANGE}, the other fields suggest search"
+    assert page.count(".anomaly img") == 0
+    offered = page.run(
+        "return [...document.querySelectorAll('#field-choice option')].map((o) => o.value)"
+    )
+    assert "service" not in offered and "a" in offered  # only numbers have a course
+    assert page.errors() == []
+
+
 def test_an_open_incident_shows_its_severity_and_field_and_then_that_it_closed(
     topics, client, start_worker, page, topic_name
 ):
