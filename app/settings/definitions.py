@@ -119,7 +119,7 @@ class Settings(Section):
     events: tuple[str, ...] | None = setting(
         ("records", "incidents", "unusual_entities"), optional(EVENTS)
     )
-    compression: str = setting("lz4", choice("none", "gzip", "snappy", "lz4", "zstd"))
+    compression: str = setting("snappy", choice("none", "gzip", "snappy", "lz4", "zstd"))
     max_message_bytes: int = setting(1_048_588, integer(1024))
     web_host: str = setting("127.0.0.1", TEXT)
     web_port: int = setting(6066, integer(1, 65535))
