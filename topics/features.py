@@ -199,9 +199,10 @@ class FeatureDecoder:
             return Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
         named = self._of_kind(found, Kind.NUMBER, Kind.CATEGORY)
         categories = named + self._of_kind(texts, Kind.CATEGORY, Kind.CATEGORY)
-        categories = tuple(sorted(categories))[:MAX_AUTO_CATEGORIES]
+        categories = tuple(sorted(categories))
+        categories, too_many = categories[:MAX_AUTO_CATEGORIES], categories[MAX_AUTO_CATEGORIES:]
         reasons = {field: "ignored" for field, kind in self._kinds.items() if kind == Kind.IGNORED}
-        reasons = {field: "too many" for field in texts} | reasons | self._never_chosen
+        reasons |= dict.fromkeys(too_many, "too many") | self._never_chosen
         self.left_out = other_fields(document, numbers + categories, reasons, MAX_AUTO_FIELDS)
         self._choose(numbers, categories)
         return None

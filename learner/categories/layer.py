@@ -167,7 +167,7 @@ class Categories:
         of = self.slots_of(f)
         rows = np.repeat(slots, len(of), axis=0)
         rows[:, f] = np.tile(of, len(slots))
-        joint = self.log_probability(rows).sum(axis=1).reshape(len(slots), len(of))
+        joint = _added(self.log_probability(rows)).reshape(len(slots), len(of))
         return normalised(joint)
 
     def log_density(self, X: FloatArray, f: int) -> FloatArray:

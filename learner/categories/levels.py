@@ -105,7 +105,7 @@ class Levels:
         That raises the likelihood of the log most, by more than its two parameters for each value
         cost.
         """
-        gain = np.zeros((c + 1, self.n_fields))
+        gain = np.zeros((c, self.n_fields))
         for f in range(c):
             n, _, squares = self._moments[:, 1:][:, field == f]
             records, values = n.sum(axis=0), np.count_nonzero(n >= 1.0, axis=0)
@@ -116,7 +116,7 @@ class Levels:
             bits = np.where(np.isfinite(bits), bits, 0.0).sum(axis=0)
             cost = np.maximum(values - 1, 0) * np.log(np.maximum(records, 2.0))
             gain[f] = np.where(values > 1, 0.5 * bits - cost, 0.0)
-        best = gain[:c].argmax(axis=0)
+        best = gain.argmax(axis=0)
         return np.where(gain[best, np.arange(self.n_fields)] > 0.0, best, NONE)
 
     def units(self, field: IntArray, parents: IntArray) -> Units:

@@ -51,11 +51,12 @@ def all_measures(
         others = [-state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)]
     else:
         others = [state.tail_mass.log_mass(own_fields)]
-    others[-1] = others[-1] + log_probability  # of all records, those with such categories
     measures = np.column_stack([evaluation.measures, *others])
     if not state.has_own_units:
         measures[:, 0] += log_jacobian
-    measures[:, 0] += log_probability
+    if state.categories is not None:  # of all records, those with such categories
+        measures[:, 0] += log_probability
+        measures[:, -1] += log_probability
     return measures if past is None else np.column_stack([measures, measures[:, 0] - past])
 
 

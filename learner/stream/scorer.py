@@ -270,6 +270,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             raise InvalidInputError(f"X: expected {self.n_fields} columns, got {rows.shape[1]}")
         if 0 < self._state.n_categories >= rows.shape[1]:
             raise InvalidInputError("X: expected a column that is no category")
+        watched = self._state.growing.watched
+        if not np.isin(watched, np.arange(rows.shape[1])).all():
+            raise InvalidInputError(f"X: expected the columns {watched}, which may be left out")
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
+from faust_oslrau.learner import (
+    OSLRAU,
+    IncidentParameters,
+    InvalidInputError,
+    StackedSPN,
+    StreamScorer,
+)
 from faust_oslrau.learner.scoring.growing import DECIDED_AT
 
 N = 2000
@@ -51,6 +57,11 @@ def test_a_column_that_falls_now_and_then_is_learned():
     scorer = StreamScorer(OSLRAU(), may_leave_out=range(4))
     scorer.process(rows)
     assert scorer.left_out == [3]
+
+
+def test_a_column_that_is_not_there_is_refused():
+    with pytest.raises(InvalidInputError, match=r"expected the columns \[4\], which may be left"):
+        StreamScorer(OSLRAU(), may_leave_out=[4]).process(stream())
 
 
 def test_where_all_columns_only_grow_none_is_left_out():
