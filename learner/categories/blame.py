@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from faust_oslrau.learner.scoring.blame import LEAST, Blame
 
-from .layer import Categories, normalised
+from .layer import Categories
 from .values import MISSING
 
 FloatArray = NDArray[np.float64]
@@ -107,7 +108,7 @@ def _compare(
         of, alone = categories.slots_of(f), categories.given_others(slots, f)
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
-        log_p = normalised(alone + categories.log_density(X, f))
+        log_p = log_softmax(alone + categories.log_density(X, f), axis=1)
         likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
         expected[:, f] = categories.values.codes[of[likely]]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
@@ -168,7 +169,7 @@ class Categories:
         rows = np.repeat(slots, len(of), axis=0)
         rows[:, f] = np.tile(of, len(slots))
         joint = _added(self.log_probability(rows)).reshape(len(slots), len(of))
-        return normalised(joint)
+        return np.asarray(log_softmax(joint, axis=1))
 
     def log_density(self, X: FloatArray, f: int) -> FloatArray:
         """Return the log-density (k, v) of the numbers (k, d) that a field tells most of.
@@ -328,10 +329,3 @@ def _added(columns: FloatArray) -> FloatArray:
     for column in columns.T:
         total += column
     return total
-
-
-def normalised(log_weights: FloatArray) -> FloatArray:
-    """Return log-probabilities (k, v) in proportion to weights given as logarithms."""
-    highest = log_weights.max(axis=1, keepdims=True)
-    total = highest + np.log(np.exp(log_weights - highest).sum(axis=1, keepdims=True))
-    return np.asarray(log_weights - total)
