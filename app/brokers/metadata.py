@@ -7,7 +7,7 @@ import struct
 
 from .ports import LOOPBACK
 
-_METADATA, _VERSION, _CORRELATION = 3, 1, 0
+_METADATA, _VERSION, _CORRELATION = 3, 1, 77
 _NO_CLIENT_ID, _NO_TOPICS = -1, 0
 
 
@@ -18,7 +18,8 @@ def known_brokers(port: int, timeout: float = 2.0) -> int:
         with socket.create_connection((LOOPBACK, port), timeout) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             with connection.makefile("rb") as reply:
-                _size, _correlation, brokers = struct.unpack(">iii", reply.read(12))
+                _size, correlation, brokers = struct.unpack(">iii", reply.read(12))
     except (OSError, struct.error):
         return 0
-    return int(brokers)
+    # Another server may have taken the port of a stopped broker, and answers something else.
+    return int(brokers) if correlation == _CORRELATION else 0

@@ -25,7 +25,32 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct ports that are free at this moment."""
+    """Return distinct ports that are free at this moment and that nobody has reserved."""
     shuffled = random.SystemRandom().sample(_CANDIDATES, len(_CANDIDATES))
-    free = (port for port in shuffled if is_free(port))
+    free = (port for port in shuffled if _is_unused(port))
     return [next(free) for _ in range(count)]
+
+
+def reserve(port: int) -> socket.socket:
+    """Keep a port from `free_ports` of all processes until the socket that is returned is closed.
+
+    The socket does not listen: who knows the port can still open a server on it.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        reserved.bind((LOOPBACK, port))
+    except OSError:
+        reserved.close()
+        raise
+    return reserved
+
+
+def _is_unused(port: int) -> bool:
+    # Without SO_REUSEADDR, so that a port that is only reserved counts as used.
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True

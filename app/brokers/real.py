@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import shutil
 import signal
+import socket
 import tempfile
 import time
 import uuid
@@ -19,7 +21,7 @@ from faust_oslrau.app.errors import BrokerError
 from .jars import find_java, kafka_jars
 from .metadata import known_brokers
 from .node import Node
-from .ports import LOOPBACK, free_ports, is_free
+from .ports import LOOPBACK, free_ports, is_free, reserve
 from .properties import NodePorts, node_properties
 
 _START_SECONDS = 90.0  # usually about 2; three nodes on a busy machine take longer
@@ -65,6 +67,8 @@ class KafkaBroker:
         self._secure = tuple(secure)
         self._ports: list[NodePorts] = []
         self._nodes: list[Node] = []
+        # A stopped node finds its port again.
+        self._reserved: list[socket.socket] = []
 
     @property
     def bootstrap_servers(self) -> str:
@@ -172,6 +176,7 @@ class KafkaBroker:
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             self._ports = _choose_ports(self._port, self._size, self._secure)
             try:
+                self._reserve_ports()
                 for number in range(1, self._size + 1):
                     self._launch(number)
                 self._wait_ready(range(1, self._size + 1), self._size)
@@ -180,6 +185,18 @@ class KafkaBroker:
                 self._kill_all()
                 if attempt == _PORT_ATTEMPTS or not self._lost_a_port():
                     raise
+
+    def _reserve_ports(self) -> None:
+        self._release_ports()
+        for ports in self._ports:
+            for port in (ports.client, ports.controller, *ports.secure.values()):
+                # Who loses the race for a port sees its node end, and tries others.
+                with contextlib.suppress(OSError):
+                    self._reserved.append(reserve(port))
+
+    def _release_ports(self) -> None:
+        while self._reserved:
+            self._reserved.pop().close()
 
     def _launch(self, node: int) -> None:
         properties = node_properties(node, self._ports, self._nodes[node - 1].log_dir)
@@ -203,6 +220,7 @@ class KafkaBroker:
     def _kill_all(self) -> None:
         for node in self._nodes:
             node.kill()
+        self._release_ports()
 
     def _drop_temporary_data(self) -> None:
         if self._temporary and self._data_dir is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
 from faust_oslrau.app.brokers.jars import find_java, kafka_jars
 from faust_oslrau.app.brokers.metadata import known_brokers
-from faust_oslrau.app.brokers.ports import free_ports, is_free
+from faust_oslrau.app.brokers.ports import free_ports, is_free, reserve
 from faust_oslrau.app.brokers.properties import NodePorts, node_properties
 from faust_oslrau.app.errors import BrokerError, TopicError
 
@@ -20,6 +21,13 @@ from faust_oslrau.app.errors import BrokerError, TopicError
 async def _partitions(servers: str, topic: str) -> set[int]:
     async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
         return set(await producer.partitions_for(topic))
+
+
+def _answer_as_http(server: socket.socket) -> None:
+    connection, _address = server.accept()
+    with connection:
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.recv(1024)
 
 
 async def _send_and_read(servers: str, topic: str, partition: int) -> tuple[bytes, bytes]:
@@ -61,6 +69,23 @@ def test_free_ports_are_distinct_and_a_listening_port_is_not_free() -> None:
     assert len(set(free_ports(8))) == 8
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert not is_free(server.getsockname()[1])
+
+
+def test_a_reserved_port_is_given_to_nobody_but_can_be_opened(monkeypatch) -> None:
+    port, other = free_ports(2)
+    monkeypatch.setattr("faust_oslrau.app.brokers.ports._CANDIDATES", (port, other))
+    with reserve(port):
+        assert free_ports(1) == [other]
+        socket.create_server(("127.0.0.1", port)).close()
+    assert sorted(free_ports(2)) == sorted([port, other])
+
+
+def test_another_server_on_a_brokers_port_is_no_broker() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answer = threading.Thread(target=_answer_as_http, args=(server,))
+        answer.start()
+        assert known_brokers(server.getsockname()[1]) == 0
+        answer.join()
 
 
 def test_no_broker_is_known_where_nothing_listens() -> None:
