@@ -3,14 +3,12 @@
 Three densities of a record in units of its entity are mixed:
 
 - that of the network, which all entities share;
-- *kinds*: Gaussians that all entities share, with weights of each entity's own; others for the
-  first record of an entity, which lies as far off as entities differ;
+- *kinds*: Gaussians that all entities share, with weights of each entity's own;
 - *own*: Student's t with the entity's own covariance, drawn to that of its kinds.
 
 The own covariance is the posterior predictive of a Gaussian with mean 0 whose covariance has an
 inverse Wishart prior around (sum over kinds of weight times second moment).
-The densities weigh by what predicted best: first records or later ones of all entities, and those
-of the entity itself. An entity's
+The densities weigh by what predicted best, for all entities and for the entity itself. An entity's
 statistics are context and change with each record, after it was predicted. What all share changes
 at learning boundaries only.
 """
@@ -30,9 +28,6 @@ NETWORK, KINDS, OWN = range(3)
 """The densities that are mixed."""
 
 DENSITIES = 3
-
-FIRST, LATER = range(2)
-"""Strata of records: the first ones of entities, and all others."""
 
 AGE, COUNT = range(2)
 """Counts of an entity: its records, and those that its covariance is made of. Then come the
@@ -73,18 +68,14 @@ class Shared(NamedTuple):
 
     Attributes
     ----------
-    known
-        Number of the kinds of records of known entities, which come before those of first records.
     weight, mean
-        Of the K kinds, (K,) and (K, d). The weights of known entities add up to 1; so do those of
-        first records, if there are any.
+        Of the K kinds, (K,) and (K, d).
     covariance, second_moment
         Of each kind, around its mean and around 0, lower triangles (K, d (d + 1) / 2).
     common
-        Weights of the densities for all entities, by stratum (2, densities).
+        Weights of the densities for all entities (densities,).
     """
 
-    known: int
     weight: Array
     mean: Array
     covariance: Array
@@ -104,7 +95,7 @@ class Predicted(NamedTuple):
     weight
         Weights of the densities (m, densities).
     kind_weight
-        Weights of the kinds (m, K), 0 for those of the other stratum.
+        Weights of the kinds (m, K).
     covariance
         Squared scales of Student's t of the entity (m, d (d + 1) / 2), lower triangles.
     freedom
@@ -113,7 +104,7 @@ class Predicted(NamedTuple):
         How far the row is from what its entity's Student's t expects (m,): a squared distance that
         is about chi-square, with as many degrees of freedom as there are values.
     shares
-        The kinds' probabilities given the row (m, K), of each stratum by itself.
+        The kinds' probabilities given the row (m, K).
     """
 
     log_share: Array
@@ -131,7 +122,6 @@ def mix(
     U: Array,
     slots: Array,
     fresh: Array,
-    is_new: Array,
     network: Array,
     log_kinds: Array,
     entities: Array,
@@ -142,14 +132,13 @@ def mix(
 ) -> None:
     """Fill ``predicted`` for rows ``U`` (m, d), and add the rows to their entities one by one.
 
-    ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there, ``is_new`` (m,) of
-    which not even a level is known. ``network`` (m,) has the network's log-densities, ``log_kinds``
-    (m, K) those of the kinds. ``entities`` (slots, s) are the entities' counts and weights,
-    ``products`` (slots, d (d + 1) / 2) their mean products. Adds the densities' probabilities given
-    the rows to ``votes`` (2, densities).
+    ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
+    has the network's log-densities, ``log_kinds`` (m, K) those of the kinds. ``entities``
+    (slots, s) are the entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean
+    products. Adds the densities' probabilities given the rows to ``votes`` (densities,).
     """
     m, d = U.shape
-    known, common = shared.known, shared.weight
+    K = len(shared.weight)
     logs, prior = np.empty(DENSITIES), np.empty(DENSITIES)
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
     new_products, strength = np.empty(products.shape[1]), OWN_STRENGTH * d
@@ -157,16 +146,12 @@ def mix(
         own, own_products = entities[slots[r]], products[slots[r]]
         if fresh[r]:
             own[:], own_products[:] = 0.0, 0.0
-        stratum, counts = FIRST if is_new[r] else LATER, own[FIRST_KIND : FIRST_KIND + known]
+        counts = own[FIRST_KIND : FIRST_KIND + K]
         n = observed_first(U[r], order)
         kinds, shares = predicted.kind_weight[r], predicted.shares[r]
-        kinds[known:], shares[known:] = 0.0, 0.0
-        weigh_kinds(counts, common, kinds)
+        weigh_kinds(counts, shared.weight, kinds)
         logs[NETWORK] = network[r]
-        logs[KINDS] = mix_kinds(log_kinds[r, :known], kinds, shares)
-        if is_new[r] and len(common) > known:
-            kinds[:known], kinds[known:] = 0.0, common[known:]
-            logs[KINDS] = mix_kinds(log_kinds[r, known:], kinds[known:], shares[known:])
+        logs[KINDS] = mix_kinds(log_kinds[r], kinds, shares)
         covariance = predicted.covariance[r]
         own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
         freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
@@ -175,7 +160,7 @@ def mix(
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
         weights = own[FIRST_WEIGHT:FIRST_KIND]
-        blend(weights, shared.common[stratum], own[AGE], prior)
+        blend(weights, shared.common, own[AGE], prior)
         predicted.weight[r] = prior
         top = logs.max()
         total, others = 0.0, 0.0
@@ -188,9 +173,9 @@ def mix(
         predicted.log_share[r] = math.log(prior[NETWORK])
         predicted.log_others[r] = math.log(max(others, 1e-300)) + top
         for j in range(DENSITIES):
-            votes[stratum, j] += weights[j] / total
+            votes[j] += weights[j] / total
             weights[j] /= total
-        for k in range(known):
+        for k in range(K):
             counts[k] = KEEP * counts[k] + shares[k]
         if own[AGE] >= YOUNG:
             limit = n + FAR * math.sqrt(2.0 * n)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import fill_log_mass
-from faust_oslrau.learner.state_schema import Arrays, Entry, flags, read
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
 from faust_oslrau.learner.vector.lanes import padded
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
-from .kinds import MOST, Kinds, Parts
+from .kinds import MOST, Kinds
 from .mixed_density import MixedDensity
 from .roster import enlarged
 from .sampling import Sampled, draw
@@ -54,10 +54,9 @@ class Mixed(NamedTuple):
 _HABITS = {
     "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
     "products": Entry(("k", "p"), dtype="<f4"),
-    "common": Entry((2, DENSITIES), 0.0),
+    "common": Entry((DENSITIES,), 0.0),
     "shares": Entry(("s", "K"), 0.0),
-    "is_new": flags("s"),
-    "new_common": Entry((2, DENSITIES)),
+    "new_common": Entry((DENSITIES,)),
 }
 
 
@@ -70,12 +69,12 @@ class Habits:
     """
 
     def __init__(self) -> None:
-        self._kinds, self._first_kinds = Kinds(), Kinds()
+        self._kinds = Kinds()
         self._entities = np.empty((0, 0), np.float32)
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
-        self._common, self._votes = np.zeros((2, 2, DENSITIES))
-        self._shares, self._is_new = np.empty((0, 0)), np.empty(0, np.bool_)
+        self._common, self._votes = np.zeros((2, DENSITIES))
+        self._shares = np.empty((0, 0))
         self._predicted: Predicted | None = None
 
     def mix(
@@ -83,47 +82,34 @@ class Habits:
         rows: FloatArray,
         slots: NDArray[np.int64],
         fresh: NDArray[np.bool_],
-        is_new: NDArray[np.bool_],
         network: Measured,
         room: int,
     ) -> Measured:
         """Return the density of the next rows (m, d), and add these to their entities.
 
-        Of the entities ``slots`` (m,), nothing is known where they are ``fresh`` (m,); not even a
-        level where they are new, ``is_new`` (m,). ``network`` has the measures of these rows by the
-        network. Takes the place of its log-densities; there is ``room`` for so many entities.
+        Of the entities ``slots`` (m,), nothing is known where they are ``fresh`` (m,). ``network``
+        has the measures of these rows by the network. Takes the place of its log-densities; there
+        is ``room`` for so many entities.
         """
-        if self._shared is None:
+        if self._shared is None or self._kinds.mixture is None:
             return network
         m, d = rows.shape
         self._reserve(room, d)
-        log_kinds = self._log_kinds(rows, is_new, self._shared)
+        Z = np.ascontiguousarray(rows.T)
+        squares, norm = self._kinds.mixture.gaussians.distances(Z)
+        log_kinds = np.ascontiguousarray((norm - 0.5 * squares).T)
         predicted = _unfilled(m, *self._shared.second_moment.shape)
         mix(
-            rows, slots, fresh, is_new, network.log_density, log_kinds,
+            rows, slots, fresh, network.log_density, log_kinds,
             self._entities, self._products, self._shared, self._votes, predicted,
         )  # fmt: skip
         self._predicted = predicted
         K = log_kinds.shape[1]
         self._shares = np.concatenate([self._shares.reshape(-1, K), predicted.shares])
-        self._is_new = np.concatenate([self._is_new, is_new])
         measures, others = network.measures.copy(), predicted.log_others
         measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
         log_density = np.logaddexp(predicted.log_share + network.log_density, others)
         return Mixed(measures, log_density, log_mass(predicted.distance, rows))
-
-    def _log_kinds(self, rows: FloatArray, is_new: NDArray[np.bool_], shared: Shared) -> FloatArray:
-        """Return log-densities (m, K) of rows by the kinds; by those of first records, of such."""
-        found, known = np.empty((len(rows), len(shared.weight))), shared.known
-        for kinds, which, at in (
-            (self._kinds, np.ones(len(rows), np.bool_), slice(0, known)),
-            (self._first_kinds, is_new, slice(known, None)),
-        ):
-            if kinds.mixture is not None and which.any():
-                Z = np.ascontiguousarray(rows[which].T)
-                distance, norm = kinds.mixture.gaussians.distances(Z)
-                found[which, at] = (norm - 0.5 * distance).T
-        return found
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
@@ -157,20 +143,16 @@ class Habits:
 
     def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
-        shares, known = np.empty((len(rows), 0)), 0
-        if self._shared is not None:
-            shares, known, first = self._shares, self._shared.known, usual & self._is_new
-            self._first_kinds.learn(rows[first], shares[first, known:])
-        if self._kinds.learn(rows[usual], shares[usual, :known]):
+        shares = np.empty((len(rows), 0)) if self._shared is None else self._shares
+        if self._kinds.learn(rows[usual], shares[usual]):
             self._entities[:, FIRST_KIND:] = 0.0
-        fading = np.exp(-self._votes.sum(axis=1, keepdims=True) / MEMORY)
+        fading = np.exp(-self._votes.sum() / MEMORY)
         self._common = self._common * fading + self._votes
         self._share()
 
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
-        self._votes, self._shares = np.zeros((2, DENSITIES)), np.empty((0, 0))
-        self._is_new = np.empty(0, np.bool_)
+        self._votes, self._shares = np.zeros(DENSITIES), np.empty((0, 0))
 
     @property
     def has_begun(self) -> bool:
@@ -182,11 +164,7 @@ class Habits:
         if self._kinds.mixture is None:
             return
         common = self._common + PRIOR_RECORDS / DENSITIES
-        parts, known = self._kinds.parts(), len(self._kinds.mixture.weight)
-        if self._first_kinds.mixture is not None:
-            first = self._first_kinds.parts()
-            parts = Parts(*map(np.concatenate, zip(parts, first, strict=True)))
-        self._shared = Shared(known, *parts, common / common.sum(axis=1, keepdims=True))
+        self._shared = Shared(*self._kinds.parts(), common / common.sum())
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
         """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).
@@ -195,19 +173,17 @@ class Habits:
         """
         if self._shared is None or len(self._entities) == 0:
             return np.zeros((len(slots), 1)), np.ones(1)
-        weight = self._shared.weight[: self._shared.known]
+        weight = self._shared.weight
         return self._entities[slots, FIRST_KIND : FIRST_KIND + len(weight)].astype(float), weight
 
     def state(self, k: int) -> Arrays:
         """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
         return {
             **self._kinds.state(),
-            **{f"first_{name}": array for name, array in self._first_kinds.state().items()},
             "habit_entities": self._entities[:k],
             "habit_products": self._products[:k],
             "habit_common": self._common,
             "habit_shares": self._shares,
-            "habit_is_new": self._is_new.astype(np.uint8),
             "habit_new_common": self._votes,
         }
 
@@ -217,19 +193,14 @@ class Habits:
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
-        first = {name: arrays[f"first_{name}"] for name in self._first_kinds.state()}
-        self._first_kinds.restore(first, d)
         mixture, sizes = self._kinds.mixture, {"k": 0, "w": 0, "p": 0, "s": 0, "K": 0}
         if len(arrays["habit_entities"]) > 0:
             sizes |= {"k": k, "w": WIDTH, "p": d * (d + 1) // 2}
         if mixture and scored:
-            others = self._first_kinds.mixture
-            kinds = len(mixture.count) + (0 if others is None else len(others.count))
-            sizes |= {"s": scored, "K": kinds}
-        (
-            self._entities, self._products, self._common, self._shares, is_new, self._votes,
-        ) = read(arrays, _HABITS, "habit_", **sizes)  # fmt: skip
-        self._is_new = is_new.astype(np.bool_)
+            sizes |= {"s": scored, "K": len(mixture.count)}
+        self._entities, self._products, self._common, self._shares, self._votes = read(
+            arrays, _HABITS, "habit_", **sizes
+        )
         self._share()
 
 

@@ -16,11 +16,11 @@ from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, flags, read
 
 from . import population, profiles
+from .age_scores import AgeScores
 from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
 from .memory import Memories
-from .own_scores import OwnScores
 from .roster import Key, Newcomer, Roster, enlarged, stored
 from .sampling import Sampled
 from .watch import Watch
@@ -47,7 +47,7 @@ _ENTITIES = {
 
 
 class Entities:
-    """The level and scale of each entity in each field, and the usual scores of each.
+    """The level and scale of each entity in each field, and how its fields go together.
 
     An entity's own statistics are context: they change with each of its records, after the record
     was predicted, whether it is learned or not. What entities are like changes in ``update`` alone,
@@ -76,9 +76,8 @@ class Entities:
         self._reference = np.empty((2, 0))
         self._population = np.empty((5, 0))
         self._habits = Habits()
-        self._scores = OwnScores()
+        self._scores = AgeScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
-        self._is_new = np.empty(0, np.bool_)
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._n = 0
 
@@ -136,7 +135,6 @@ class Entities:
                 self._exchange(newcomer, blank)
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
-        self._is_new = blank
         self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
         return own
 
@@ -187,7 +185,6 @@ class Entities:
                 blank[row] = False
         own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
-        found._is_new = blank
         return found, own
 
     def mix(self, rows: FloatArray, network: Measured) -> Measured:
@@ -195,8 +192,7 @@ class Entities:
 
         That of the ``network``, mixed with those of what is usual for each entity.
         """
-        of = self._slots, self._fresh, self._is_new
-        return self._habits.mix(rows, *of, network, len(self._levels))
+        return self._habits.mix(rows, self._slots, self._fresh, network, len(self._levels))
 
     @property
     def has_habits(self) -> bool:
@@ -220,17 +216,17 @@ class Entities:
         self._habits.learn(rows, usual)
 
     def relate(self, score: FloatArray) -> FloatArray:
-        """Return the scores (m,) of the rows taken last in units of their entities."""
+        """Return the scores (m,) of the rows taken last in units of their entities' ages."""
         return self._scores.relate(score, self._slots, self._fresh)
 
     def begin_anew(self) -> None:
         """Forget what rests on the network's units, which have changed."""
-        self._habits, self._scores = Habits(), OwnScores()
+        self._habits, self._scores = Habits(), AgeScores()
         self._scores.reserve(len(self._levels))
 
     def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
-        self._slots, self._fresh, self._is_new = slots, fresh, np.zeros(len(slots), np.bool_)
+        self._slots, self._fresh = slots, fresh
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
@@ -243,7 +239,6 @@ class Entities:
                 self._levels[some], self._statistics[some], self._population
             )
             self._population[MEMORY] = self._memories.best()
-            self._scores.update(some)
             if self.watch is not None:
                 profiles.compare(self.watch, self.known, some)
         if self.watch is not None and self.watch.is_due(before, n):

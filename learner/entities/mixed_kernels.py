@@ -93,9 +93,6 @@ def fill_parts(
     found[0, JOINT, 0] = math.log(predicted.weight[r, NETWORK]) + network
     for k in range(K):
         weight = predicted.weight[r, KINDS] * predicted.kind_weight[r, k]
-        if weight == 0.0:
-            found[1 + k], found[1 + k, JOINT] = 0.0, -np.inf
-            continue
         fill_part(
             weight, u, shared.mean[k], shared.covariance[k], np.inf, order, n, factor, inverse,
             found[1 + k],

@@ -37,14 +37,6 @@ freedom; it stands for ``GUESS_COUNT`` entities."""
 
 GUESS_COUNT = 2.0
 
-ROUNDS = 3
-"""Rounds in which mean and variance of the levels are weighted by each other."""
-
-SURE = 2.0
-"""Standard errors of chance by which entities must differ before they count as different: where
-they do not, own levels and scales would only add noise, which hurts most where fields are strongly
-correlated."""
-
 FARTHEST_LEVEL = 8.0
 """Levels further from the median than so many deviations (by the median absolute one) count as
 less far: one broken entity must not change what is expected of all."""
@@ -81,22 +73,18 @@ def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArr
     known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
     if not known.any():
         return population
-    nu, tau2, error = variance_prior(squares, freedom)
+    nu, tau2 = variance_prior(squares, freedom)
     variance = (nu * tau2 + squares) / (nu + freedom)
     seen = count > 0.0
     noise = variance / np.where(seen, np.minimum(count, before[MEMORY]), 1.0)
-    m0, b0 = level_prior(mean, noise, seen, before[B0], tau2, error)
+    m0, b0 = level_prior(mean, noise, seen, before[B0], tau2)
     for row, found in ((NU, nu), (TAU2, tau2), (M0, m0), (B0, b0)):
         population[row, known] = found[known]
     return population
 
 
-def variance_prior(
-    squares: FloatArray, freedom: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return nu and tau2 (d,) of a scaled inverse chi-square prior of variances.
-
-    Then the squared relative error (d,) of tau2 as the usual variance.
 
     By the moments of their logarithms; ``squares`` (k, d) are sums over ``freedom`` (k, d).
     """
@@ -108,15 +96,11 @@ def variance_prior(
     centre = weighted_mean(logarithm, weight)
     excess = np.minimum((logarithm - centre) ** 2, FARTHEST_LOG) - noise
     entities = weight.sum(axis=0) / np.maximum(weight.max(axis=0), 1e-300)
-    fourth = 2.0 / half**3 + 3.0 / half**4 + 2.0 / half**5  # nearly its cumulant
-    by_chance = chance(2.0 * noise**2 + fourth, weight)
-    spread = np.maximum(weighted_mean(excess, weight) - by_chance, 0.0) * entities
-    spread += GUESS_COUNT * GUESS
+    spread = np.maximum(weighted_mean(excess, weight), 0.0) * entities + GUESS_COUNT * GUESS
     spread = np.maximum(spread / (entities + GUESS_COUNT), 0.01)
     nu = np.clip(2.0 * inverse_trigamma(spread), FEWEST_FREEDOM, MOST_FREEDOM)
     tau2 = np.exp(centre + digamma(nu / 2.0) - np.log(nu / 2.0))
-    error = weighted_mean(np.where(weight > 0.0, noise + spread, 0.0) * weight, weight)
-    return nu, np.maximum(tau2, SMALLEST_VARIANCE), error / np.maximum(weight.sum(axis=0), 1e-300)
+    return nu, np.maximum(tau2, SMALLEST_VARIANCE)
 
 
 def level_prior(
@@ -125,13 +109,12 @@ def level_prior(
     seen: NDArray[np.bool_],
     b0: FloatArray,
     tau2: FloatArray,
-    error: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance (d,) of the levels of entities, as random effects.
 
     ``mean`` (k, d) are the means of the entities that were ``seen`` (k, d), ``noise`` (k, d) their
-    squared errors, which have the relative squared error ``error`` (d,). Entities weigh by how well
-    their level is known.
+    squared errors. Entities weigh by how well their level is known, with the variance ``b0`` (d,)
+    of the levels as it was estimated before.
     """
     middle = medians(mean, seen)
     deviation = 1.48 * medians(np.abs(mean - middle), seen)
@@ -139,31 +122,17 @@ def level_prior(
     level = np.clip(mean, middle - far, middle + far)
     k = np.count_nonzero(seen, axis=0)
     bessel = k / np.maximum(k - 1.0, 1.0)
-    m0 = middle
-    for _ in range(ROUNDS):
-        weight = np.where(seen, 1.0 / (b0 + noise), 0.0)
-        m0 = weighted_mean(level, weight)
-        square = weight**2
-        entities = square.sum(axis=0) / np.maximum(square.max(axis=0), 1e-300)
-        between = weighted_mean((level - m0) ** 2 * bessel - noise, square)
-        by_chance = chance(2.0 * noise**2, square) ** 2
-        by_chance += SURE**2 * error * weighted_mean(noise, square) ** 2
-        between = np.maximum(between - np.sqrt(by_chance), 0.0)
-        guess = 0.02 * (between + tau2)
-        b0 = np.maximum((between * entities + guess) / (entities + 1.0), SMALLEST_SPREAD * tau2)
-    return m0, b0
+    weight = np.where(seen, 1.0 / (b0 + noise), 0.0)
+    m0, square = weighted_mean(level, weight), weight**2
+    entities = square.sum(axis=0) / np.maximum(square.max(axis=0), 1e-300)
+    between = np.maximum(weighted_mean((level - m0) ** 2 * bessel - noise, square), 0.0)
+    guess = 0.02 * (between + tau2)
+    return m0, np.maximum((between * entities + guess) / (entities + 1.0), SMALLEST_SPREAD * tau2)
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the weighted mean (d,) of values (k, d)."""
     return np.asarray((values * weight).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300))
-
-
-def chance(variance: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return what a weighted mean (d,) of terms (k, d) with this variance reaches by chance."""
-    variance = np.where(weight > 0.0, variance, 0.0)
-    total = np.maximum(weight.sum(axis=0), 1e-300)
-    return np.asarray(SURE * np.sqrt((variance * weight**2).sum(axis=0)) / total)
 
 
 def medians(values: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:

@@ -80,8 +80,7 @@ def _parts(
     found, d = [], len(row)
     for k, mean in enumerate(shared.mean):
         weight = predicted.weight[0, KINDS] * predicted.kind_weight[0, k]
-        if weight > 0.0:
-            found.append(_part(weight, mean, shared.covariance[k], np.inf, row, missing))
+        found.append(_part(weight, mean, shared.covariance[k], np.inf, row, missing))
     weight, covariance = predicted.weight[0, OWN], predicted.covariance[0]
     freedom = float(predicted.freedom[0])
     return [*found, _part(weight, np.zeros(d), covariance, freedom, row, missing)]

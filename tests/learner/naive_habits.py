@@ -19,19 +19,12 @@ class NaiveHabits:
     def __init__(self, shared):
         self.shared, self.d = shared, shared.mean.shape[1]
         self.age, self.count = 0, 0.0
-        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(shared.known)
+        self.weights, self.kinds = np.zeros(habits.DENSITIES), np.zeros(len(shared.weight))
         self.products = np.zeros((self.d, self.d))
 
     def kind_weights(self):
-        own, known = self.own_kind_weights(), self.shared.known
-        if self.age == 0:
-            return np.r_[np.zeros(known), self.shared.weight[known:]]
-        return np.r_[own, np.zeros(len(self.shared.weight) - known)]
-
-    def own_kind_weights(self):
         strength = habits.KIND_STRENGTH
-        own = strength * self.shared.weight[: self.shared.known] + self.kinds
-        return own / (strength + self.kinds.sum())
+        return (strength * self.shared.weight + self.kinds) / (strength + self.kinds.sum())
 
     def own_covariance(self):
         strength = habits.OWN_STRENGTH * self.d
@@ -44,7 +37,7 @@ class NaiveHabits:
 
     def density_weights(self):
         share = max(0.05, min(1.0, 4.0 / self.age)) if self.age else 1.0
-        return share * self.shared.common[int(self.age > 0)] + (1 - share) * self.weights
+        return share * self.shared.common + (1 - share) * self.weights
 
     def logs(self, row, network):
         """Return the log-densities of the row by each of the densities, and those of the kinds."""
@@ -89,8 +82,7 @@ class NaiveHabits:
         logs, of_kinds = self.logs(row, network)
         weights = self.density_weights() * np.exp(logs - logs.max()) + 1e-12
         self.weights = weights / weights.sum()
-        of_known = of_kinds[: self.shared.known]
-        shares = self.own_kind_weights() * np.exp(of_known - of_known.max())
+        shares = self.kind_weights() * np.exp(of_kinds - of_kinds.max())
         covariance, _ = self.own_covariance()
         self.kinds = np.exp(-1 / 2000) * self.kinds + shares / shares.sum()
         if self.age >= 2:

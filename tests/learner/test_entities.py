@@ -437,7 +437,6 @@ BROKEN = {
     "entity_losses": lambda a: -1 - a,
     "entity_reference": lambda a: 0 * a,
     "entity_population": lambda a: 0 * a,
-    "entity_usual_scores": lambda a: np.full_like(a, np.nan),
     "entity_first": lambda a: np.arange(3),
     "run_last": lambda a: a[:, :-1],
     "former_keys": lambda a: a[:-1],

@@ -15,8 +15,7 @@ from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed, log_mass
 from faust_oslrau.learner.state import pack, unpack
 
-D, KINDS = 3, 4
-"""Two kinds of records of known entities, and two of first records."""
+D, KINDS = 3, 2
 
 
 def shared(seed):
@@ -27,12 +26,11 @@ def shared(seed):
     at = np.tril_indices(D)
     lower = np.ascontiguousarray(covariance[:, at[0], at[1]])
     return habit_kernels.Shared(
-        2,
-        np.array([0.3, 0.7, 0.4, 0.6]),
+        np.array([0.3, 0.7]),
         mean,
         lower,
         lower + mean[:, at[0]] * mean[:, at[1]],
-        rng.dirichlet(np.ones(habit_kernels.DENSITIES), 2),
+        rng.dirichlet(np.ones(habit_kernels.DENSITIES)),
     )
 
 
@@ -64,14 +62,13 @@ class Standard:
 def mixed(rows, common):
     """Mix rows of a new entity; return the log-densities and what was predicted."""
     of_rows = Habits()
-    for kinds, at in ((of_rows._kinds, slice(0, 2)), (of_rows._first_kinds, slice(2, 4))):
-        kinds.mixture = mixture_of(common.weight[at], common.mean[at], common.covariance[at])
+    of_rows._kinds.mixture = mixture_of(common.weight, common.mean, common.covariance)
     of_rows._shared = common
     measures = Standard().score_samples(rows)[:, None]
     m = len(rows)
     network = Mixed(measures, measures[:, 0], np.zeros(m))
     fresh = np.arange(m) == 0
-    found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, fresh, network, 1)
+    found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, network, 1)
     return found, of_rows
 
 
@@ -285,9 +282,7 @@ BROKEN = {
     "habit_products": lambda a: a[:-1],
     "habit_common": lambda a: -1 - a,
     "habit_shares": lambda a: a[:-1],
-    "habit_is_new": lambda a: a[:-1],
     "habit_new_common": lambda a: a[:-1],
-    "first_kinds_records": lambda a: -1 - a,
 }
 
 
