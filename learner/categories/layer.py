@@ -15,6 +15,7 @@ from scipy.special import log_softmax
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
+from faust_oslrau.learner.vector.row_sums import row_sums
 
 from .levels import FARTHEST, TINY, Levels, Units
 from .tree import NONE, SEEN, TWICE, add_pairs, fill_log_probability, gains, parents
@@ -129,8 +130,8 @@ class Categories:
         units, log_slope = self._units.of(slots, self._number_parents)
         slopes = np.where(np.isnan(X), 0.0, log_slope)
         learned = (X - units[..., 0]) / units[..., 1]
-        log_probability = _added(self.log_probability(slots))
-        return CategoricalRows(learned, log_probability, _added(slopes), units, slots)
+        log_probability = row_sums(self.log_probability(slots))
+        return CategoricalRows(learned, log_probability, row_sums(slopes), units, slots)
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.
@@ -168,7 +169,7 @@ class Categories:
         of = self.slots_of(f)
         rows = np.repeat(slots, len(of), axis=0)
         rows[:, f] = np.tile(of, len(slots))
-        joint = _added(self.log_probability(rows)).reshape(len(slots), len(of))
+        joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(of))
         return np.asarray(log_softmax(joint, axis=1))
 
     def log_density(self, X: FloatArray, f: int) -> FloatArray:
@@ -321,11 +322,3 @@ class Categories:
         self._levels = Levels(s, len(self._number_parents))
         self._levels.restore(arrays, s, len(self._number_parents))
         self._derive()
-
-
-def _added(columns: FloatArray) -> FloatArray:
-    """Return the sum (m,) of columns (m, k), whose bits do not depend on m."""
-    total = np.zeros(len(columns))
-    for column in columns.T:
-        total += column
-    return total

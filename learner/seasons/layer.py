@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, flags, read
+from faust_oslrau.learner.vector.row_sums import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
 from .days import HOURS, OF_HOUR, QUARTERS, Days
-from .profile import DAYS_OF_WEEK, LEVEL, RATIO, WEEK, between_hours, profile, subtract
+from .profile import DAYS_OF_WEEK, LEVEL, LOG_RATIO, RATIO, WEEK, between_hours, profile
 from .recent import RecentRows, Rows
 from .shapes import FARTHEST, find_shape, median, middle, without_days
 
@@ -80,7 +81,7 @@ class Seasons:
         self._days = Days(0)
         self._counting = np.zeros((6, 0), np.bool_)
         self._centre = np.empty(0)
-        self._usual = np.empty((WEEK, 0, 4))
+        self._usual = np.empty((3, WEEK, 0))
 
     @property
     def counting(self) -> Mask:
@@ -115,16 +116,17 @@ class Seasons:
     def less_usual(self, rows: Rows) -> SeasonalRows:
         """Return rows less what is usual at their hour."""
         m, d = rows.values.shape
-        if self._usual.shape[1] == 0:  # before the first boundary
+        if self._usual.shape[2] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
             return SeasonalRows(rows.values, np.zeros(m), units)
         date, hour = self._calendar.local(rows.times)
-        result = SeasonalRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 2)))
-        subtract(
-            np.ascontiguousarray(rows.values), np.where(date == UNKNOWN, UNKNOWN, weekday(date)),
-            hour, self._usual, self._centre, *result,
-        )  # fmt: skip
-        return result
+        known = (date != UNKNOWN)[:, None]
+        at = np.where(known[:, 0], weekday(date) * QUARTERS + (hour * OF_HOUR).astype(np.int64), 0)
+        ratio = np.where(known, self._usual[RATIO, at], 1.0)
+        shift = np.where(known, self._usual[LEVEL, at] + self._centre * (1.0 - ratio), 0.0)
+        slope = np.where(known & ~np.isnan(rows.values), -self._usual[LOG_RATIO, at], 0.0)
+        units = np.stack([shift, ratio], axis=2)
+        return SeasonalRows((rows.values - shift) / ratio, row_sums(slope), units)
 
     def end_batch(self, *, learning: bool) -> bool:
         """End a learning batch; return whether other shapes count from now on.
@@ -216,7 +218,7 @@ class Seasons:
             "season_reference": self._reference,
             "season_counting": self._counting.astype(np.uint8),
             "season_centre": self._centre,
-            "season_usual": np.stack([self._usual[..., LEVEL], self._usual[..., RATIO]]),
+            "season_usual": self._usual[[LEVEL, RATIO]],
             "season_latest": np.array([self._last]),
             **self._days.state(),
             **self.recent.state(),

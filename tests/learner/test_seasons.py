@@ -22,7 +22,7 @@ from faust_oslrau.learner import (
 from faust_oslrau.learner.seasons.calendar import Calendar
 from faust_oslrau.learner.seasons.days import Days
 from faust_oslrau.learner.seasons.layer import Seasons
-from faust_oslrau.learner.seasons.profile import WEEK, between_hours, profile, subtract
+from faust_oslrau.learner.seasons.profile import WEEK, between_hours
 from faust_oslrau.learner.seasons.shapes import find_shape, without_days
 from faust_oslrau.learner.state import pack, unpack
 
@@ -391,44 +391,11 @@ def test_means_of_quarters_and_deviations_of_hours_are_those_of_the_oracle():
         np.testing.assert_allclose(getattr(days, name), found, rtol=1e-4, atol=1e-5)
 
 
-def usual_at(level, hours):
-    """Return what is usual at some hours of the week (m,), by levels (672,) of quarters."""
-    usual = profile(level[:, None], np.ones((WEEK, 1)))
-    (m,) = hours.shape
-    rows, jacobian, units = np.empty((m, 1)), np.empty(m), np.empty((m, 1, 2))
-    day = (hours // 24).astype(np.int64)
-    subtract(np.zeros((m, 1)), day, hours % 24, usual, np.zeros(1), rows, jacobian, units)
-    assert (units[:, 0, 1] == 1.0).all() and (jacobian == 0.0).all()
-    return units[:, 0, 0]
-
-
-def test_between_quarters_waves_are_waves_and_jumps_are_jumps():
-    hours = np.random.default_rng(25).uniform(0.0, 168.0, 5000)
-    middles = (np.arange(WEEK) + 0.5) / 4.0
-    wave = usual_at(np.sin(2 * np.pi * middles / 24), hours)
-    np.testing.assert_allclose(wave, np.sin(2 * np.pi * hours / 24), atol=0.005)
-
-    def opened(at):
-        return 1.0 * ((at % 24 >= 6.25) & (at % 24 < 20.0) & (at < 120.0))
-
-    np.testing.assert_array_equal(usual_at(opened(middles), hours), opened(hours))
-
-
 def test_between_hours_levels_lie_on_lines():
     hours = np.random.default_rng(26).normal(size=(168, 1))
     at = (np.arange(WEEK) + 0.5) / 4.0
     expected = np.interp(at, np.arange(-1, 169) + 0.5, hours[np.arange(-1, 169) % 168, 0])
     np.testing.assert_allclose(between_hours(hours)[:, 0], expected)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_moment_is_beyond_the_quarters_beside_it(seed):
-    level = np.random.default_rng([27, seed]).standard_cauchy(WEEK).cumsum()
-    hours = np.linspace(0.0, 168.0, 3000, endpoint=False)
-    beside = level[((hours * 4).astype(int)[:, None] + [-1, 0, 1]) % WEEK]
-    found, slack = usual_at(level, hours), 1e-9 * np.abs(beside).max(axis=1)
-    assert (found >= beside.min(axis=1) - slack).all()
-    assert (found <= beside.max(axis=1) + slack).all()
 
 
 @pytest.mark.parametrize("groups", [1, 3])
