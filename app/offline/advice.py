@@ -1,0 +1,276 @@
+"""Advises settings for a log: tries those that may pay, and keeps what makes records likelier."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
+
+from .columns import MANY, Column, columns_of
+from .comparison import compare_logs
+from .scored_log import ScoredLog
+
+LEAST_GAIN = 0.05
+"""Nats a record that a setting must bring, at least, for what it costs in CPU and in thought."""
+
+ERRORS = 3.0
+"""Standard errors by which it must bring more than nothing: several settings are tried."""
+
+FEWEST_ENTITIES = 5
+"""Values from which on a field may name entities: fewer are categories."""
+
+MOST_TRIED = 4
+"""Fields that are tried as names of entities."""
+
+SKEWED = 2.0
+"""Skewness from which on a logarithm is tried."""
+
+HISTORY = ("10",)
+
+SEASON_DAYS = 6
+
+_DAY = 86_400_000
+# The lowest hundredth of either log does not count: a few faults would outweigh all else.
+_LOWEST = 0.01
+_STRETCHES = 20
+
+
+class Gain(NamedTuple):
+    """Nats a record that a setting brings, and their standard error."""
+
+    nats: float
+    error: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether it is worth a setting."""
+        return self.nats > max(LEAST_GAIN, ERRORS * self.error)
+
+    def __str__(self) -> str:
+        """Return both in two digits."""
+        return f"{self.nats:+.2f} ± {self.error:.2f}"
+
+
+class Choice(NamedTuple):
+    """A setting that was looked at: its value, whether it is advised, and why."""
+
+    name: str
+    value: Any
+    is_advised: bool
+    why: str
+
+
+class Advice(NamedTuple):
+    """What is advised for a log.
+
+    Attributes
+    ----------
+    settings
+        The settings, with those that are advised.
+    choices
+        Each setting that was looked at.
+    """
+
+    settings: Settings
+    choices: list[Choice]
+
+
+class Advisor:
+    """Tries settings on the records of a log, each beside those that were taken before.
+
+    Parameters
+    ----------
+    records
+        The log, partition by partition.
+    settings
+        What is given: nothing that it says is changed.
+    told
+        Hears of each trial before it is made.
+    """
+
+    def __init__(
+        self, records: Sequence[KafkaRecord], settings: Settings, told: Callable[[str], None]
+    ) -> None:
+        self._records = records
+        self._columns = {column.name: column for column in columns_of(records)}
+        self._settings, self._given = settings, Settings()
+        self._told = told
+        self._choices: list[Choice] = []
+        self._logs: dict[Settings, ScoredLog] = {}
+
+    def advise(self, alerts: float | None = None) -> Advice:
+        """Return the advice; ``alerts`` is how many anomalous records a day someone can bear.
+
+        Raises
+        ------
+        ComparisonError
+            No record is scored after the warm-up.
+        """
+        for name, look in (
+            ("time", self._time), ("kinds", self._kinds), ("entity", self._entity),
+            ("transforms", self._transforms), ("seasons", self._seasons),
+            ("history", self._history),
+        ):  # fmt: skip
+            if getattr(self._settings, name) == getattr(self._given, name):
+                look()
+        if alerts is not None:
+            self._alarm_rate(alerts)
+        self._learner()
+        return Advice(self._settings, self._choices)
+
+    def _choose(self, name: str, value: Any, why: str, *, advised: bool = True) -> None:
+        self._choices.append(Choice(name, value, advised, why))
+        if advised:
+            self._settings = replace(self._settings, **{name: value})
+
+    def _try(self, name: str, value: Any, what: str) -> None:
+        """Take a setting if it pays."""
+        gain = self._gain(self._settings, replace(self._settings, **{name: value}), what)
+        self._choose(name, value, f"{gain} nats a record", advised=gain.pays)
+
+    def _gain(self, a: Settings, b: Settings, what: str) -> Gain:
+        """Return by how much likelier records are under ``b`` than under ``a``."""
+        self._told(what)
+        found = compare_logs(self._log(a), self._log(b))
+        ours, theirs = (scores.log_likelihood for scores in found.scores)
+        usual = (ours >= np.quantile(ours, _LOWEST)) & (theirs >= np.quantile(theirs, _LOWEST))
+        stretches = np.array_split((theirs - ours)[usual], _STRETCHES)
+        means = [float(stretch.mean()) for stretch in stretches if len(stretch) > 0]
+        error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+        return Gain(float(np.mean(means)), float(error))
+
+    def _log(self, settings: Settings) -> ScoredLog:
+        if settings not in self._logs:
+            log = self._logs[settings] = ScoredLog("settings", settings)
+            for _, records in groupby(self._records, key=lambda record: record.partition):
+                log.process(list(records))
+        return self._logs[settings]
+
+    def _time(self) -> None:
+        names = [name for name, column in self._columns.items() if column.is_time]
+        if names:
+            self._choose("time", names[0], "its contents are times")
+
+    def _kinds(self) -> None:
+        """Say what fields are that look like something else at the first record."""
+        kinds = {
+            name: column.kind.value for name, column in self._columns.items()
+            if not column.by_auto and name != self._settings.time
+        }  # fmt: skip
+        if kinds:
+            why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)
+            self._choose("kinds", tuple(kinds.items()), why)
+
+    def _entity(self) -> None:
+        """Try what may name entities; take what pays most."""
+        gains = {name: self._gain_of_entity(name) for name in self._candidates()}
+        if not gains:
+            return
+        told = ", ".join(f"{name} {gain} nats a record" for name, gain in gains.items())
+        best = max(gains, key=lambda name: gains[name].nats)
+        advised = gains[best].pays and not self._is_better_category(best, gains[best])
+        if advised:  # it is no feature
+            kinds = tuple((name, kind) for name, kind in self._settings.kinds if name != best)
+            self._settings = replace(self._settings, kinds=kinds)
+        self._choose("entity", best, told, advised=advised)
+
+    def _candidates(self) -> list[str]:
+        fields = [
+            column for column in self._columns.values()
+            if column.may_name_entity and column.n_values >= FEWEST_ENTITIES
+        ]  # fmt: skip
+        fields.sort(key=lambda column: -column.n_values)
+        keys = {record.key for record in self._records}
+        is_key = None not in keys and 1 < len(keys) <= len(self._records) / MANY
+        return [KEY] * is_key + [column.name for column in fields[:MOST_TRIED]]
+
+    def _gain_of_entity(self, name: str) -> Gain:
+        """Return what it brings to know the entity."""
+        without = self._with_kind(name, Kind.IGNORED)
+        return self._gain(without, replace(without, entity=name), f"entity = {name}")
+
+    def _is_better_category(self, name: str, gain: Gain) -> bool:
+        """Tell whether a field says clearly more of the others as a category."""
+        if name == KEY:
+            return False
+        category, ignored = (
+            self._likelihood(self._with_kind(name, kind)) for kind in (Kind.CATEGORY, Kind.IGNORED)
+        )
+        # Less the category itself, whose log-probability counts as well.
+        return category - ignored + self._columns[name].entropy > gain.nats + LEAST_GAIN
+
+    def _with_kind(self, name: str, kind: Kind) -> Settings:
+        if name == KEY:
+            return self._settings
+        kinds = {**dict(self._settings.kinds), name: kind.value}
+        return replace(self._settings, kinds=tuple(kinds.items()))
+
+    def _likelihood(self, settings: Settings) -> float:
+        """Return the mean log-likelihood of records but the lowest."""
+        scores = self._log(settings).scores.values()
+        found = np.concatenate([each.log_likelihood for each in scores])
+        return float(found[found >= np.quantile(found, _LOWEST)].mean())
+
+    def _transforms(self) -> None:
+        """Try logarithms of all numbers that are positive and skewed, together."""
+        kinds = dict(self._settings.kinds)
+        skewed = [
+            column.name for column in self._columns.values()
+            if column.name not in kinds and is_skewed(column)
+        ]  # fmt: skip
+        if skewed:
+            self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")
+
+    def _seasons(self) -> None:
+        times = self._times()
+        if len(times) > 0 and times[-1] - times[0] >= SEASON_DAYS * _DAY:
+            self._try("seasons", "UTC", "seasons = UTC")
+
+    def _times(self) -> list[int]:
+        """Return the times of the records in milliseconds, in order."""
+        times = [record.timestamp for record in self._records]
+        if self._settings.time is not None:
+            times = TimeReader(self._settings.time).read(self._records)
+        return sorted(time for time in times if time is not None)
+
+    def _history(self) -> None:
+        self._try("history", HISTORY, f"history = {HISTORY[0]}")
+
+    def _alarm_rate(self, alerts: float) -> None:
+        """Choose the rate at which usual records alarm so often a day."""
+        times = self._times()
+        if len(times) < 2 or times[-1] == times[0]:
+            self._choose("alarm_rate", None, "the records have no times", advised=False)
+            return
+        a_day = len(times) * _DAY / (times[-1] - times[0])
+        rate = float(f"{min(max(alerts / a_day, 1e-6), 0.05):.1g}")
+        self._choose("alarm_rate", rate, f"{alerts:g} of {a_day:,.0f} usual records a day")
+
+    def _learner(self) -> None:
+        """Tell what the other learner would bring: its likelihoods are higher, not its alarms."""
+        stacked = replace(self._settings, learner=replace(self._settings.learner, kind="stacked"))
+        gain = self._gain(self._settings, stacked, "learner.kind = stacked")
+        why = f"{gain} nats a record; for likelihoods and forecasts, alarms rank no better"
+        self._choose("learner.kind", "stacked", why, advised=False)
+
+
+def is_skewed(column: Column) -> bool:
+    """Tell whether a field has positive numbers whose logarithms are less skewed."""
+    x = column.numbers
+    if len(x) < MANY or x.min() <= 0:
+        return False
+    skewness, of_log = (_skewness(values) for values in (x, np.log(x)))
+    return skewness > SKEWED and abs(of_log) < skewness / 2.0
+
+
+def _skewness(x: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    off = x - x.mean()
+    deviation = float(np.sqrt(np.mean(off**2)))
+    return float(np.mean((off / deviation) ** 3)) if deviation > 0.0 else 0.0
