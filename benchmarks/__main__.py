@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from . import (
+    advised,
     alarms,
     baselines,
     blame,
@@ -78,6 +79,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "transforms": transforms.run,
     "entities": entities.run,
     "entity-alarms": entity_alarms.run,
+    "advised": advised.run,
     "fields": fields.run,
     "wide": wide.run,
     "settled": settled.run,

@@ -36,9 +36,14 @@ def run(out: Path, quick: bool) -> None:
             for name, generate in systems.items() for seed in range(seeds)
         ]  # fmt: skip
         figures += found
-        tables += [f"## {title}", markdown(found), prose(summary(found))]
+        tables += [
+            f"## {title}",
+            markdown([shown(row) for row in found]),
+            markdown([totals(found)]),
+        ]
         click.echo("\n".join(tables[-2:]), err=True)
-    write_report(out, "advised", ["Advised settings", prose(TEXT), *tables], [], figures)
+    blocks = ["Advised settings", prose(TEXT), *tables, "## All systems"]
+    write_report(out, "advised", blocks, [totals(figures)], figures)
 
 
 def measured(name: str, generate: Generate, n: int, seed: int) -> dict[str, object]:
@@ -88,14 +93,25 @@ def ranking(records: list[Record], system: System, settings: Settings) -> tuple[
     return float(roc_auc_score(fault, unusual)), float(average_precision_score(fault, unusual))
 
 
-def summary(found: list[dict[str, object]]) -> str:
-    """Return the shares that are right, and the gains with their standard errors."""
-    parts = [
-        f"{np.mean([bool(row[name]) for row in found]):.0%} of {name} right"
+def shown(row: dict[str, object]) -> dict[str, object]:
+    """Return a row of a table."""
+    cells = {
+        name: f"{value:.3f}" if isinstance(value, float) else value for name, value in row.items()
+    }
+    return cells | {name: "yes" if row[name] else "no" for name in ("entity", "kinds")}
+
+
+def totals(found: list[dict[str, object]]) -> dict[str, object]:
+    """Return the shares that are right, and the mean gains with their standard errors."""
+    row: dict[str, object] = {
+        f"{name} right": f"{np.mean([bool(row[name]) for row in found]):.0%}"
         for name in ("entity", "kinds")
-    ]
+    }
     for name in ("area", "AP"):
-        gains = np.array([row[f"advised: {name}"] - row[f"default: {name}"] for row in found])  # type: ignore[operator]
-        error = gains.std(ddof=1) / np.sqrt(len(gains))
-        parts.append(f"{name} {gains.mean():+.3f} ± {error:.3f}")
-    return "All together: " + ", ".join(parts) + "."
+        advised, default = (
+            np.array([row[f"{which}: {name}"] for row in found], np.float64)
+            for which in ("advised", "default")
+        )
+        error = (advised - default).std(ddof=1) / np.sqrt(len(found))
+        row[f"gain of {name}"] = f"{(advised - default).mean():+.3f} ± {error:.3f}"
+    return row

@@ -1,7 +1,7 @@
 """Twelve systems whose records a settings file is advised for, with what is right for each.
 
-They were written before `faust-oslrau advise`. Six served while it was written; the others were
-looked at afterwards (`results/advised.md` says how often).
+They were written before `faust-oslrau advise`. Six served while it was written; at the others one
+looks afterwards (`benchmarks/README.md` says how often).
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from .comparison import compare_logs
 from .scored_log import ScoredLog
 
 LEAST_GAIN = 0.05
-"""Nats a record that a setting must bring, at least, for what it costs in CPU and in thought."""
+"""Nats a record that a setting must bring, at least, for each number in it. By chance, networks of
+the same records differ by up to that, which a standard error over records does not show."""
 
 ERRORS = 3.0
 """Standard errors by which it must bring more than nothing: several settings are tried."""
@@ -43,15 +44,16 @@ _STRETCHES = 20
 
 
 class Gain(NamedTuple):
-    """Nats a record that a setting brings, and their standard error."""
+    """Nats a record that a setting brings, their standard error, and the least that pay."""
 
     nats: float
     error: float
+    least: float
 
     @property
     def pays(self) -> bool:
         """Whether it is worth a setting."""
-        return self.nats > max(LEAST_GAIN, ERRORS * self.error)
+        return self.nats > max(self.least, ERRORS * self.error)
 
     def __str__(self) -> str:
         """Return both in two digits."""
@@ -103,6 +105,8 @@ class Advisor:
         self._settings, self._given = settings, Settings()
         self._told = told
         self._choices: list[Choice] = []
+        numbers = sum(column.kind == Kind.NUMBER for column in self._columns.values())
+        self._least = LEAST_GAIN * numbers
         self._logs: dict[Settings, ScoredLog] = {}
 
     def advise(self, alerts: float | None = None) -> Advice:
@@ -113,10 +117,10 @@ class Advisor:
         ComparisonError
             No record is scored after the warm-up.
         """
+        self._topic()
         for name, look in (
-            ("time", self._time), ("kinds", self._kinds), ("entity", self._entity),
-            ("transforms", self._transforms), ("seasons", self._seasons),
-            ("history", self._history),
+            ("time", self._time), ("kinds", self._kinds), ("transforms", self._transforms),
+            ("entity", self._entity), ("seasons", self._seasons), ("history", self._history),
         ):  # fmt: skip
             if getattr(self._settings, name) == getattr(self._given, name):
                 look()
@@ -144,7 +148,7 @@ class Advisor:
         stretches = np.array_split((theirs - ours)[usual], _STRETCHES)
         means = [float(stretch.mean()) for stretch in stretches if len(stretch) > 0]
         error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
-        return Gain(float(np.mean(means)), float(error))
+        return Gain(float(np.mean(means)), float(error), self._least)
 
     def _log(self, settings: Settings) -> ScoredLog:
         if settings not in self._logs:
@@ -152,6 +156,11 @@ class Advisor:
             for _, records in groupby(self._records, key=lambda record: record.partition):
                 log.process(list(records))
         return self._logs[settings]
+
+    def _topic(self) -> None:
+        topic = self._records[0].topic if self._records else self._settings.source_topics[0]
+        if topic not in self._settings.source_topics:
+            self._choose("source_topics", (topic,), "the records are its")
 
     def _time(self) -> None:
         names = [name for name, column in self._columns.items() if column.is_time]
@@ -204,7 +213,7 @@ class Advisor:
             self._likelihood(self._with_kind(name, kind)) for kind in (Kind.CATEGORY, Kind.IGNORED)
         )
         # Less the category itself, whose log-probability counts as well.
-        return category - ignored + self._columns[name].entropy > gain.nats + LEAST_GAIN
+        return category - ignored + self._columns[name].entropy > gain.nats + self._least
 
     def _with_kind(self, name: str, kind: Kind) -> Settings:
         if name == KEY:

@@ -1,0 +1,160 @@
+"""`faust-oslrau advise`: what fields hold, which settings pay, and a file that can be used."""
+
+import tomllib
+
+import numpy as np
+import orjson
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.app.cli import main
+from faust_oslrau.app.offline.advice import Advice, Choice
+from faust_oslrau.app.offline.advised_file import advised_file
+from faust_oslrau.app.offline.columns import column_of, columns_of
+from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.topics import Record
+
+N = 3000
+
+
+def advise(folder, rows, *arguments):
+    """Run the command on rows; return its result, and the settings that it wrote."""
+    path, out = folder / "log.ndjson", folder / "advised.toml"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    result = CliRunner().invoke(main, ["advise", str(path), "--out", str(out), *arguments])
+    return result, load_settings(out, {}) if out.exists() else None
+
+
+def machines(n=N):
+    """Ten machines whose levels differ, an HTTP status, a counter, an identifier and a time."""
+    rng = np.random.default_rng(0)
+    level = (10 * rng.normal(size=(10, 2))).tolist()
+    return [
+        {
+            "machine": f"m{i % 10}",
+            "x": level[i % 10][0] + rng.normal(),
+            "of": {"y": level[i % 10][1] + rng.normal()},
+            "status": int(rng.choice([200, 404, 503], p=[0.9, 0.05, 0.05])),
+            "ok": bool(rng.random() < 0.9),
+            "seq": i,
+            "id": f"{rng.integers(2**60):x}",
+            "at": 1_790_000_000 + 60 * i,
+        }
+        for i in range(n)
+    ]
+
+
+def test_kinds_time_entity_and_alarm_rate_are_found(tmp_path):
+    result, settings = advise(tmp_path, machines(), "--topic", "lathes", "--alerts-a-day", "3")
+    assert result.exit_code == 0, result.output
+    assert settings.source_topics == ("lathes",)
+    assert settings.entity == "machine" and settings.time == "at"
+    kinds = {"status": "category", "ok": "category", "seq": "ignored", "id": "ignored"}
+    assert dict(settings.kinds) == kinds
+    assert settings.alarm_rate == 0.002  # 3 of 1,440 a day
+    assert settings.history is None and settings.seasons is None
+    text = (tmp_path / "advised.toml").read_text()
+    assert "# machine +" in text and "seq: only grows" in text and "history" in text
+    assert "trying entity = machine" in result.output
+
+
+def test_the_file_is_one_for_replay(tmp_path):
+    advise(tmp_path, machines())
+    replayed = CliRunner().invoke(
+        main,
+        ["replay", str(tmp_path / "log.ndjson"), "--settings", str(tmp_path / "advised.toml"),
+         "--out", str(tmp_path / "scores.ndjson")],
+    )  # fmt: skip
+    assert replayed.exit_code == 0, replayed.output
+    assert f"{N:,} scored" in replayed.output and "0 rejected" in replayed.output
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_where_nothing_pays_nothing_is_advised(seed, tmp_path):
+    rows = [
+        dict(zip("abc", row, strict=True))
+        for row in np.random.default_rng(seed).normal(size=(N, 3)).tolist()
+    ]
+    result, settings = advise(tmp_path, rows)
+    assert result.exit_code == 0 and settings == Settings()
+    assert "# The defaults are right." in (tmp_path / "advised.toml").read_text()
+
+
+def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_they_are_skewed(
+    tmp_path,
+):
+    rng, x, rows = np.random.default_rng(2), 0.0, []
+    for _ in range(N):
+        x = 0.99 * x + 0.1 * rng.normal()
+        rows.append({"x": x, "size": float(np.exp(2.0 * rng.normal()))})
+    settings = advise(tmp_path, rows)[1]
+    assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
+
+
+def test_what_the_given_settings_say_stays(tmp_path):
+    given = tmp_path / "given.toml"
+    given.write_text('entity = "ok"\nhistory = ["30s"]\ntime = "at"')
+    settings = advise(tmp_path, machines(), "--settings", str(given))[1]
+    assert settings.entity is None and settings.history is None and settings.time is None
+    text = (tmp_path / "advised.toml").read_text()
+    assert "entity" not in text and "history" not in text
+
+
+@pytest.mark.parametrize(
+    ("contents", "kind", "why"),
+    [
+        (["a", "b"] * 50, "category", "2 texts"),
+        ([f"id-{i}" for i in range(100)], "ignored", "hardly any text comes again"),
+        ([f"2026-01-01T00:00:{i % 60:02}Z" for i in range(100)], "ignored", "times"),
+        ([True, False] * 50, "category", "true or false"),
+        ([1.79e12 + i for i in range(100)], "ignored", "times"),
+        (list(range(100)), "ignored", "only grows"),
+        ([200, 404, 503, 200] * 50, "category", "3 whole numbers with gaps between them"),
+        ([0, 1, 1] * 50, "category", "two different numbers"),
+        ([0, 1, 2, 1, 0, 3] * 50, "number", "a number"),
+        ([0.5, 100.25, 7.125] * 50, "number", "a number"),
+        ([3] * 100, "number", "a number"),
+        (np.random.default_rng(3).integers(10**6, size=200).tolist(), "number", "a number"),
+    ],
+)
+def test_what_a_field_holds(contents, kind, why):
+    column = column_of("x", contents)
+    assert (column.kind, column.why) == (kind, why)
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(), st.booleans(), st.integers(), st.floats(allow_nan=False)), min_size=1
+    )
+)
+def test_any_contents_are_something(contents):
+    assert column_of("x", contents).why
+
+
+def test_fields_of_few_records_and_what_is_no_record_do_not_count():
+    values = [b'{"x": 1.5}'] * 200 + [b'{"rare": 1, "x": [1]}', b"[1]", b"\xff", None]
+    assert [
+        c.name for c in columns_of([Record("t", 0, i, None, None, v) for i, v in enumerate(values)])
+    ] == ["x"]
+
+
+@given(st.text(min_size=1), st.text())
+def test_any_name_can_be_read_again(name, why):
+    choice = Choice("kinds", ((name, "ignored"),), True, why)
+    left = Choice("entity", name, False, why)
+    try:
+        text = advised_file(Advice(Settings(), [choice, left]), 1, "a\nfile")
+    except TypeError:  # half a surrogate pair, which no record has
+        return
+    assert tomllib.loads(text) == {"kinds": {name: "ignored"}}
+
+
+def test_too_few_records_and_a_file_that_exists_end_in_one_line(tmp_path):
+    result, settings = advise(tmp_path, machines(20))
+    assert result.exit_code == 1 and settings is None
+    assert result.output.splitlines()[-1].startswith("Error: expected records")
+    (tmp_path / "advised.toml").touch()
+    result = advise(tmp_path, machines(20))[0]
+    assert result.exit_code == 2 and "expected a file that is not there yet" in result.output
