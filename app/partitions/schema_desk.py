@@ -1,0 +1,132 @@
+"""Asks the registry for the schemas that the next records need, and accepts its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka.errors import KafkaError
+from faust.types import TP
+
+from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.logs import at
+from faust_oslrau.app.registry import AcceptanceLog, Registry, RegistryError
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics.formats import Acceptance, Translator
+
+from .held_partition import HeldPartition, UnknownSchemasError
+
+logger = logging.getLogger(__name__)
+
+_RETRY_SECONDS = 1.0
+# A producer that writes bytes of another kind may name thousands of ids in one batch.
+_MOST_IDS = 64
+
+
+class SchemaDesk:
+    """Makes the translators of partitions, and gives them what they lack.
+
+    An answer is accepted once: it is in the topic of acceptances before a record is scored by it.
+
+    Parameters
+    ----------
+    settings
+        The worker's settings.
+    producers
+        Transactional producers, one for each partition; they fence a partition's former owner.
+    client_arguments
+        Connection arguments of aiokafka's clients.
+    """
+
+    def __init__(
+        self, settings: Settings, producers: Producers, client_arguments: Mapping[str, Any]
+    ) -> None:
+        self._settings = settings
+        self._producers = producers
+        self._log = AcceptanceLog(settings, client_arguments)
+        self._registry = Registry(settings.registry)
+
+    async def translator(self, tp: TP, topic_id: str | None) -> Translator:
+        """Return a translator with all that was accepted; the partition's producer is open.
+
+        Raises
+        ------
+        KafkaError
+            The acceptances cannot be read.
+        """
+        translator = Translator(self._settings.format, self._settings.max_record_bytes)
+        translator.accept(await self._log.load(tp, topic_id))
+        return translator
+
+    async def answer(self, partition: HeldPartition, unknown: UnknownSchemasError) -> None:
+        """Ask until the registry has answered, and accept its answers.
+
+        Raises
+        ------
+        LostPartitionError
+            Another worker owns the partition.
+        """
+        needed = dict(list(unknown.needed.items())[:_MOST_IDS])
+        try:
+            accepted = await self._ask(partition, needed, unknown.end)
+        finally:
+            partition.metrics.awaited_schemas = 0
+        while not await self._accept(partition, accepted):
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def close(self) -> None:
+        """Disconnect from the registry."""
+        await self._registry.close()
+
+    async def _ask(
+        self, partition: HeldPartition, needed: Mapping[int, int], end: int
+    ) -> list[Acceptance]:
+        while True:
+            try:
+                found = await asyncio.gather(*map(self._registry.schema, needed))
+                break
+            except RegistryError as error:
+                if not partition.metrics.awaited_schemas:
+                    self._tell(partition, needed, error)
+                partition.metrics.awaited_schemas = len(needed)
+            await asyncio.sleep(_RETRY_SECONDS)
+        # That there is no such schema holds for the records at hand only: it may come later.
+        return [
+            Acceptance(schema_id, schema, start, end if schema is None else None)
+            for (schema_id, start), schema in zip(needed.items(), found, strict=True)
+        ]
+
+    async def _accept(self, partition: HeldPartition, accepted: Sequence[Acceptance]) -> bool:
+        """Write and take answers; False if the broker does not take them."""
+        tp, pipeline = partition.tp, partition.pipeline
+        try:
+            async with partition.lock:
+                producer = self._producers.of(tp)
+                if producer.has_failed:
+                    await producer.open()
+                    # What failed may be written, or another worker may have accepted others.
+                    pipeline.translator = await self.translator(tp, partition.topic_id)
+                translator = pipeline.translator
+                new = [each for each in accepted if translator and translator.lacks(each)]
+                if translator and new:
+                    await self._log.save(tp, partition.topic_id, new, producer)
+                    translator.accept(new)
+        except KafkaError as error:
+            logger.warning("%s/%d: schemas not accepted, will retry: %r", *tp, error, extra=at(tp))
+            return False
+        for each in new:
+            found = "no schema" if each.schema is None else "schema"
+            values = (*tp, found, each.schema_id, each.start)
+            logger.info("%s/%d: %s %d from %d on", *values, extra=at(tp, each.start))
+        return True
+
+    def _tell(
+        self, partition: HeldPartition, needed: Mapping[int, int], error: RegistryError
+    ) -> None:
+        tp, offset = partition.tp, min(needed.values())
+        values = (*tp, offset, ", ".join(map(str, needed)), error)
+        logger.warning(
+            "%s/%d: the record at %d waits for schema %s: %s", *values, extra=at(tp, offset)
+        )
