@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import struct
 from io import BytesIO
 from typing import Any
 
-from fastavro import parse_schema, schemaless_reader, schemaless_writer
+from fastavro import parse_schema, schemaless_writer
 from fastavro.schema import SchemaParseException, UnknownType
 
+from .avro_reader import Read, reader
 from .documents import as_json
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
@@ -18,35 +19,33 @@ from .schemas import Schema
 # Read as what they mean. Of other logical types the number or text that is written is the value:
 # times in milliseconds, microseconds or nanoseconds since 1970.
 _LOGICAL_TYPES = {"decimal", "date"}
-_PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
 class _AvroCodec:
-    def __init__(self, schema: Any) -> None:
-        self._schema = schema
+    def __init__(self, read: Read, written: Any) -> None:
+        self._read = read
+        self._written = written
 
     def decode(self, value: bytes) -> bytes:
-        source = BytesIO(value)
-        source.seek(HEADER_BYTES)
         try:
-            document = schemaless_reader(source, self._schema, None)
-        except EOFError:
+            document, end = self._read(value, HEADER_BYTES)
+        except (IndexError, struct.error):
             raise ContentError("it ends within a value") from None
-        except Exception as error:  # whatever fastavro raises for bytes that are not of the schema
-            # Its message may hold an address of memory, which differs from run to run.
-            raise ContentError(f"it cannot be read, {type(error).__name__}") from error
-        left_over = len(value) - source.tell()
-        if left_over:
-            raise ContentError(f"{left_over} bytes are left over")
+        except ContentError:
+            raise
+        except (ValueError, OverflowError) as error:  # a text that is no UTF-8, a distant date
+            raise ContentError(str(error)) from error
+        if end != len(value):
+            raise ContentError(f"{len(value) - end} bytes are left over")
         return as_json(document)
 
     def encode(self, document: Any) -> bytes:
-        written = BytesIO()
+        content = BytesIO()
         try:
-            schemaless_writer(written, self._schema, document)
+            schemaless_writer(content, self._written, document)
         except Exception as error:  # whatever fastavro raises for a document of another schema
             raise ContentError(f"{type(error).__name__}: {error}") from error
-        return written.getvalue()
+        return content.getvalue()
 
 
 def new_codec(schema: Schema) -> _AvroCodec:
@@ -55,19 +54,21 @@ def new_codec(schema: Schema) -> _AvroCodec:
     Raises
     ------
     SchemaError
-        It is no Avro, contains itself, or lets a record of few bytes hold any number of values.
+        It is no Avro, or contains itself.
     """
     named: dict[str, Any] = {}
     try:
         for _, text in schema.references:
             parse_schema(_plain(json.loads(text)), named)
-        parsed = parse_schema(_plain(json.loads(schema.text)), dict(named))
-        _check(parse_schema(_plain(json.loads(schema.text)), dict(named), expand=True))
-    except (SchemaParseException, UnknownType, ValueError, RecursionError) as error:
+        plain = _plain(json.loads(schema.text))
+        expanded = parse_schema(plain, dict(named), expand=True)
+        return _AvroCodec(reader(expanded), parse_schema(plain, dict(named)))
+    except SchemaError:
+        raise
+    except (SchemaParseException, UnknownType, ValueError) as error:
         raise SchemaError(f"expected an Avro schema, {error!r}") from error
-    except (TypeError, KeyError, AttributeError) as error:
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SchemaError(f"expected an Avro schema, {type(error).__name__}") from error
-    return _AvroCodec(parsed)
 
 
 def _plain(node: Any) -> Any:
@@ -80,31 +81,3 @@ def _plain(node: Any) -> Any:
     if plain.get("logicalType") not in _LOGICAL_TYPES:
         plain.pop("logicalType", None)
     return plain
-
-
-def _check(schema: Any) -> int:
-    """Return the fewest bytes of a value.
-
-    fastavro reads nested values by nested calls in C, which end the process where a schema that
-    contains itself lets them be deep. It takes the number of a list's values from the record.
-    """
-    if isinstance(schema, list):
-        return 1 + min(map(_check, schema), default=0)
-    if isinstance(schema, str):
-        if schema not in _PRIMITIVES:
-            raise SchemaError(f"{schema} contains itself, which is not taken")
-        return 0 if schema == "null" else 1
-    return _check_complex(schema)
-
-
-def _check_complex(schema: Mapping[str, Any]) -> int:
-    kind = schema["type"]
-    if kind in ("record", "error"):
-        return sum(_check(field["type"]) for field in schema["fields"])
-    if kind == "fixed":
-        return int(schema["size"])
-    if kind == "array" and _check(schema["items"]) == 0:
-        raise SchemaError("an array has items without any bytes, which is not taken")
-    if kind == "map":
-        _check(schema["values"])
-    return 1 if kind in ("array", "map", "enum") else _check(kind)

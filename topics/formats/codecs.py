@@ -14,7 +14,7 @@ KINDS: Mapping[str, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "avro": ("fastavro",),
-    "protobuf": ("google.protobuf", "grpc_tools.protoc"),
+    "protobuf": ("google.protobuf", "grpc_tools"),
     "json_schema": (),
 }
 

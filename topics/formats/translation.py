@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
 
 from faust_oslrau.topics.records import KafkaRecord, Record
 from faust_oslrau.topics.rejections import Reason, Rejection, reject_large
 
-from .codecs import Codec, codec
+from .codecs import codec
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES, schema_id
 from .schemas import Acceptance, Acceptances, Schema
+
+_MEMBERS = attrgetter(*Record._fields)
+# Like `Record._make`, without a Python function call for each record.
+_make = partial(tuple.__new__, Record)
 
 
 class Translator:
@@ -28,9 +34,9 @@ class Translator:
         self._format = format_name
         self._max_bytes = max_bytes
         self._accepted = Acceptances()
-        # The first bytes of records whose schema is accepted for all later ones.
-        self._settled = set[bytes]()
-        self._codecs: dict[Schema, Codec | SchemaError] = {}
+        # By the first bytes of records whose schema is accepted for all later ones.
+        self._decoders: dict[bytes, Callable[[bytes], bytes]] = {}
+        self._wrong: dict[Schema, SchemaError] = {}
 
     def accept(self, accepted: Iterable[Acceptance]) -> None:
         """Take accepted answers of the registry."""
@@ -43,18 +49,13 @@ class Translator:
     def needs(self, records: Sequence[KafkaRecord]) -> dict[int, int]:
         """Return the ids that the registry is to be asked for, each with its first offset."""
         values = (record.value for record in records)
-        if self._settled.issuperset({value[:HEADER_BYTES] for value in values if value}):
+        if self._decoders.keys() >= {value[:HEADER_BYTES] for value in values if value}:
             return {}
         needed: dict[int, int] = {}
         for record in records:
             found = schema_id(record.value or b"")
-            if isinstance(found, Rejection):
-                continue
-            accepted = self._accepted.at(found, record.offset)
-            if accepted is None:
+            if isinstance(found, int) and self._accepted.at(found, record.offset) is None:
                 needed.setdefault(found, record.offset)
-            elif accepted.end is None and record.value is not None:
-                self._settled.add(record.value[:HEADER_BYTES])
         return needed
 
     def translate(
@@ -71,25 +72,28 @@ class Translator:
         """
         translated: list[KafkaRecord] = []
         rejected: dict[int, Rejection] = {}
-        for position, record in enumerate(records):
-            value = None if record.value is None else self._json(record.value, record.offset)
-            if isinstance(value, Rejection):
-                rejected[position] = value
-                value = None
-            translated.append(
-                Record(
-                    record.topic,
-                    record.partition,
-                    record.offset,
-                    record.timestamp,
-                    record.key,
-                    value,
-                    record.headers,
-                )
-            )
+        # Most records need nothing but this loop and their decoder.
+        decoders, limit = self._decoders, self._max_bytes
+        for topic, partition, offset, timestamp, key, value, headers in map(_MEMBERS, records):
+            document: bytes | Rejection | None = None
+            if value is not None:
+                try:
+                    if len(value) > limit:
+                        raise KeyError
+                    document = decoders[value[:HEADER_BYTES]](value)
+                except KeyError:
+                    document = self._odd(value, offset)
+                except ContentError as error:
+                    document = _not_of_schema(value, error)
+            if isinstance(document, Rejection):
+                rejected[len(translated)] = document
+                document = None
+            record = (topic, partition, offset, timestamp, key, document, headers)
+            translated.append(_make(record))
         return translated, rejected
 
-    def _json(self, value: bytes, offset: int) -> bytes | Rejection:
+    def _odd(self, value: bytes, offset: int) -> bytes | Rejection:
+        """Return the JSON of a record whose first bytes are not known yet."""
         if len(value) > self._max_bytes:
             return reject_large(value, self._max_bytes)
         found = schema_id(value)
@@ -100,20 +104,24 @@ class Translator:
             raise ValueError(f"expected an accepted answer for schema {found} at {offset}")
         if accepted.schema is None:
             return Rejection(Reason.UNKNOWN_SCHEMA, f"the registry had no schema {found}")
-        reader = self._codec(accepted.schema)
-        if isinstance(reader, SchemaError):
-            return Rejection(Reason.WRONG_SCHEMA, f"schema {found}: {reader}")
         try:
-            return reader.decode(value)
+            decode = self._decoder(accepted.schema)
+            self._decoders[value[:HEADER_BYTES]] = decode
+            return decode(value)
+        except SchemaError as error:
+            return Rejection(Reason.WRONG_SCHEMA, f"schema {found}: {error}")
         except ContentError as error:
-            return Rejection(Reason.NOT_OF_SCHEMA, f"schema {found}: {error}")
+            return _not_of_schema(value, error)
 
-    def _codec(self, schema: Schema) -> Codec | SchemaError:
-        found = self._codecs.get(schema)
-        if found is None:
-            try:
-                found = codec(self._format, schema)
-            except SchemaError as error:
-                found = error
-            self._codecs[schema] = found
-        return found
+    def _decoder(self, schema: Schema) -> Callable[[bytes], bytes]:
+        if schema in self._wrong:
+            raise self._wrong[schema]
+        try:
+            return codec(self._format, schema).decode
+        except SchemaError as error:
+            self._wrong[schema] = error
+            raise
+
+
+def _not_of_schema(value: bytes, error: ContentError) -> Rejection:
+    return Rejection(Reason.NOT_OF_SCHEMA, f"schema {schema_id(value)}: {error}")

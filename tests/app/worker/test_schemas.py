@@ -1,0 +1,209 @@
+"""Workers whose records name schemas, with a real registry."""
+
+from __future__ import annotations
+
+import random
+from io import BytesIO
+
+import fastavro
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from faust_oslrau.app.cli import main
+from faust_oslrau.topics.formats import framed
+
+pytestmark = pytest.mark.real_kafka
+
+SCHEMA = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "temperature", "type": "double"},
+        {"name": "load", "type": ["null", "double"]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "mode", "type": {"type": "enum", "name": "Mode", "symbols": ["idle", "busy"]}},
+        {
+            "name": "vibration",
+            "type": {
+                "type": "record",
+                "name": "Vibration",
+                "fields": [{"name": "rms", "type": "double"}],
+            },
+        },
+    ],
+}
+JSON_SCHEMA = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+EVOLVED = {**SCHEMA, "fields": [{"name": "firmware", "type": "string"}, *SCHEMA["fields"]]}
+
+
+def rows(number, seed=0):
+    rng = random.Random(seed)
+    for i in range(number):
+        level = rng.gauss(0, 1)
+        yield {
+            "temperature": 20 + level,
+            "load": None if i % 7 == 0 else level + rng.gauss(0, 0.3),
+            "at": 1_790_000_000_000 + 1000 * i,
+            "mode": "busy" if level > 0 else "idle",
+            "vibration": {"rms": rng.random()},
+            "firmware": "1.2",
+        }
+
+
+def avro(schema_id, schema, found):
+    content = BytesIO()
+    fastavro.schemaless_writer(content, fastavro.parse_schema(schema), found)
+    return framed(schema_id, content.getvalue())
+
+
+class Deployment:
+    """Starts workers, reads what they wrote, and replays their topic."""
+
+    def __init__(self, client, settings, start_worker, registry, folder, changes):
+        self.client, self.settings = client, settings
+        self._start, self._folder = start_worker, folder
+        self.changes = {
+            "format": "avro",
+            "registry_url": registry.url,
+            "registry_schemas_topic": f"{settings.app_id}.schemas",
+            "time": "at",
+            **changes,
+        }
+        client.create(settings.app_id)
+
+    @property
+    def topic(self):
+        return self.settings.app_id
+
+    def start(self, **changes):
+        return self._start(**self.changes, **changes)
+
+    def send(self, values):
+        self.client.send(self.topic, [(0, value, b"machine-1") for value in values])
+
+    def live(self):
+        """Return the scores and dead letters of the workers."""
+        return tuple(
+            [message.value for message in self.client.read(topic)]
+            for topic in (self.settings.scores_topic, self.settings.dead_letter_topic)
+        )
+
+    def reasons(self):
+        found = self.client.read(self.settings.dead_letter_topic)
+        return [dict(message.headers)["oslrau-reason"].decode() for message in found]
+
+    def replay(self):
+        """Return the scores of a replay, and its rejected records by reason."""
+        out = self._folder / "replayed"
+        names = {
+            **self.changes,
+            "app_id": self.settings.app_id,
+            "source_topics": self.topic,
+            "broker": self.settings.broker,
+        }
+        result = CliRunner(env={f"OSLRAU_{n.upper()}": str(v) for n, v in names.items()}).invoke(
+            main, ["replay", "--out", str(out), "--json"]
+        )
+        assert result.exit_code == 0, result.output
+        return out.read_bytes().splitlines(), orjson.loads(result.stdout)["rejected"]
+
+
+@pytest.fixture
+def deployment(client, settings, start_worker, registry, tmp_path):
+    return Deployment(client, settings, start_worker, registry, tmp_path, {})
+
+
+def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(deployment, registry):
+    first = registry.register(f"{deployment.topic}-value", SCHEMA)
+    found = list(rows(1500))
+    deployment.send(avro(first, SCHEMA, row) for row in found[:700])
+    worker = deployment.start()
+    worker.wait_records(700)
+    second = registry.register(f"{deployment.topic}-value", EVOLVED)
+    deployment.send(avro(second, EVOLVED, row) for row in found[700:])
+    worker.wait_records(1500).terminate()
+    scores, letters = deployment.live()
+    assert (len(scores), len(letters)) == (1500, 0)
+    assert [orjson.loads(score)["timestamp"] for score in scores] == [row["at"] for row in found]
+    assert deployment.replay() == (scores, {})
+
+
+def test_records_of_a_known_schema_go_on_and_others_wait_while_the_registry_is_away(
+    deployment, fresh_registry
+):
+    registry = fresh_registry
+    deployment.changes["registry_url"] = registry.url
+    assert registry.register("machines", SCHEMA) == 1
+    found = list(rows(900))
+    worker = deployment.start()
+    deployment.send(avro(1, SCHEMA, row) for row in found[:300])
+    worker.wait_records(300)
+    registry.kill()
+    deployment.send(avro(1, SCHEMA, row) for row in found[300:600])
+    deployment.send(avro(2, EVOLVED, row) for row in found[600:800])
+    worker.wait_records(600)
+    worker.wait_metric(1, "oslrau_awaited_schemas")
+    worker.wait_metric(200, "oslrau_consumer_lag_records")
+    status, text = worker.get("/readyz")
+    assert (status, "schemas are awaited" in text) == (503, True)
+    assert worker.get("/healthz")[0] == 200
+    assert worker.log().count("waits for schema") == 1
+    worker.terminate()
+
+    worker = deployment.start()  # it knows schema 1 without the registry
+    deployment.send(avro(1, SCHEMA, row) for row in found[800:])
+    worker.wait_metric(1, "oslrau_awaited_schemas")
+    registry.start()
+    assert registry.register("others", {"type": "fixed", "name": "Else", "size": 1}) == 1
+    assert registry.register("machines", EVOLVED) == 2
+    registry.open()
+    worker.wait_offsets(900)
+    assert worker.get("/readyz")[0] == 200
+    worker.terminate()
+    scores, letters = deployment.live()
+    assert (len(scores), len(letters)) == (900, 0)
+    registry.kill()
+    assert deployment.replay() == (scores, {})
+
+
+def test_an_unknown_id_is_a_dead_letter_also_where_the_registry_knows_it_later(
+    deployment, fresh_registry
+):
+    registry = fresh_registry
+    deployment.changes["registry_url"] = registry.url
+    assert registry.register("machines", SCHEMA) == 1
+    found = list(rows(600))
+    deployment.send(avro(1, SCHEMA, row) for row in found[:300])
+    deployment.send(avro(2, EVOLVED, row) for row in found[300:310])
+    worker = deployment.start()
+    worker.wait_records(310)
+    assert registry.register("machines", EVOLVED) == 2
+    deployment.send(avro(2, EVOLVED, row) for row in found[310:])
+    worker.wait_records(600)
+    worker.kill()
+    # A worker that begins anew learns the log again, and decides as the first one has.
+    deployment.start(snapshots="off").wait_ready().wait_offsets(600)
+    scores, _ = deployment.live()
+    assert deployment.reasons() == ["unknown_schema"] * 10
+    assert deployment.replay() == (scores, {"unknown_schema": 10})
+
+
+def test_bytes_that_are_not_of_a_schema_are_dead_letters_with_a_reason(deployment, registry):
+    known = registry.register(f"{deployment.topic}-value", SCHEMA)
+    other = registry.register(f"{deployment.topic}-json", JSON_SCHEMA, "JSON")
+    good = [avro(known, SCHEMA, row) for row in rows(3)]
+    bad = {
+        "not_framed": [b"{}", b"", b"\1" + good[0][1:], b"\0\0\0\0" + good[0]],
+        "unknown_schema": [framed(1_000_000, b"")],
+        "wrong_schema": [framed(other, b"{}")],
+        "not_of_schema": [good[0][:-1], good[0] + b"\0", good[0][:5]],
+        "no_value": [None],
+    }
+    deployment.send([good[0], *(value for values in bad.values() for value in values), good[1]])
+    deployment.start().wait_records(2 + sum(map(len, bad.values()))).terminate()
+    scores, letters = deployment.live()
+    assert len(scores) == 2
+    assert letters == [value for values in bad.values() for value in values]
+    expected = [reason for reason, values in bad.items() for _ in values]
+    assert deployment.reasons() == expected
