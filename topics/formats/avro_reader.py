@@ -115,7 +115,8 @@ def _decimal(read: Read, schema: Mapping[str, Any]) -> Read:
 def _union(branches: Sequence[Read]) -> Read:
     def union(value: bytes, at: int) -> tuple[Any, int]:
         index, at = zigzag(value, at)
-        return _chosen(branches, index)(value, at)
+        read: Read = _chosen(branches, index)
+        return read(value, at)
 
     return union
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from importlib.resources import files
+from collections.abc import Callable, Sequence
+from importlib.resources import files as resources
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
@@ -41,8 +41,9 @@ _Get = Callable[[Any], Any]
 
 
 class _ProtobufCodec:
-    def __init__(self, file: FileDescriptor) -> None:
+    def __init__(self, file: FileDescriptorProto, pool: DescriptorPool) -> None:
         self._file = file
+        self._pool = pool
         # By the bytes that name a message of the file; most schemas have one.
         self._readers: dict[bytes, tuple[Callable[[bytes], Any], _Get]] = {}
 
@@ -78,16 +79,13 @@ class _ProtobufCodec:
         return _indexes(value)[1]
 
     def _message(self, indexes: Sequence[int]) -> Descriptor:
-        messages = _in_order(self._file.message_types_by_name.values())
-        found: Descriptor | None = None
+        name, messages = self._file.package, self._file.message_type
         for index in indexes:
             if not 0 <= index < len(messages):
                 raise ContentError(f"the schema has no message {list(indexes)}")
-            found = messages[index]
-            messages = _in_order(found.nested_types)
-        if found is None:
-            raise ContentError("it names no message")
-        return found
+            name = f"{name}.{messages[index].name}"
+            messages = messages[index].nested_type
+        return self._pool.FindMessageTypeByName(name.removeprefix("."))
 
 
 def new_codec(schema: Schema) -> _ProtobufCodec:
@@ -98,17 +96,14 @@ def new_codec(schema: Schema) -> _ProtobufCodec:
     SchemaError
         It is no Protobuf.
     """
-    pool = DescriptorPool()
-    try:
-        for file in _compiled(schema).file:
-            pool.Add(file)
-        return _ProtobufCodec(pool.FindFileByName(_NAME))
-    except (TypeError, KeyError, DecodeError) as error:
-        raise SchemaError(f"expected a Protobuf schema, {type(error).__name__}") from error
+    pool, files = DescriptorPool(), _compiled(schema).file
+    for file in files:
+        pool.Add(file)
+    return _ProtobufCodec(files[-1], pool)
 
 
 def _compiled(schema: Schema) -> FileDescriptorSet:
-    """Return a schema with all that it refers to, in the order of their use."""
+    """Return all that a schema refers to, in the order of its use, and the schema."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for place, text in (*schema.references, (_NAME, schema.text)):
@@ -116,7 +111,7 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
         out = folder / "compiled"
         # A process of its own: what protoc tells of errors goes to its stderr.
         command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports", f"-I{folder}"]
-        command += [f"-I{files('grpc_tools') / '_proto'}", f"--descriptor_set_out={out}"]
+        command += [f"-I{resources('grpc_tools') / '_proto'}", f"--descriptor_set_out={out}"]
         done = subprocess.run(
             [*command, str(folder / _NAME)], capture_output=True, text=True, check=False
         )
@@ -194,7 +189,3 @@ def _plain(field: FieldDescriptor, known: dict[str, _Get]) -> _Get:
     if field.message_type.full_name in _WRAPPERS:
         return attrgetter("value")
     return _message(field.message_type, known)
-
-
-def _in_order(messages: Iterable[Descriptor]) -> list[Descriptor]:
-    return sorted(messages, key=attrgetter("index"))
