@@ -171,10 +171,10 @@ class Registry:
 
     def _credentials(self) -> dict[str, str]:
         settings = self._settings
-        if settings.token is not None:
-            return {"Authorization": f"Bearer {settings.token}"}
-        if settings.username is None or settings.password is None:
+        if settings.password is None:
             return {}
+        if settings.username is None:
+            return {"Authorization": f"Bearer {settings.password}"}
         login = aiohttp.BasicAuth(settings.username, settings.password, "utf-8")
         return {"Authorization": login.encode()}
 

@@ -155,10 +155,6 @@ class Settings(Section):
             raise SettingsError(
                 f"setting registry.url: expected the registry's address with format {self.format}"
             )
-        if self.registry.url is not None and not self.uses_registry:
-            raise SettingsError(
-                f"setting registry.url: expected no value with format {self.format}"
-            )
 
     def _check_topics(self) -> None:
         outputs = ("scores_topic", "anomalies_topic", "dead_letter_topic")

@@ -22,7 +22,6 @@ class RegistrySettings(Section):
     ca_file: str | None = setting(None, optional(TEXT))
     username: str | None = setting(None, optional(TEXT))
     password: str | None = setting(None, optional(TEXT), secret=True)
-    token: str | None = setting(None, optional(TEXT), secret=True)
     schemas_topic: str = setting("oslrau-schemas", TOPIC)
 
     def __post_init__(self) -> None:
@@ -39,13 +38,7 @@ class RegistrySettings(Section):
                 "setting registry.ca_file: expected no value unless registry.url begins with "
                 f"https://, got {self.ca_file!r}"
             )
-        if (self.username is None) != (self.password is None):
-            name = "password" if self.password is None else "username"
+        if self.username is not None and self.password is None:
             raise SettingsError(
-                f"setting registry.{name}: expected a value, as a user name and a password belong "
-                "together, got none"
-            )
-        if self.token is not None and self.password is not None:
-            raise SettingsError(
-                "setting registry.token: expected it or registry.password, got both"
+                f"setting registry.password: expected the password of {self.username!r}, got none"
             )
