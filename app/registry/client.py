@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ from faust_oslrau.app.settings import RegistrySettings, Settings
 from faust_oslrau.topics.formats import Schema, missing_module
 
 _TIMEOUT = aiohttp.ClientTimeout(total=5)
-_HEADERS = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+_JSON = "application/vnd.schemaregistry.v1+json"
+_HEADERS = {"Accept": f"{_JSON}, application/json", "Content-Type": _JSON}
 _NO_SCHEMA = 40403
 # What is accepted stays below the default limit of topics, 1 MB, even if each byte is escaped.
 _MOST_BYTES = 400_000
@@ -175,8 +177,8 @@ class Registry:
             return {}
         if settings.username is None:
             return {"Authorization": f"Bearer {settings.password}"}
-        login = aiohttp.BasicAuth(settings.username, settings.password, "utf-8")
-        return {"Authorization": login.encode()}
+        login = base64.b64encode(f"{settings.username}:{settings.password}".encode())
+        return {"Authorization": f"Basic {login.decode()}"}
 
 
 def check_format(settings: Settings) -> None:

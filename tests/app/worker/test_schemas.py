@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from io import BytesIO
 
@@ -96,6 +97,11 @@ class Deployment:
     def replay(self):
         """Return the scores of a replay, and its rejected records by reason."""
         out = self._folder / "replayed"
+        told = self.run("replay", "--out", out, "--json")
+        return out.read_bytes().splitlines(), orjson.loads(told)["rejected"]
+
+    def run(self, *arguments):
+        """Run a command with the settings of the workers, and return what it prints."""
         names = {
             **self.changes,
             "app_id": self.settings.app_id,
@@ -103,10 +109,10 @@ class Deployment:
             "broker": self.settings.broker,
         }
         result = CliRunner(env={f"OSLRAU_{n.upper()}": str(v) for n, v in names.items()}).invoke(
-            main, ["replay", "--out", str(out), "--json"]
+            main, [*map(str, arguments)]
         )
         assert result.exit_code == 0, result.output
-        return out.read_bytes().splitlines(), orjson.loads(result.stdout)["rejected"]
+        return result.stdout
 
 
 @pytest.fixture
@@ -114,7 +120,11 @@ def deployment(client, settings, start_worker, registry, tmp_path):
     return Deployment(client, settings, start_worker, registry, tmp_path, {})
 
 
-def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(deployment, registry):
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(
+    delivery, deployment, registry
+):
+    deployment.changes["delivery"] = delivery
     first = registry.register(f"{deployment.topic}-value", SCHEMA)
     found = list(rows(1500))
     deployment.send(avro(first, SCHEMA, row) for row in found[:700])
@@ -127,6 +137,59 @@ def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(deploy
     assert (len(scores), len(letters)) == (1500, 0)
     assert [orjson.loads(score)["timestamp"] for score in scores] == [row["at"] for row in found]
     assert deployment.replay() == (scores, {})
+
+
+PROTO = """syntax = "proto3";
+message Reading {
+  double temperature = 1;
+  optional double load = 2;
+  int64 at = 3;
+  string mode = 4;
+  message Vibration { double rms = 1; }
+  Vibration vibration = 5;
+}"""
+SCHEMAS = {
+    "avro": json.dumps(SCHEMA),
+    "protobuf": PROTO,
+    "json_schema": json.dumps(JSON_SCHEMA),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, tmp_path):
+    rows_file, schema = tmp_path / "rows.ndjson", tmp_path / "schema"
+    found = [{k: v for k, v in row.items() if k != "firmware"} for row in rows(600)]
+    rows_file.write_bytes(b"\n".join(map(orjson.dumps, found)))
+    schema.write_text(SCHEMAS[name])
+    deployment.changes["format"] = name
+    for number, options in enumerate((("--schema", schema), ()), start=1):
+        deployment.run("produce", rows_file, *options)
+        deployment.client.wait_messages(deployment.topic, 600 * number)
+    deployment.start().wait_records(1200).terminate()
+    scores, letters = deployment.live()
+    assert (len(scores), len(letters)) == (1200, 0)
+    assert deployment.replay() == (scores, {})
+    out = tmp_path / "of-file"
+    deployment.run("replay", rows_file, "--out", out)
+    assert out.read_bytes().splitlines() == scores[:600]
+
+
+def test_a_worker_that_is_killed_while_it_learns_decides_nothing_anew(deployment, registry):
+    first = registry.register(f"{deployment.topic}-value", SCHEMA)
+    values = [avro(first, SCHEMA, row) for row in rows(2000)]
+    for at in range(100, 2000, 100):
+        values[at] = framed(1_000_000 + at, b"")
+    worker = deployment.start(batch_records=50)
+    deployment.send(values[:1000])
+    deployment.client.wait_messages(deployment.settings.scores_topic, 400)
+    worker.kill()
+    deployment.send(values[1000:])
+    deployment.start(snapshot_records=200).wait_ready().wait_offsets(2000)
+    scores, _ = deployment.live()
+    once = dict.fromkeys(scores)
+    assert len(once) == 1981
+    assert set(deployment.reasons()) == {"unknown_schema"}
+    assert deployment.replay() == (list(once), {"unknown_schema": 19})
 
 
 def test_records_of_a_known_schema_go_on_and_others_wait_while_the_registry_is_away(
