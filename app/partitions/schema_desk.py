@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
-from faust_oslrau.app.kafka.transactions import Producers
+from faust_oslrau.app.kafka.transactions import Opening, Producers
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.registry import AcceptanceLog, Registry, RegistryError
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics.formats import Acceptance, Translator
+from faust_oslrau.topics.formats import Acceptance, Schema, Translator
 
 from .held_partition import HeldPartition, UnknownSchemasError
 
@@ -47,6 +47,8 @@ class SchemaDesk:
         self._producers = producers
         self._log = AcceptanceLog(settings, client_arguments)
         self._registry = Registry(settings.registry)
+        # The opening of its producer with which each partition's acceptances were read.
+        self._read_with: dict[TP, Opening] = {}
 
     async def translator(self, tp: TP, topic_id: str | None) -> Translator:
         """Return a translator with all that was accepted; the partition's producer is open.
@@ -56,6 +58,7 @@ class SchemaDesk:
         KafkaError
             The acceptances cannot be read.
         """
+        self._read_with[tp] = self._producers.of(tp).opening
         translator = Translator(self._settings.format, self._settings.max_record_bytes)
         translator.accept(await self._log.load(tp, topic_id))
         return translator
@@ -83,20 +86,19 @@ class SchemaDesk:
     async def _ask(
         self, partition: HeldPartition, needed: Mapping[int, int], end: int
     ) -> list[Acceptance]:
+        """Return the answers for the first ids, up to one for which there is no answer yet."""
         while True:
-            try:
-                found = await asyncio.gather(*map(self._registry.schema, needed))
-                break
-            except RegistryError as error:
-                if not partition.metrics.awaited_schemas:
-                    self._tell(partition, needed, error)
-                partition.metrics.awaited_schemas = len(needed)
+            asked = map(self._registry.schema, needed)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            answers = _first_answers(found)
+            if answers:
+                # That there is no such schema holds for the records at hand only: it may come.
+                return [
+                    Acceptance(schema_id, schema, start, None if schema else end)
+                    for (schema_id, start), schema in zip(needed.items(), answers, strict=False)
+                ]
+            self._tell(partition, needed, found[0])
             await asyncio.sleep(_RETRY_SECONDS)
-        # That there is no such schema holds for the records at hand only: it may come later.
-        return [
-            Acceptance(schema_id, schema, start, end if schema is None else None)
-            for (schema_id, start), schema in zip(needed.items(), found, strict=True)
-        ]
 
     async def _accept(self, partition: HeldPartition, accepted: Sequence[Acceptance]) -> bool:
         """Write and take answers; False if the broker does not take them."""
@@ -106,6 +108,7 @@ class SchemaDesk:
                 producer = self._producers.of(tp)
                 if producer.has_failed:
                     await producer.open()
+                if self._read_with[tp] is not producer.opening:
                     # What failed may be written, or another worker may have accepted others.
                     pipeline.translator = await self.translator(tp, partition.topic_id)
                 translator = pipeline.translator
@@ -122,11 +125,25 @@ class SchemaDesk:
             logger.info("%s/%d: %s %d from %d on", *values, extra=at(tp, each.start))
         return True
 
-    def _tell(
-        self, partition: HeldPartition, needed: Mapping[int, int], error: RegistryError
-    ) -> None:
+    def _tell(self, partition: HeldPartition, needed: Mapping[int, int], error: object) -> None:
+        """Tell once that a partition waits."""
+        if partition.metrics.awaited_schemas:
+            return
+        partition.metrics.awaited_schemas = len(needed)
         tp, offset = partition.tp, min(needed.values())
         values = (*tp, offset, ", ".join(map(str, needed)), error)
         logger.warning(
             "%s/%d: the record at %d waits for schema %s: %s", *values, extra=at(tp, offset)
         )
+
+
+def _first_answers(found: Iterable[Schema | BaseException | None]) -> list[Schema | None]:
+    """Return the answers before the first one that the registry did not give."""
+    answers: list[Schema | None] = []
+    for each in found:
+        if isinstance(each, RegistryError):
+            break
+        if isinstance(each, BaseException):
+            raise each
+        answers.append(each)
+    return answers

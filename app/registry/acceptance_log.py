@@ -51,13 +51,14 @@ class AcceptanceLog:
         Raises
         ------
         KafkaError
-            The topic cannot be read.
+            The topic cannot be read, or another deployment's transaction is open for too long.
         """
         prefix = self._prefix(tp)
         found: dict[bytes, bytes] = {}
-        async with PartitionReader(self._topic, tp.partition, self._arguments) as reader:
-            if await reader.exists():  # `replay` may come before the first worker
-                async for record in reader.records(*await reader.range()):
+        first, end = await self._whole_range(tp)
+        if end > first:
+            async with self._reader(tp, "read_committed") as reader:
+                async for record in reader.records(first, end):
                     if record.value is not None and (record.key or b"").startswith(prefix):
                         found[record.key] = record.value
         return self._of_topic(tp, found, topic_id)
@@ -84,6 +85,19 @@ class AcceptanceLog:
         ]
         async with producer.transaction() as transaction:
             await transaction.send(self._topic, tp.partition, messages)
+
+    async def _whole_range(self, tp: TP) -> tuple[int, int]:
+        """Return the first offset and the end; no offsets without such a topic.
+
+        The end of committed records would be before an open transaction of another deployment, and
+        hide what this one has accepted after it.
+        """
+        async with self._reader(tp, "read_uncommitted") as reader:
+            # `replay` may come before the first worker
+            return await reader.range() if await reader.exists() else (0, 0)
+
+    def _reader(self, tp: TP, isolation_level: str) -> PartitionReader:
+        return PartitionReader(self._topic, tp.partition, self._arguments, isolation_level)
 
     def _of_topic(
         self, tp: TP, found: Mapping[bytes, bytes], topic_id: str | None
