@@ -72,3 +72,11 @@ class LogSchemas:
             schema = await self._registry.schema(schema_id)
             end = records[-1].offset + 1 if schema is None else None
             translator.accept([Acceptance(schema_id, schema, start, end)])
+
+    async def read(self, record: KafkaRecord) -> KafkaRecord:
+        """Return a record as JSON, or as it is where it cannot be read; raises as `prepare`."""
+        await self.prepare([record])
+        ((translated,), rejected) = self.translator(record.topic, record.partition).translate(
+            [record]
+        )
+        return record if rejected else translated

@@ -47,10 +47,13 @@ def reader(schema: Any) -> Read:
             raise SchemaError(f"{schema} contains itself, which is not taken")
         return _PRIMITIVES[schema]
     kind = schema["type"]
-    if schema.get("logicalType") == "decimal":
-        return _decimal(_bytes if kind == "bytes" else _fixed(schema["size"]), schema)
-    if schema.get("logicalType") == "date":
-        return _date
+    match schema.get("logicalType"), kind:  # any other pair is no logical type
+        case "decimal", "bytes":
+            return _decimal(_bytes, schema)
+        case "decimal", "fixed":
+            return _decimal(_fixed(schema["size"]), schema)
+        case "date", "int":
+            return _date
     return _COMPLEX[kind](schema) if kind in _COMPLEX else reader(kind)
 
 

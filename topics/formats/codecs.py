@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -51,6 +52,7 @@ def missing_module(format_name: str) -> str | None:
     return None
 
 
+@lru_cache(256)  # the partitions of a topic have the same few schemas
 def codec(format_name: str, schema: Schema) -> Codec:
     """Return what reads and writes the records of a schema.
 

@@ -110,7 +110,8 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
             _write(folder, place, text)
         out = folder / "compiled"
         # A process of its own: what protoc tells of errors goes to its stderr.
-        command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports", f"-I{folder}"]
+        command = [sys.executable, "-P", "-m", "grpc_tools.protoc"]  # P: not from this folder
+        command += ["--include_imports", f"-I{folder}"]
         command += [f"-I{resources('grpc_tools') / '_proto'}", f"--descriptor_set_out={out}"]
         done = subprocess.run(
             [*command, str(folder / _NAME)], capture_output=True, text=True, check=False

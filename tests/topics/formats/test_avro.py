@@ -157,6 +157,13 @@ def test_times_are_numbers_dates_are_texts_and_decimals_are_exact():
     assert len(plain["fields"]) == len(content)
 
 
+def test_a_logical_type_of_another_type_is_none():
+    schema = record(
+        {"type": "string", "logicalType": "date"}, {"type": "long", "logicalType": "decimal"}
+    )
+    assert read(schema, {"f0": "x", "f1": 5}) == {"f0": "x", "f1": 5}
+
+
 def test_enums_are_texts_and_bytes_are_missing():
     schema = record(
         {"type": "enum", "name": "E", "symbols": ["low", "high"]},
