@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0
 # A producer that writes bytes of another kind may name thousands of ids in one batch.
 _MOST_IDS = 64
+# Offsets without a schema after which the registry is asked for it again.
+_MOST_AHEAD = 1000
 
 
 class SchemaDesk:
@@ -92,10 +94,10 @@ class SchemaDesk:
             found = await asyncio.gather(*asked, return_exceptions=True)
             answers = _first_answers(found)
             if answers:
-                # That there is no such schema holds for the records at hand only: it may come.
+                ids = zip(needed.items(), answers, strict=False)
                 return [
-                    Acceptance(schema_id, schema, start, None if schema else end)
-                    for (schema_id, start), schema in zip(needed.items(), answers, strict=False)
+                    Acceptance(number, schema, start, _end(partition, number, start, end, schema))
+                    for (number, start), schema in ids
                 ]
             self._tell(partition, needed, found[0])
             await asyncio.sleep(_RETRY_SECONDS)
@@ -135,6 +137,20 @@ class SchemaDesk:
         logger.warning(
             "%s/%d: the record at %d waits for schema %s: %s", *values, extra=at(tp, offset)
         )
+
+
+def _end(
+    partition: HeldPartition, schema_id: int, start: int, end: int, schema: Schema | None
+) -> int | None:
+    """Return the offset that an answer no longer holds for; `end` is that after the records.
+
+    That there is no schema is asked again, as it may come later: at once, then as many offsets
+    later as were passed without it. So an id that never has a schema takes few acceptances.
+    """
+    translator = partition.pipeline.translator
+    if schema is not None or translator is None:
+        return None
+    return end + min(_MOST_AHEAD, start - translator.accepted_since(schema_id, start))
 
 
 def _first_answers(found: Iterable[Schema | BaseException | None]) -> list[Schema | None]:

@@ -146,7 +146,7 @@ class Registry:
     async def _ask(self, method: str, place: str, body: bytes | None = None) -> dict[str, Any]:
         try:
             async with self._connected().request(
-                method, self._url + place, data=body, ssl=self._tls
+                method, self._url + place, data=body, ssl=self._tls, allow_redirects=False
             ) as answer:
                 content = await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -116,6 +116,8 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
         done = subprocess.run(
             [*command, str(folder / _NAME)], capture_output=True, text=True, check=False
         )
+        if done.returncode < 0:
+            raise OSError(f"protoc was ended by signal {-done.returncode}")
         if done.returncode != 0:
             told = done.stderr.replace(f"{folder}/", "").strip().split("\n")[0]
             raise SchemaError(f"expected a Protobuf schema, {told}")

@@ -60,6 +60,10 @@ class Acceptances:
             of_id.append(acceptance)
             of_id.sort(key=attrgetter("start"))
 
+    def first(self, schema_id: int) -> Acceptance | None:
+        """Return the answer with the lowest start; None if there is none."""
+        return next(iter(self._of.get(schema_id, ())), None)
+
     def at(self, schema_id: int, offset: int) -> Acceptance | None:
         """Return the answer that holds for a record; None if the registry is to be asked."""
         earlier = (each for each in reversed(self._of.get(schema_id, ())) if each.start <= offset)

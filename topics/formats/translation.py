@@ -46,6 +46,11 @@ class Translator:
         """Tell whether no answer is accepted for the first record of another one."""
         return self._accepted.at(wanted.schema_id, wanted.start) is None
 
+    def accepted_since(self, schema_id: int, offset: int) -> int:
+        """Return the first offset that an answer holds for; `offset` if there is no answer."""
+        first = self._accepted.first(schema_id)
+        return offset if first is None else first.start
+
     def needs(self, records: Sequence[KafkaRecord]) -> dict[int, int]:
         """Return the ids that the registry is to be asked for, each with its first offset."""
         values = (record.value for record in records)

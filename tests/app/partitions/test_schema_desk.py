@@ -238,6 +238,24 @@ async def test_a_flood_of_ids_is_asked_for_in_parts(tmp_path):
 
 
 @in_loop
+async def test_an_id_that_never_has_a_schema_is_asked_for_less_and_less_often(tmp_path):
+    registry, log = MemoryRegistry(), MemoryLog()
+    async with Worker(tmp_path, MemoryBroker(values(1, 5000)), registry, log) as worker:
+        (held,) = await worker.assign(FIRST)
+        while held.next_offset < 3500:
+            if worker.reads(FIRST):
+                await worker.read(FIRST, 1)
+            await turns(1)
+        stretches = [(accepted.start, accepted.end) for _, accepted in log.accepted]
+        assert stretches[:5] == [(0, 1), (1, 3), (3, 7), (7, 15), (15, 31)]
+        assert stretches[-1][1] - stretches[-1][0] == 1001
+        assert len(registry.asked) < 20
+        registry.known[1] = AVRO
+        await read_to(worker, FIRST, 5000)
+        assert log.accepted[-1][1] == Acceptance(1, AVRO, stretches[-1][1], None)
+
+
+@in_loop
 async def test_scores_do_not_depend_on_when_the_registry_answers(tmp_path, monkeypatch):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
     log_of_records = values(1, 100) + values(2, 100) + values(1, 100)

@@ -88,6 +88,7 @@ async def test_that_there_is_no_schema_is_asked_for_again():
         (401, {"error_code": 401}),
         (500, NO_SCHEMA | {"error_code": 50001}),
         (200, b"<html>log in</html>"),
+        (302, b""),
         (200, {"what": 1}),
         (200, {"schema": "x", "references": [{"name": "y"}]}),
         (200, {"schema": "x", "references": 7}),
