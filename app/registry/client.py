@@ -119,7 +119,7 @@ class Registry:
     async def _schema_of(self, found: dict[str, Any]) -> Schema:
         references: dict[str, str] = {}
         await self._add_references(found, references)
-        kind, text = str(found.get("schemaType", _DEFAULT_KIND)), str(found["schema"])
+        kind, text = str(found.get("schemaType") or _DEFAULT_KIND), str(found["schema"])
         size = len(text.encode()) + sum(len(each.encode()) for each in references.values())
         if size > _MOST_BYTES:
             return Schema(f"{kind} of {size:,} bytes, at most {_MOST_BYTES:,} are taken", "")
@@ -140,7 +140,7 @@ class Registry:
         """Raise RegistryError for an answer without what is asked for."""
         try:
             yield
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise RegistryError(f"registry {self._url}: not understood, {error!r}") from error
 
     async def _ask(self, method: str, place: str, body: bytes | None = None) -> dict[str, Any]:
