@@ -172,6 +172,11 @@ def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, t
     out = tmp_path / "of-file"
     deployment.run("replay", rows_file, "--out", out)
     assert out.read_bytes().splitlines() == scores[:600]
+    files = [tmp_path / "a.toml", tmp_path / "b.toml"]
+    for file, rate in zip(files, (0.01, 0.02), strict=True):
+        file.write_text(f"alarm_rate = {rate}")
+    compared = orjson.loads(deployment.run("compare", *files, "--json"))
+    assert [side["scored"] for side in (compared["a"], compared["b"])] == [1200, 1200]
 
 
 def test_a_worker_that_is_killed_while_it_learns_decides_nothing_anew(deployment, registry):
@@ -250,6 +255,35 @@ def test_an_unknown_id_is_a_dead_letter_also_where_the_registry_knows_it_later(
     scores, _ = deployment.live()
     assert deployment.reasons() == ["unknown_schema"] * 10
     assert deployment.replay() == (scores, {"unknown_schema": 10})
+
+
+def test_a_worker_that_wakes_up_decides_nothing_that_its_successor_has_decided(
+    deployment, fresh_registry, free_port
+):
+    registry = fresh_registry
+    deployment.changes["registry_url"] = registry.url
+    assert registry.register("machines", SCHEMA) == 1
+    found = list(rows(400))
+    deployment.send(avro(1, SCHEMA, row) for row in found[:100])
+    sleeper = deployment.start()
+    sleeper.wait_records(100)
+    sleeper.pause()
+    deployment.send(avro(2, EVOLVED, row) for row in found[100:200])
+    successor = deployment.start(web_port=free_port())
+    successor.wait_metric(100, "oslrau_dead_letters_total", reason="unknown_schema")
+    assert registry.register("machines", EVOLVED) == 2
+    sleeper.go_on()
+    deployment.send(avro(2, EVOLVED, row) for row in found[200:300])
+    deployment.client.wait_messages(deployment.settings.scores_topic, 200)
+    successor.terminate()
+    deployment.send(avro(2, EVOLVED, row) for row in found[300:])
+    deployment.client.wait_messages(deployment.settings.scores_topic, 300)
+    sleeper.wait_offsets(400)
+    scores, _ = deployment.live()
+    once = list(dict.fromkeys(scores))
+    assert [orjson.loads(score)["offset"] for score in once] == [*range(100), *range(200, 400)]
+    assert set(deployment.reasons()) == {"unknown_schema"}
+    assert deployment.replay() == (once, {"unknown_schema": 100})
 
 
 def test_bytes_that_are_not_of_a_schema_are_dead_letters_with_a_reason(deployment, registry):
