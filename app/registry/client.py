@@ -7,17 +7,19 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-import aiohttp
 import orjson
 
 from faust_oslrau.app.errors import OslrauError, SettingsError
 from faust_oslrau.app.settings import RegistrySettings, Settings
 from faust_oslrau.topics.formats import Schema, missing_module
 
-_TIMEOUT = aiohttp.ClientTimeout(total=5)
+if TYPE_CHECKING:  # a quarter of a second, which commands on JSON need not wait for
+    import aiohttp
+
+_TIMEOUT_SECONDS = 5.0
 _JSON = "application/vnd.schemaregistry.v1+json"
 _HEADERS = {"Accept": f"{_JSON}, application/json", "Content-Type": _JSON}
 _NO_SCHEMA = 40403
@@ -144,6 +146,8 @@ class Registry:
             raise RegistryError(f"registry {self._url}: not understood, {error!r}") from error
 
     async def _ask(self, method: str, place: str, body: bytes | None = None) -> dict[str, Any]:
+        import aiohttp
+
         try:
             async with self._connected().request(
                 method, self._url + place, data=body, ssl=self._tls, allow_redirects=False
@@ -165,9 +169,12 @@ class Registry:
         return found
 
     def _connected(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                timeout=_TIMEOUT, headers=_HEADERS | self._credentials()
+                timeout=aiohttp.ClientTimeout(_TIMEOUT_SECONDS),
+                headers=_HEADERS | self._credentials(),
             )
         return self._session
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from contextlib import asynccontextmanager
 
@@ -110,7 +111,7 @@ async def test_a_registry_that_is_away_says_nothing_of_a_schema():
 
 @in_loop
 async def test_a_registry_that_is_silent_says_nothing_of_a_schema(monkeypatch):
-    monkeypatch.setattr(client_module, "_TIMEOUT", client_module.aiohttp.ClientTimeout(0.01))
+    monkeypatch.setattr(client_module, "_TIMEOUT_SECONDS", 0.01)
     server = answers()
     server.handle = _never
     async with server.registry() as registry:
@@ -119,7 +120,7 @@ async def test_a_registry_that_is_silent_says_nothing_of_a_schema(monkeypatch):
 
 
 async def _never(request):
-    await client_module.aiohttp.helpers.asyncio.sleep(0.2)
+    await asyncio.sleep(0.2)
     return web.Response()
 
 
