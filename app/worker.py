@@ -25,6 +25,7 @@ from .pages.web import add_pages
 from .partitions.freed_memory import share_one_heap
 from .partitions.runtime import Runtime
 from .pipeline import initial_model
+from .registry import check_format
 from .settings import Settings, secrets
 
 logger = logging.getLogger(__name__)
@@ -106,6 +107,7 @@ def attach(app: faust.App, settings: Settings) -> Runtime:
     The app uses its own broker, consumer group and web server. The settings must name the same
     broker, and the app's id as `app_id`.
     """
+    check_format(settings)
     if settings.initial_model is not None:
         initial_model(settings)  # refuses to start, rather than fail with the first partition
     runtime = Runtime(settings, CollectorRegistry(), app.crash)

@@ -22,6 +22,10 @@ class Reason(StrEnum):
     NOT_FINITE = "not_finite"
     OUT_OF_RANGE = "out_of_range"
     NO_FEATURES = "no_features"
+    NOT_FRAMED = "not_framed"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    WRONG_SCHEMA = "wrong_schema"
+    NOT_OF_SCHEMA = "not_of_schema"
 
 
 class Rejection(NamedTuple):
@@ -42,12 +46,25 @@ JSON_TYPES = {
 }
 
 
+# Before a record's content, Confluent's serializers write a zero byte and the id of its schema.
+_FRAME_BYTES = 5
+_FRAMED = (
+    "; it begins like a record with the id of a schema: the setting format may have to be avro, "
+    "protobuf or json_schema"
+)
+
+
+def reject_large(value: bytes, max_bytes: int) -> Rejection:
+    """Return the rejection of a value of more than `max_bytes` bytes."""
+    return Rejection(Reason.TOO_LARGE, f"{len(value)} bytes, at most {max_bytes} are taken")
+
+
 def reject_value(value: bytes | None, max_bytes: int) -> Rejection:
     """Return the rejection of a value that is no JSON object of at most `max_bytes` bytes."""
     if value is None:
         return Rejection(Reason.NO_VALUE, "expected a JSON object, got a null value")
     if len(value) > max_bytes:
-        return Rejection(Reason.TOO_LARGE, f"{len(value)} bytes, at most {max_bytes} are taken")
+        return reject_large(value, max_bytes)
     if is_too_deep(value):
         return Rejection(
             Reason.TOO_DEEP, f"{depth(value)} levels of nesting, at most {MAX_DEPTH} are taken"
@@ -91,8 +108,10 @@ def reject_range(field: str, content: float, bound: float) -> Rejection:
 
 
 def _reject_text(value: bytes, error: ValueError) -> Rejection:
+    hint = _FRAMED if len(value) > _FRAME_BYTES and value[0] == 0 else ""
     try:
         value.decode("utf-8")
     except UnicodeDecodeError as undecodable:
-        return Rejection(Reason.NOT_UTF8, f"{undecodable.reason} at byte {undecodable.start}")
-    return Rejection(Reason.NOT_JSON, str(error))
+        found = f"{undecodable.reason} at byte {undecodable.start}"
+        return Rejection(Reason.NOT_UTF8, found + hint)
+    return Rejection(Reason.NOT_JSON, str(error) + hint)

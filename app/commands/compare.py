@@ -55,7 +55,9 @@ def compare(
     if files:
         for path, own in zip((a, b), settings, strict=True):
             warn_of_missing_times(str(path), own)
-    log_a, log_b = ScoredLog(str(a), settings[0]), ScoredLog(str(b), settings[1])
+    log_a, log_b = (
+        ScoredLog(str(path), own, log.schemas) for path, own in zip((a, b), settings, strict=True)
+    )
 
     def process(records: Sequence[KafkaRecord]) -> None:
         log_a.process(records)

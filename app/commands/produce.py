@@ -21,6 +21,9 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--topic", help="Topic to send to.  [default: the first source topic]")
 @click.option("--key", metavar="COLUMN", help="Column with the message's key.")
+@click.option("--schema", "schema_file", type=click.Path(path_type=Path), metavar="FILE",
+              help="Schema of the rows, which is registered.  "
+              "[default: the latest one of the topic]")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
               help="At most N records a second.")  # fmt: skip
 @click.option("--create-topic", is_flag=True, help="Create the topic first.")
@@ -32,6 +35,7 @@ def produce(
     file: Path,
     topic: str | None,
     key: str | None,
+    schema_file: Path | None,
     rate: float | None,
     create_topic: bool,
     partitions: int | None,
@@ -39,7 +43,7 @@ def produce(
     settings_file: Path | None,
     broker: str | None,
 ) -> None:
-    """Send each row of FILE as a JSON object to a topic.
+    """Send each row of FILE to a topic, in the setting format: as a JSON object by default.
 
     CSV needs a header; an empty cell is null. NDJSON lines are sent byte for byte. Of npz the array
     x is sent. Without --key, row i goes to partition i modulo the number of partitions.
@@ -48,6 +52,8 @@ def produce(
         raise click.UsageError("expected both --create-topic and --partitions, or neither")
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors come as exceptions
     settings = chosen_settings(settings_file, broker=broker)
+    if schema_file is not None and not settings.uses_registry:
+        raise click.UsageError("--schema needs a format with schemas, the setting is json")
     source = open_input(file, key)
     with progress("produced") as report:
         produced = asyncio.run(
@@ -57,6 +63,7 @@ def produce(
                 settings,
                 rate=rate,
                 create_partitions=partitions,
+                schema_file=schema_file,
                 report=report,
             )
         )

@@ -62,7 +62,7 @@ def replay(
             alerts = files.enter_context(NdjsonFile(anomalies))
         if dead_letters is not None:
             letters = files.enter_context(DeadLetterFile(dead_letters))
-        run = Replay(settings, scores, alerts, letters)
+        run = Replay(settings, scores, alerts, letters, log.schemas)
         log.read(run.process, report)
     warn_of_empty_fields("replay", run.seen.empty)
     _summarise(run.replayed, out, monotonic() - began, as_json)

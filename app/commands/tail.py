@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ import click
 
 from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.offline.following import file_messages, topic_messages
+from faust_oslrau.app.offline.log_schemas import LogSchemas
 from faust_oslrau.app.offline.told import MessageReader, Told, as_json
 from faust_oslrau.app.offline.told_lines import SEVERITY_COLOURS, line
 from faust_oslrau.app.settings import Settings
@@ -109,7 +110,7 @@ def tail(
             _print_file(file, since or 0, printer)
         else:
             names = topics or (settings.anomalies_topic,)
-            asyncio.run(_follow(topic_messages(names, since, settings), printer))
+            asyncio.run(_follow(topic_messages(names, since, settings), printer, settings))
 
 
 class _Printer:
@@ -148,7 +149,13 @@ def _print_file(file: Path, since: int, printer: _Printer) -> None:
         raise OslrauError(f"{file}: --since needs messages with a time, these have none")
 
 
-async def _follow(messages: AsyncGenerator[KafkaRecord, None], printer: _Printer) -> None:
-    async with aclosing(messages):
+async def _follow(
+    messages: AsyncGenerator[KafkaRecord, None], printer: _Printer, settings: Settings
+) -> None:
+    schemas = LogSchemas(settings) if settings.uses_registry else None
+    async with aclosing(messages), schemas or nullcontext():
         async for record in messages:
-            printer.show(record, printer.read(record))
+            shown = record
+            if schemas is not None and record.topic in settings.source_topics:
+                shown = await schemas.read(record)
+            printer.show(shown, printer.read(shown))

@@ -19,13 +19,19 @@ _STOP_SECONDS = 2.0
 
 
 class PartitionReader:
-    """A read_committed consumer of one partition; use it as an async context manager."""
+    """A consumer of one partition, by default read_committed; an async context manager."""
 
-    def __init__(self, topic: str, partition: int, client_arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        client_arguments: Mapping[str, Any],
+        isolation_level: str = "read_committed",
+    ) -> None:
         self._tp = TopicPartition(topic, partition)
         self._consumer = AIOKafkaConsumer(
             **client_arguments,
-            isolation_level="read_committed",
+            isolation_level=isolation_level,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
         )

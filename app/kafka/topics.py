@@ -115,17 +115,17 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
             await _widen(admin, existing[name], partitions)
             for warning in limits.warnings(name, await _topic_config(admin, name)):
                 logger.warning(warning)
-    if settings.snapshots_topic is not None:
+    for name in filter(None, (settings.snapshots_topic, settings.schemas_topic)):
         config = {CLEANUP: "compact"} | time_limits(configurations)
-        snapshots = NewTopic(settings.snapshots_topic, partitions, replicas, topic_configs=config)
-        await _set_up_snapshots(admin, snapshots, existing.get(settings.snapshots_topic))
+        compacted = NewTopic(name, partitions, replicas, topic_configs=config)
+        await _set_up_compacted(admin, compacted, existing.get(name))
     return partitions
 
 
-async def _set_up_snapshots(
+async def _set_up_compacted(
     admin: AIOKafkaAdminClient, wanted: NewTopic, existing: Topic | None
 ) -> None:
-    """Create or check the snapshots topic, which must be compacted."""
+    """Create or check a topic of what the worker needs again, which must be compacted."""
     if existing is None:
         await _create(admin, wanted)
         return
@@ -134,7 +134,7 @@ async def _set_up_snapshots(
     if policy != "compact":
         raise TopicError(
             f"topic {wanted.name} has {CLEANUP}={policy}, expected compact: "
-            "snapshots would be deleted"
+            "what the worker needs again would be deleted"
         )
 
 

@@ -85,6 +85,10 @@ class Transaction:
         await self._connection.producer.send_offsets_to_transaction(offsets, group)
 
 
+class Opening:
+    """One opening of a producer; until the next one, nobody else has written with its id."""
+
+
 class TransactionalProducer:
     """Writes transactions, one after the other.
 
@@ -95,6 +99,8 @@ class TransactionalProducer:
     reopened
         Whether it was reopened after a failure: the transaction may be committed, or another worker
         may have owned the partition in between. The caller that checks this resets it.
+    opening
+        The last opening.
     """
 
     def __init__(self, transactional_id: str, client_arguments: Mapping[str, Any]) -> None:
@@ -102,6 +108,7 @@ class TransactionalProducer:
         self._arguments = client_arguments
         self.has_failed = False
         self.reopened = False
+        self.opening = Opening()
         self._connection: Connection | None = None
         self._closed = False
         self._lock = asyncio.Lock()
@@ -127,6 +134,7 @@ class TransactionalProducer:
             await connection.close()
             raise
         self.reopened, self.has_failed = self.has_failed, False
+        self.opening = Opening()
         await self._put_back(connection)
 
     @asynccontextmanager

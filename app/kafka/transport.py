@@ -70,6 +70,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Start without any position."""
         super().__post_init__()
         self._positions: dict[TP, int] = {}
+        self._on_hold: set[TP] = set()
         self._is_connected = False
 
     async def on_start(self) -> None:
@@ -96,6 +97,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if tp in assignment:
                 self.kafka.seek(tp, offset)
                 self._positions[tp] = offset
+                self._on_hold.discard(tp)
+
+    async def hold(self, tp: TP) -> None:
+        """Stop reading a partition until it gets another position."""
+        self._on_hold.add(tp)
 
     async def lags(self, next_offsets: Mapping[TP, int]) -> dict[TP, int]:
         """Return the number of unread records of each partition that is being read.
@@ -136,6 +142,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     def forget_positions(self) -> None:
         """Stop reading the source partitions until they get new positions."""
         self._positions.clear()
+        self._on_hold.clear()
 
     async def on_thread_stop(self) -> None:
         """Leave the group and close in bounded time; without a broker aiokafka would hang."""
@@ -175,7 +182,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {ensure_TP(tp): self._packed(ensure_TP(tp), rows) for tp, rows in fetched.items()}
 
     def _is_readable(self, tp: TP) -> bool:
-        return tp in self._positions or not self.consumer.is_source(tp)
+        is_read = tp in self._positions and tp not in self._on_hold
+        return is_read or not self.consumer.is_source(tp)
 
     def _packed(self, tp: TP, records: list[Any]) -> list[Any]:
         if not records or not self.consumer.is_source(tp):
@@ -243,6 +251,10 @@ class Consumer(driver.Consumer):
     async def read_from(self, positions: Mapping[TP, int]) -> None:
         """Read source partitions from these offsets on."""
         await self._thread.run(self._thread.read_from(positions))
+
+    async def hold(self, tp: TP) -> None:
+        """Stop reading a source partition until `read_from` names it."""
+        await self._thread.run(self._thread.hold(tp))
 
     async def committed(self, partitions: Iterable[TP]) -> dict[TP, OffsetAndMetadata]:
         """Return the group's committed offsets; partitions without one are absent."""

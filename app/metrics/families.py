@@ -146,6 +146,11 @@ _GAUGES = (
         lambda of: of.ignored_fields,
     ),
     _Numbers(
+        "awaited_schemas",
+        "Schemas that the next records need while the registry does not answer.",
+        lambda of: of.awaited_schemas,
+    ),
+    _Numbers(
         "network_nodes",
         "Nodes of the sum-product network, by kind.",
         _network("nodes"),

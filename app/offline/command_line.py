@@ -15,6 +15,7 @@ from faust_oslrau.app.pipeline import needs_times
 from faust_oslrau.app.settings import Settings, short
 
 from .input_files import InputFile, JoinedInput, open_input
+from .log_schemas import LogSchemas
 from .logs import Process, read_file, read_topic
 from .partitioner import MOST_PARTITIONS
 from .progress import Report
@@ -62,7 +63,10 @@ def log_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Files, or a range of a topic without them; `settings` name the broker."""
+    """Files, or a range of a topic without them; `settings` name the broker.
+
+    `schemas` are those of a topic's records; None where these are JSON, as rows of files are.
+    """
 
     settings: Settings
     source: InputFile | None
@@ -70,6 +74,7 @@ class Log:
     partitions: int
     start: int | None
     end: int | None
+    schemas: LogSchemas | None = None
 
     def read(self, process: Process, report: Report) -> None:
         """Process the whole log, in lists of records of one partition."""
@@ -77,8 +82,8 @@ class Log:
             read_file(self.source, self.topic, self.partitions, process, report)
             return
         logging.getLogger("aiokafka").addHandler(logging.NullHandler())  # errors are exceptions
-        reading = read_topic(self.topic, self.start, self.end, self.settings, process, report)
-        asyncio.run(reading)
+        asked = (self.topic, self.start, self.end, self.settings)
+        asyncio.run(read_topic(*asked, process, report, self.schemas))
 
 
 def chosen_log(
@@ -101,11 +106,15 @@ def chosen_log(
         A range of offsets is chosen for files.
     InputFileError
         A file cannot be read.
+    SettingsError
+        The format of the topic's records needs a library that is missing.
     """
     if files and (start, end) != (None, None):
         raise click.UsageError("--from and --to need a topic, not a FILE")
     source = JoinedInput([open_input(file, key) for file in files]) if files else None
-    return Log(settings, source, topic or settings.source_topics[0], partitions, start, end)
+    schemas = LogSchemas(settings) if settings.uses_registry and not files else None
+    topic = topic or settings.source_topics[0]
+    return Log(settings, source, topic, partitions, start, end, schemas)
 
 
 def warn_of_missing_times(name: str, settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
@@ -11,10 +12,12 @@ from aiokafka.errors import KafkaError
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.kafka.topic_ids import topic_ids
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
 
 from .input_files import InputFile, InputMessage
+from .log_schemas import LogSchemas
 from .partitioner import partition_of
 from .progress import Report
 
@@ -64,16 +67,20 @@ async def read_topic(
     settings: Settings,
     process: Process,
     report: Report,
+    schemas: LogSchemas | None = None,
 ) -> None:
     """Process the offsets from `start` to before `end` in each partition of a topic.
 
     One partition comes after the other: another run gives the same records in the same order. None
-    means the first record of the log, and its current end.
+    means the first record of the log, and its current end. `schemas` knows those of the records,
+    None for JSON.
 
     Raises
     ------
     BrokerError
         The broker is unavailable.
+    RegistryError
+        The registry is to be asked for a schema, and does not answer.
     TopicError
         The topic is missing, or no longer has the offset `start`.
     """
@@ -86,13 +93,19 @@ async def read_topic(
         auto_offset_reset="none",
         max_partition_fetch_bytes=settings.max_output_bytes,
     )
-    async with connected(consumer, settings):
+    async with connected(consumer, settings), schemas or nullcontext():
         try:
             tps = [TopicPartition(topic, partition) for partition in range(partitions)]
             ranges = await _ranges(consumer, tps, start, end)
             total = sum(last - first for first, last in ranges.values())
             n = 0
+            if schemas is not None:
+                ids = await topic_ids(consumer._client, [topic])
+                for tp in tps:
+                    await schemas.load(tp, ids.get(topic))
             async for records in _read(consumer, ranges):
+                if schemas is not None:
+                    await schemas.prepare(records)
                 process(records)
                 n += len(records)
                 left = sum(last - first for first, last in ranges.values())

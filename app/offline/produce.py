@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from faust_oslrau.app.kafka.security import producer_arguments
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import TimeReader
 
+from .encoding import Encode, row_encoder
 from .input_files import InputFile, InputMessage
 from .partitioner import partition_of
 from .progress import Report
@@ -67,12 +69,14 @@ async def produce(
     *,
     rate: float | None,
     create_partitions: int | None,
+    schema_file: Path | None = None,
     report: Report,
 ) -> Produced:
     """Send each message of the source to the topic, at most `rate` per second.
 
     With `create_partitions`, the topic is created first with that many partitions. A message has
-    the time that the setting `time` finds in it, else that of its sending.
+    the time that the setting `time` finds in it, else that of its sending. In a format with schemas
+    rows follow that of `schema_file`, else the latest one of the topic.
 
     Raises
     ------
@@ -80,7 +84,12 @@ async def produce(
         The broker is unavailable or refuses the client.
     TopicError
         The topic is missing, cannot be created, or a row is too large for it.
+    InputFileError
+        The file cannot be read, or a row does not follow the schema.
+    SettingsError, RegistryError
+        As for `row_encoder`.
     """
+    encode = await row_encoder(settings, topic, schema_file)
     async with connected_admin(settings) as admin:
         if create_partitions is not None:
             await create_topic(admin, topic, create_partitions)
@@ -93,7 +102,7 @@ async def produce(
         **producer_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
     )
     async with connected(producer, settings):
-        for chunk in _chunks(source, _chunk_rows(rate), times):
+        for chunk in _chunks(source, _chunk_rows(rate), times, encode):
             if rate is not None:
                 await asyncio.sleep(began + records / rate - monotonic())
             await _send_chunk(producer, topic, partitions, chunk)
@@ -143,12 +152,13 @@ def _chunk_rows(rate: float | None) -> int:
 
 
 def _chunks(
-    source: Iterable[InputMessage], rows: int, times: TimeReader | None
+    source: Iterable[InputMessage], rows: int, times: TimeReader | None, encode: Encode
 ) -> Iterator[list[_Row]]:
     chunk: list[_Row] = []
     size = 0
-    for number, message in enumerate(source):
-        chunk.append(_Row(number, message, None if times is None else times.of(message.value)))
+    for number, row in enumerate(source):
+        message = row._replace(value=encode(row.value))
+        chunk.append(_Row(number, message, None if times is None else times.of(row.value)))
         size += len(message.value)
         if len(chunk) == rows or size >= _CHUNK_BYTES:
             yield chunk

@@ -11,6 +11,8 @@ from faust_oslrau.app.pipeline import PartitionPipeline, SeenFields, new_pipelin
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
+from .log_schemas import LogSchemas
+
 
 class Sink(Protocol):
     """A destination of messages."""
@@ -41,10 +43,14 @@ class Replayed:
 
 
 class Pipelines:
-    """One pipeline for each partition, made when its first records come."""
+    """One pipeline for each partition, made when its first records come.
 
-    def __init__(self, settings: Settings) -> None:
+    `schemas` are those of the records; None for JSON.
+    """
+
+    def __init__(self, settings: Settings, schemas: LogSchemas | None = None) -> None:
         self._settings = settings
+        self._schemas = schemas
         self._of: dict[tuple[str, int], PartitionPipeline] = {}
 
     def of(self, records: Sequence[KafkaRecord]) -> PartitionPipeline:
@@ -52,6 +58,8 @@ class Pipelines:
         tp = (records[0].topic, records[0].partition)
         if tp not in self._of:
             self._of[tp] = new_pipeline(*tp, self._settings)
+            if self._schemas is not None:
+                self._of[tp].translator = self._schemas.translator(*tp)
         return self._of[tp]
 
 
@@ -64,12 +72,19 @@ class Replay:
         The settings of the worker whose scores are reproduced.
     scores, anomalies, dead_letters
         The destinations of the messages of each topic.
+    schemas
+        Those of the records; None for JSON.
     """
 
     def __init__(
-        self, settings: Settings, scores: Sink, anomalies: Sink, dead_letters: Sink
+        self,
+        settings: Settings,
+        scores: Sink,
+        anomalies: Sink,
+        dead_letters: Sink,
+        schemas: LogSchemas | None = None,
     ) -> None:
-        self._pipelines = Pipelines(settings)
+        self._pipelines = Pipelines(settings, schemas)
         self._scores = scores
         self._anomalies = anomalies
         self._dead_letters = dead_letters

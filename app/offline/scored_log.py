@@ -18,6 +18,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
+from .log_schemas import LogSchemas
 from .replay import Pipelines
 
 # Fields that are listed of each alarm.
@@ -64,6 +65,8 @@ class ScoredLog:
         What reports call the settings.
     settings
         The settings of a worker.
+    schemas
+        Those of the records; None for JSON.
 
     Raises
     ------
@@ -71,7 +74,7 @@ class ScoredLog:
         Learning is off: without a model, there would be no scores.
     """
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, schemas: LogSchemas | None = None) -> None:
         if not settings.learning:
             raise SettingsError(f"{name}: expected learning = true, as no model is learned yet")
         compile_pipeline(settings)
@@ -82,7 +85,7 @@ class ScoredLog:
         self.cpu_seconds = 0.0
         self.blamed: dict[tuple[int, int], tuple[str, ...]] = {}
         """Fields with more than their usual nats, of each alarm by partition and offset."""
-        self._pipelines = Pipelines(settings)
+        self._pipelines = Pipelines(settings, schemas)
         self._blocks: dict[int, list[Scores]] = {}
         self._scored: Counter[int] = Counter()
         self._seen = SeenFields()

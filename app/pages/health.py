@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from faust_oslrau.app.partitions.held_partition import HeldPartition
@@ -16,7 +17,9 @@ def liveness(runtime: Runtime) -> str | None:
     """Return why the worker counts as dead: records wait and none has moved for long."""
     if runtime.assignment is None:
         return None
-    waiting = sum(partition.lag or 0 for partition in runtime.assignment.held.values())
+    held = runtime.assignment.held.values()
+    # A restart would not help where schemas are awaited.
+    waiting = sum(partition.lag or 0 for partition in held if not partition.awaits_schemas)
     seconds = time.monotonic() - runtime.assignment.last_progress
     if waiting and seconds > _STALL_SECONDS:
         return f"{waiting} records wait and none has moved for {seconds:.0f} s"
@@ -36,7 +39,13 @@ def readiness(runtime: Runtime, rebalancing: bool) -> str | None:
         return "partitions are being opened"
     if not runtime.assignment.held:
         return "no partition is assigned"
-    return None
+    return _awaited_schemas(runtime.assignment.held.values())
+
+
+def _awaited_schemas(held: Iterable[HeldPartition]) -> str | None:
+    waiting = sorted(each.tp for each in held if each.metrics.awaited_schemas)
+    names = ", ".join(f"{topic}/{number}" for topic, number in waiting)
+    return f"schemas are awaited from the registry for {names}" if waiting else None
 
 
 def models(runtime: Runtime) -> dict[str, Any]:

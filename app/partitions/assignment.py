@@ -24,9 +24,10 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError, SnapshotSchedule, SnapshotStore
 
 from .delivery import Delivery
-from .held_partition import HeldPartition, OutOfPlaceError
+from .held_partition import HeldPartition, OutOfPlaceError, UnknownSchemasError
 from .log_changes import is_behind_log_start
 from .opening import Opener
+from .schema_desk import SchemaDesk
 from .work_limit import WorkLimit
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,8 @@ class Assignment:
         The worker's metrics.
     crash
         Stops the app after an unrecoverable error.
+    schemas
+        Knows the schemas of records; None for records that are JSON.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Assignment:
         store: SnapshotStore,
         metrics: Metrics,
         crash: Callable[[BaseException], Awaitable[None]],
+        schemas: SchemaDesk | None = None,
     ) -> None:
         self.held: dict[TP, HeldPartition] = {}
         self.is_open = False
@@ -88,6 +92,7 @@ class Assignment:
         self._store = store
         self._metrics = metrics
         self._crash = crash
+        self._schemas = schemas
         # One thread: the kernels release the GIL, so that the event loop runs in parallel.
         self._compute = ThreadPoolExecutor(1, "oslrau-compute")
         self._opener = Opener(settings, store, self._compute, metrics)
@@ -227,7 +232,7 @@ class Assignment:
             await asyncio.gather(*map(self._store.open, partitions))
             logs = await find_logs(self._consumer, partitions, self._settings)
             for log in logs:
-                self.held[log.tp] = await self._open_partition(log)
+                self.held[log.tp] = await self._with_schemas(await self._open_partition(log))
             # Record where learning begins before reading anything.
             opened = [self.held[tp] for tp in partitions]
             await self._delivery.record({p.tp: p.position for p in opened if p.committed is None})
@@ -263,6 +268,33 @@ class Assignment:
             await partition.measure_network(restored=True)
         return partition
 
+    async def _with_schemas(self, partition: HeldPartition) -> HeldPartition:
+        """Return a partition with all schemas that were accepted for it."""
+        if self._schemas is not None:
+            found = await self._schemas.translator(partition.tp, partition.topic_id)
+            partition.pipeline.translator = found
+            partition.awaits_schemas = False
+        return partition
+
+    def _await_schemas(self, partition: HeldPartition, unknown: UnknownSchemasError) -> None:
+        """Read no further until the schemas are known that the next records need."""
+        partition.awaits_schemas = True
+        self._begin_opening(self._go_on_with_schemas(partition, unknown))
+
+    async def _go_on_with_schemas(
+        self, partition: HeldPartition, unknown: UnknownSchemasError
+    ) -> None:
+        if self._schemas is None:
+            raise unknown
+        await self._consumer.hold(partition.tp)
+        try:
+            await self._schemas.answer(partition, unknown)
+        except LostPartitionError as error:
+            self._give_up(partition, error)
+        partition.awaits_schemas = False
+        if self.held.get(partition.tp) is partition:
+            await self._consumer.read_from({partition.tp: partition.next_offset})
+
     def _give_up(self, partition: HeldPartition, error: LostPartitionError) -> None:
         """Give up a partition whose producer was fenced, as another worker seems to own it."""
         if self.held.get(partition.tp) is not partition:
@@ -279,7 +311,11 @@ class Assignment:
         await self._open(partitions)
 
     async def _read(self) -> None:
-        positions = {tp: partition.next_offset for tp, partition in self.held.items()}
+        positions = {
+            tp: partition.next_offset
+            for tp, partition in self.held.items()
+            if not partition.awaits_schemas
+        }
         await self._consumer.read_from(positions)
 
     async def _process(self, partition: HeldPartition, batches: list[RecordBatch]) -> None:
@@ -296,7 +332,7 @@ class Assignment:
                 self._work.end(len(batch.records))
 
     async def _process_batch(self, partition: HeldPartition, batch: RecordBatch) -> None:
-        if self.held.get(partition.tp) is not partition:
+        if self.held.get(partition.tp) is not partition or partition.awaits_schemas:
             return
         try:
             if await is_behind_log_start(self._consumer, partition, batch):
@@ -310,6 +346,8 @@ class Assignment:
             extra = at(partition.tp, offset)
             logger.info("%s/%d: reading again from %d", *partition.tp, offset, extra=extra)
             await self._consumer.read_from({partition.tp: offset})
+        except UnknownSchemasError as unknown:
+            self._await_schemas(partition, unknown)
         self.last_progress = time.monotonic()
 
     async def _finish_work(self, seconds: float) -> None:

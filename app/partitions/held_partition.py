@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from operator import attrgetter
@@ -51,6 +51,23 @@ class OutOfPlaceError(Exception):
     """A batch does not continue at the next offset, as a batch before it was dropped."""
 
 
+class UnknownSchemasError(Exception):
+    """The next records need schemas that the registry was not asked for yet.
+
+    Attributes
+    ----------
+    needed
+        The ids, each with the first offset that needs it.
+    end
+        The offset after the records at hand.
+    """
+
+    def __init__(self, needed: Mapping[int, int], end: int) -> None:
+        super().__init__(f"schemas {', '.join(map(str, needed))} are not known")
+        self.needed = needed
+        self.end = end
+
+
 class HeldPartition:
     """A partition's state between two batches.
 
@@ -78,6 +95,8 @@ class HeldPartition:
         To be held from learning a block to the acknowledgement of its outputs.
     waiting
         The batches that are processed next, while others are in work; None without any.
+    awaits_schemas
+        Whether the next record needs a schema that is not known: what is read is dropped.
     """
 
     def __init__(
@@ -110,6 +129,7 @@ class HeldPartition:
         self._processing: Future[ProcessedBlock] | None = None
         self.lock = asyncio.Lock()
         self.waiting: list[RecordBatch] | None = None
+        self.awaits_schemas = False
         self._compute = compute
         self._send = send
 
@@ -171,14 +191,22 @@ class HeldPartition:
         ------
         OutOfPlaceError
             The batch does not continue at the next offset; it was not processed.
+        UnknownSchemasError
+            The records from the next offset on need schemas.
         LostPartitionError
             Another worker owns the partition.
         """
         if batch.position > self.next_offset:
             raise OutOfPlaceError
         for records in self._pieces(batch):
-            self._log_missing(records)
-            await self._process(records)
+            needed = self.pipeline.needed_schemas(records)
+            first = min(needed.values(), default=records[-1].offset + 1)
+            known = records[: bisect_left(records, first, key=attrgetter("offset"))]
+            if known:
+                self._log_missing(known)
+                await self._process(known)
+            if needed:
+                raise UnknownSchemasError(needed, records[-1].offset + 1)
 
     async def save_snapshot(self, *, now: bool = False) -> None:
         """Save a snapshot if one is due, or `now` if there are records since the last one.

@@ -27,6 +27,7 @@ from .chores import Chores
 from .delivery import delivery
 from .freed_memory import return_compiler
 from .past_incidents import PastIncidents
+from .schema_desk import SchemaDesk
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class Runtime:
         self._crash = crash
         self._emitter = Emitter(producer_arguments(settings))
         self._producers = Producers(settings.app_id, producer_arguments(settings))
+        self._schemas: SchemaDesk | None = None
         self._chores: list[asyncio.Task[None]] = []
 
     @property
@@ -108,6 +110,9 @@ class Runtime:
         await topics.set_up()
         await self._emitter.start()
         self.contact.mark_answer()
+        if self.settings.uses_registry:
+            arguments = client_arguments(self.settings)
+            self._schemas = SchemaDesk(self.settings, self._producers, arguments)
         self.assignment = Assignment(
             self.settings,
             consumer,
@@ -117,6 +122,7 @@ class Runtime:
             snapshot_store(self.settings, self._producers),
             self.metrics,
             self._crash,
+            self._schemas,
         )
         chores = Chores(
             self.assignment, self.settings, consumer, self.contact, self.past_incidents
@@ -147,6 +153,8 @@ class Runtime:
             task.cancel()
         if self.assignment is not None:
             self.acknowledged = await self.assignment.stop(_STOP_SECONDS)
+        if self._schemas is not None:
+            await self._schemas.close()
         await self._emitter.stop()
 
     def _tell_of_kernels(self, done: int, needed: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
@@ -25,10 +25,12 @@ from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
     Columns,
+    DecodedBlock,
     EntityReader,
     KafkaRecord,
     TimeReader,
 )
+from faust_oslrau.topics.formats import Translator
 
 from .block import (
     STAGES,
@@ -53,6 +55,11 @@ class PartitionPipeline:
     """Decodes, scores and learns the records of one partition, in the order of its log.
 
     The messages do not depend on how the records are split into calls of `process`.
+
+    Attributes
+    ----------
+    translator
+        Makes JSON of the records; None for records that are JSON.
     """
 
     def __init__(self, topic: str, partition: int, settings: Settings) -> None:
@@ -65,6 +72,7 @@ class PartitionPipeline:
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
         self._times = None if settings.time is None else TimeReader(settings.time)
         self._messages = Messages(topic, partition, settings)
+        self.translator: Translator | None = None
 
     @classmethod
     def restored(cls, snapshot: Snapshot, settings: Settings, scorer: Extent | None = None) -> Self:
@@ -170,20 +178,25 @@ class PartitionPipeline:
         """The incidents that are open after the last record."""
         return self.scorer.open_incidents if self.scorer else []
 
+    def needed_schemas(self, records: Sequence[KafkaRecord]) -> Mapping[int, int]:
+        """Return the ids of unknown schemas of the next records, each with its first offset."""
+        return {} if self.translator is None else self.translator.needs(records)
+
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score and learn the next records of the partition.
 
         Raises
         ------
         ValueError
-            The offsets do not ascend from `next_offset`; nothing was learned.
+            The offsets do not ascend from `next_offset`, or the schema of a record is to be
+            accepted first; nothing was learned.
         """
         offsets = [record.offset for record in records]
         self._check_order(offsets)
         seconds = dict.fromkeys(STAGES, 0.0)
         with _timed(seconds, "decode"):
-            decoded = self._decoder.decode([record.value for record in records])
-            valid = [records[i] for i in decoded.positions] if decoded.rejected else records
+            read, decoded = self._decoded(records)
+            valid = [read[i] for i in decoded.positions] if decoded.rejected else read
             entities = None if self._entities is None else self._entities.read(valid)
             timestamps = [record.timestamp for record in valid]
             times = timestamps if self._times is None else self._times.read(valid)
@@ -234,6 +247,17 @@ class PartitionPipeline:
             self._expected_fields(decoded.rows, scored),
             scored.forecast,
         )
+
+    def _decoded(
+        self, records: Sequence[KafkaRecord]
+    ) -> tuple[Sequence[KafkaRecord], DecodedBlock]:
+        """Return the records as JSON, and what their fields are."""
+        if self.translator is None:
+            return records, self._decoder.decode([record.value for record in records])
+        read, refused = self.translator.translate(records)
+        decoded = self._decoder.decode([record.value for record in read])
+        rejected = [(i, refused.get(i, rejection)) for i, rejection in decoded.rejected]
+        return read, replace(decoded, rejected=rejected)
 
     @property
     def _evicted(self) -> int:

@@ -27,6 +27,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "initial_model": None,
     "seasons": None,
     "adapt_after": 512,
+    "format": "json",
 }
 _TYPES = {
     "topic": str,
@@ -170,6 +171,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         "alarm_rate": settings.alarm_rate,
         "transforms": dict(settings.transforms),
     }
+    if settings.format != _FIRST_VALUES["format"]:
+        values["format"] = settings.format
     if settings.kinds:
         values["kinds"] = dict(settings.kinds)
     if settings.entity is not None:

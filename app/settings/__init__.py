@@ -5,12 +5,14 @@ from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .notify_settings import NotifySettings
 from .reader import load_settings
+from .registry_settings import RegistrySettings
 from .section import short
 
 __all__ = [
     "IncidentSettings",
     "LearnerSettings",
     "NotifySettings",
+    "RegistrySettings",
     "SecuritySettings",
     "Settings",
     "describe",

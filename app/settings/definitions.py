@@ -13,6 +13,7 @@ from faust_oslrau.app.errors import SettingsError
 from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .notify_settings import NotifySettings
+from .registry_settings import RegistrySettings
 from .section import Section, setting, short
 from .value_types import (
     ADDRESS,
@@ -94,6 +95,7 @@ class Settings(Section):
     broker: str = setting("127.0.0.1:9092", SERVERS)
     app_id: str = setting("faust-oslrau", TOPIC)
     source_topics: tuple[str, ...] = setting(("features",), TOPICS)
+    format: str = setting("json", choice("json", "avro", "protobuf", "json_schema"))
     features: str | tuple[str, ...] = setting("auto", FEATURES)
     kinds: tuple[tuple[str, str], ...] = setting((), KINDS)
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
@@ -129,6 +131,7 @@ class Settings(Section):
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     incidents: IncidentSettings = field(default_factory=IncidentSettings)
     notify: NotifySettings = field(default_factory=NotifySettings)
+    registry: RegistrySettings = field(default_factory=RegistrySettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     security: SecuritySettings = field(default_factory=SecuritySettings)
 
@@ -144,13 +147,26 @@ class Settings(Section):
                     f"setting {name}: expected none of the setting features, got "
                     f"{getattr(self, name)}"
                 )
-        taken: set[str | None] = {*self.source_topics}
-        for name in ("scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots"):
-            topic: str | None = self.snapshots_topic if name == "snapshots" else getattr(self, name)
+        self._check_registry()
+        self._check_topics()
+
+    def _check_registry(self) -> None:
+        if self.uses_registry and self.registry.url is None:
+            raise SettingsError(
+                f"setting registry.url: expected the registry's address with format {self.format}"
+            )
+
+    def _check_topics(self) -> None:
+        outputs = ("scores_topic", "anomalies_topic", "dead_letter_topic")
+        topics: dict[str, str | None] = {name: getattr(self, name) for name in outputs}
+        topics["snapshots"] = self.snapshots_topic
+        topics["registry.schemas_topic"] = self.schemas_topic
+        taken = {*self.source_topics}
+        for name, topic in topics.items():
             if topic in taken:
-                value = short(getattr(self, name))
+                value = short(self.snapshots if name == "snapshots" else topic)
                 raise SettingsError(f"setting {name}: expected a topic of its own, got {value}")
-            taken |= {topic} - {None}
+            taken |= {topic} if topic else set()
 
     def _check_kinds(self) -> None:
         kinds = dict(self.kinds)
@@ -189,7 +205,21 @@ class Settings(Section):
     @property
     def uses_transactions(self) -> bool:
         """Whether each partition has a transactional producer."""
-        return self.snapshots_topic is not None or self.delivery == "exactly_once"
+        return (
+            self.snapshots_topic is not None
+            or self.delivery == "exactly_once"
+            or self.uses_registry
+        )
+
+    @property
+    def uses_registry(self) -> bool:
+        """Whether records name schemas, which a registry knows."""
+        return self.format != "json"
+
+    @property
+    def schemas_topic(self) -> str | None:
+        """The topic of the schemas that were accepted; None if records name none."""
+        return self.registry.schemas_topic if self.uses_registry else None
 
     @property
     def snapshots_topic(self) -> str | None:
@@ -264,7 +294,7 @@ def secrets(settings: Settings) -> list[str]:
     """Return the secret values, which must not be printed or logged."""
     found = [
         getattr(section, entry.name)
-        for section in (settings.security, settings.notify)
+        for section in (settings.security, settings.notify, settings.registry)
         for entry in fields(section)
         if entry.metadata["secret"]
     ]

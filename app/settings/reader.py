@@ -17,6 +17,7 @@ from .former import FORMER
 from .incident_settings import IncidentSettings
 from .learner_settings import LearnerSettings
 from .notify_settings import NotifySettings
+from .registry_settings import RegistrySettings
 from .section import Section, short
 
 PREFIX = "OSLRAU_"
@@ -30,6 +31,7 @@ _SECTIONS: dict[str, type[Section]] = {
     "incidents": IncidentSettings,
     "notify": NotifySettings,
     "learner": LearnerSettings,
+    "registry": RegistrySettings,
     "security": SecuritySettings,
 }
 

@@ -23,6 +23,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from forked_worker import ForkedWorker
+from real_registry import RealRegistry
 from worker_settings import pace_variable, snapshots_in, split
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
@@ -421,3 +422,17 @@ def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def registry() -> Iterator[RealRegistry]:
+    """A real registry for the whole session."""
+    with RealRegistry() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_registry() -> Iterator[RealRegistry]:
+    """A real registry without schemas, whose first one gets the id 1."""
+    with RealRegistry() as server:
+        yield server

@@ -140,14 +140,21 @@ class MemoryConsumer:
     ----------
     positions
         Where each partition is read next.
+    on_hold
+        The partitions that are not read until they get another position.
     """
 
     def __init__(self, broker):
         self.broker = broker
         self.positions = {}
+        self.on_hold = set()
 
     async def read_from(self, positions):
         self.positions |= positions
+        self.on_hold -= positions.keys()
+
+    async def hold(self, tp):
+        self.on_hold.add(tp)
 
     def fetch(self, tp, most=None):
         """Return the next batch, of so many records at most."""

@@ -260,6 +260,13 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
 
 
 @pytest.mark.slow
+def test_formats_are_timed_and_give_the_same_scores(tmp_path):
+    figures = quick("formats", tmp_path)
+    assert len(figures) == 12
+    assert all(figure["throughput"] > 0 for figure in figures)
+
+
+@pytest.mark.slow
 def test_sequence_cost_times_both_learners_with_and_without_a_history(tmp_path):
     figures = quick("sequence-cost", tmp_path)
     assert [row["learner"] for row in figures] == ["oslrau"] * 3 + ["stacked"] * 3

@@ -97,15 +97,17 @@ def test_settings_files_are_valid(page, tmp_path):
         if block.language == "toml":
             path = tmp_path / "worker.toml"
             path.write_text(block.text)
-            needs_password = "SASL" in tomllib.loads(block.text).get("security", {}).get(
-                "protocol", ""
-            )
-            load_settings(path, _PASSWORD if needs_password else {})
+            found = tomllib.loads(block.text)
+            needs_password = "SASL" in found.get("security", {}).get("protocol", "")
+            environment = _PASSWORD if needs_password else {}
+            if "username" in found.get("registry", {}):
+                environment = {**environment, "OSLRAU_REGISTRY_PASSWORD": "secret"}
+            load_settings(path, environment)
 
 
 def test_environment_variables_are_settings():
     settings = {name.split("=")[0] for row in setting_rows() for name in code(row[1])}
-    settings |= set(re.findall(r"OSLRAU_SASL_PASSWORD_FILE", read("docs/settings.md")))
+    settings |= set(re.findall(r"OSLRAU_(?:SASL|REGISTRY)_PASSWORD_FILE", read("docs/settings.md")))
     for page in PRESENT:
         named = set(re.findall(r"\bOSLRAU_[A-Z_]*[A-Z]\b", read(page)))
         assert named <= settings | _OTHER_NAMES, page

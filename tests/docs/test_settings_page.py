@@ -92,9 +92,11 @@ def kinds_of(row):
 
 
 def base(row):
-    """Return the variables that a setting needs beside itself: a kind of learner, or entities."""
+    """Return the variables that a setting needs beside itself, such as a kind of learner."""
     if cell(row[0]) == "max_entities":
         return {"OSLRAU_ENTITY": "key"}
+    if cell(row[0]) == "format":
+        return {"OSLRAU_REGISTRY_URL": "http://registry"}
     kinds = kinds_of(row)
     return {} if Settings().learner.kind in kinds else {"OSLRAU_LEARNER_KIND": min(kinds)}
 

@@ -9,7 +9,7 @@ import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import LEARNERS
-from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings
+from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings, secrets
 from faust_oslrau.app.settings.former import FORMER
 from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
 from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
@@ -152,6 +152,43 @@ def test_a_wrong_value_fails_in_one_line_that_says_what_was_expected(name, value
     message = str(failure.value)
     assert f"setting {name}: " in message and expected in message
     assert repr(value)[1:-1] in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"format": "xml"}, "setting format: expected one of json, avro, protobuf, json_schema, "
+                            "got 'xml'"),
+        ({"format": "avro"}, "setting registry.url: expected the registry's address with format "
+                             "avro"),
+        ({"registry": {"url": "registry:8081"}}, "setting registry.url: expected an address that "
+         "begins with http:// or https://, or none, got 'registry:8081'"),
+        ({"registry": {"url": "http://r", "ca_file": "ca.pem"}}, "setting registry.ca_file: "
+         "expected no value unless registry.url begins with https://, got 'ca.pem'"),
+        ({"registry": {"username": "me"}}, "setting registry.password: expected the password of "
+                                           "'me', got none"),
+        ({"registry": {"schemas_topic": "a b"}}, "setting registry.schemas_topic: expected a topic "
+         "name of letters, digits, '.', '_' and '-', at most 249, got 'a b'"),
+        ({"format": "avro", "registry": {"url": "http://r", "schemas_topic": "scores"}},
+         "setting registry.schemas_topic: expected a topic of its own, got 'scores'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_of_a_registry_is_named(settings, told):
+    with pytest.raises(SettingsError) as failure:
+        load_settings(None, {}, **settings)
+    assert str(failure.value) == told
+
+
+def test_no_secret_of_a_registry_is_in_its_address_or_shown(tmp_path):
+    with pytest.raises(SettingsError) as failure:
+        load_settings(None, {}, registry={"url": "http://me:hidden@registry"})
+    assert "hidden" not in str(failure.value)
+    file = tmp_path / "password"
+    file.write_text("hidden\n")
+    found = load_settings(None, {"OSLRAU_REGISTRY_PASSWORD_FILE": str(file)})
+    assert found.registry.password == "hidden"
+    assert "hidden" not in f"{found} {describe(found)}"
+    assert secrets(found) == ["hidden"]
 
 
 def test_a_wrong_learner_parameter_is_named_with_its_table():

@@ -1,0 +1,71 @@
+"""Writes rows of files in the format of the settings, with the id of a schema before each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from faust_oslrau.app.files import read_file
+from faust_oslrau.app.registry import Registry, check_format
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics.formats import KINDS, ContentError, Schema, SchemaError, codec, framed
+
+from .input_files import InputFileError
+
+_LARGEST_SCHEMA = 1_000_000
+
+Encode = Callable[[bytes], bytes]
+"""Returns a row, which is JSON, as the value of a message; raises InputFileError."""
+
+
+async def row_encoder(settings: Settings, topic: str, schema_file: Path | None) -> Encode:
+    """Return what writes rows by a file's schema, which is registered, or by the latest one.
+
+    The subject is that of the topic's values, as Confluent's serializers name it.
+
+    Raises
+    ------
+    SettingsError
+        The format needs a library that is missing.
+    InputFileError
+        The file cannot be read, or holds no schema of the format.
+    RegistryError
+        The registry does not answer, has no schema for the topic, or refuses this one.
+    """
+    if not settings.uses_registry:
+        return lambda value: value
+    check_format(settings)
+    async with Registry(settings.registry) as registry:
+        subject = f"{topic}-value"
+        if schema_file is None:
+            schema_id, schema = await registry.latest(subject)
+            return _encoder(settings.format, schema_id, schema)
+        schema = Schema(KINDS[settings.format], _read(schema_file))
+        _encoder(settings.format, 0, schema)  # before the registry has it
+        return _encoder(settings.format, await registry.register(subject, schema), schema)
+
+
+def _encoder(format_name: str, schema_id: int, schema: Schema) -> Encode:
+    try:
+        write = codec(format_name, schema).encode
+    except SchemaError as error:
+        raise InputFileError(f"schema: {error}") from None
+
+    def encode(value: bytes) -> bytes:
+        try:
+            return framed(schema_id, write(orjson.loads(value)))
+        except (ContentError, orjson.JSONDecodeError) as error:
+            raise InputFileError(f"expected a row of the schema, {error}") from None
+
+    return encode
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_file(path, _LARGEST_SCHEMA).decode()
+    except OSError as error:
+        raise InputFileError(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise InputFileError(f"{path}: expected UTF-8") from None

@@ -1,0 +1,147 @@
+"""Stores what was accepted of a registry's answers, in a compacted topic.
+
+An acceptance of a source partition is in the topic's partition of the same number. Its key names
+the deployment, the partition, the first offset that it holds for and the id, so that compaction
+keeps all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from faust_oslrau.app.kafka.partition_reader import PartitionReader
+from faust_oslrau.app.kafka.topic_ids import is_recreated
+from faust_oslrau.app.logs import at
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import OutMessage
+from faust_oslrau.topics.formats import Acceptance, Schema
+
+if TYPE_CHECKING:
+    from faust.types import TP
+
+    from faust_oslrau.app.kafka.transactions import TransactionalProducer
+
+logger = logging.getLogger(__name__)
+
+
+class AcceptanceLog:
+    """The acceptances of a deployment.
+
+    Parameters
+    ----------
+    settings
+        The settings of its workers.
+    client_arguments
+        Connection arguments of aiokafka's clients.
+    """
+
+    def __init__(self, settings: Settings, client_arguments: Mapping[str, Any]) -> None:
+        self._topic = settings.registry.schemas_topic
+        self._registry = settings.registry.url
+        self._app_id = settings.app_id
+        self._arguments = client_arguments
+
+    async def load(self, tp: TP, topic_id: str | None) -> list[Acceptance]:
+        """Return what was accepted for a source partition, of a topic with this id.
+
+        Raises
+        ------
+        KafkaError
+            The topic cannot be read, or another deployment's transaction is open for too long.
+        """
+        prefix = self._prefix(tp)
+        found: dict[bytes, bytes] = {}
+        first, end = await self._whole_range(tp)
+        if end > first:
+            async with self._reader(tp, "read_committed") as reader:
+                async for record in reader.records(first, end):
+                    if record.value is not None and (record.key or b"").startswith(prefix):
+                        found[record.key] = record.value
+        return self._of_topic(tp, found, topic_id)
+
+    async def save(
+        self,
+        tp: TP,
+        topic_id: str | None,
+        accepted: Iterable[Acceptance],
+        producer: TransactionalProducer,
+    ) -> None:
+        """Write acceptances of a source partition, by the producer that fences its former owner.
+
+        Raises
+        ------
+        LostPartitionError
+            Another worker owns the partition.
+        KafkaError
+            They could not be written, or may be.
+        """
+        messages = [
+            OutMessage(0, self._key(tp, each), self._value(each, topic_id), None)
+            for each in accepted
+        ]
+        async with producer.transaction() as transaction:
+            await transaction.send(self._topic, tp.partition, messages)
+
+    async def _whole_range(self, tp: TP) -> tuple[int, int]:
+        """Return the first offset and the end; no offsets without such a topic.
+
+        The end of committed records would be before an open transaction of another deployment, and
+        hide what this one has accepted after it.
+        """
+        async with self._reader(tp, "read_uncommitted") as reader:
+            # `replay` may come before the first worker
+            return await reader.range() if await reader.exists() else (0, 0)
+
+    def _reader(self, tp: TP, isolation_level: str) -> PartitionReader:
+        return PartitionReader(self._topic, tp.partition, self._arguments, isolation_level)
+
+    def _of_topic(
+        self, tp: TP, found: Mapping[bytes, bytes], topic_id: str | None
+    ) -> list[Acceptance]:
+        accepted, registries = [], set()
+        for value in found.values():
+            data = orjson.loads(value)
+            if not is_recreated(data["topic_id"], topic_id):
+                accepted.append(_acceptance(data))
+                registries.add(data["registry"])
+        others = sorted(registries - {self._registry})
+        if others:
+            values = (*tp, ", ".join(others), self._registry)
+            logger.warning(
+                "%s/%d: schemas were accepted from %s and go on to hold, so ids of %s must have "
+                "the same meaning",
+                *values,
+                extra=at(tp),
+            )
+        return accepted
+
+    def _prefix(self, tp: TP) -> bytes:
+        return f"{self._app_id}/{tp.topic}/{tp.partition}/".encode()
+
+    def _key(self, tp: TP, accepted: Acceptance) -> bytes:
+        return self._prefix(tp) + f"{accepted.start}/{accepted.schema_id}".encode()
+
+    def _value(self, accepted: Acceptance, topic_id: str | None) -> bytes:
+        schema = accepted.schema
+        return orjson.dumps(
+            {
+                "id": accepted.schema_id,
+                "schema": None if schema is None else schema._asdict(),
+                "start": accepted.start,
+                "end": accepted.end,
+                "registry": self._registry,
+                "topic_id": topic_id,
+            }
+        )
+
+
+def _acceptance(data: Mapping[str, Any]) -> Acceptance:
+    found = data["schema"]
+    if found is not None:
+        references = tuple((name, text) for name, text in found["references"])
+        found = Schema(found["kind"], found["text"], references)
+    return Acceptance(data["id"], found, data["start"], data["end"])

@@ -1,0 +1,167 @@
+"""A real schema registry, Apicurio, which Maven downloads once (142 MB)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import socketserver
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faust_oslrau.app.brokers.jars import cache_folder, find_java
+from faust_oslrau.app.brokers.ports import free_ports
+from faust_oslrau.app.brokers.process import die_with_parent
+from faust_oslrau.app.errors import BrokerError
+
+_VERSION = "2.6.13.Final"
+_READY_SECONDS = 60.0
+
+
+def _program() -> Path:
+    """Return the registry's folder, skip where it cannot be had."""
+    folder = cache_folder() / f"apicurio-registry-{_VERSION}"
+    if folder.is_dir():
+        return folder
+    maven = shutil.which("mvn")
+    if maven is None:
+        pytest.skip("a real registry is fetched through Maven, but no mvn was found")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        artifact = f"io.apicurio:apicurio-registry-app:{_VERSION}:tar.gz:all"
+        fetched = subprocess.run(
+            [maven, "-B", "-ntp", "-q", "dependency:copy", f"-Dartifact={artifact}",
+             f"-DoutputDirectory={place}"], capture_output=True, text=True,
+        )  # fmt: skip
+        if fetched.returncode != 0:
+            pytest.skip(f"Maven could not fetch a registry: {fetched.stdout.strip()[:200]}")
+        (archive,) = Path(place).glob("*.tar.gz")
+        unpacked = Path(place) / "unpacked"
+        shutil.unpack_archive(archive, unpacked)
+        if not folder.is_dir():  # another process may have been faster
+            unpacked.rename(folder)
+    return folder
+
+
+class _Door(socketserver.ThreadingTCPServer):
+    """Passes connections on to a port."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, front: int, back: int) -> None:
+        super().__init__(("127.0.0.1", front), _Passage)
+        self.back = back
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def shut(self) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Passage(socketserver.BaseRequestHandler):
+    server: _Door
+
+    def handle(self) -> None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.server.back)) as inside:
+            ways = ((self.request, inside), (inside, self.request))
+            threads = [threading.Thread(target=_pass_on, args=way, daemon=True) for way in ways]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while found := source.recv(65_536):
+            target.sendall(found)
+    for end in (source, target):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+class RealRegistry:
+    """A registry in a process of its own, which keeps nothing after its end.
+
+    Workers reach it through a door, so that it can be filled before it is there for them.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._java = find_java()
+        except BrokerError as missing:
+            pytest.skip(str(missing))
+        self._folder = _program()
+        self._front, self._port = free_ports(2)
+        self._door: _Door | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{self._front}/apis/ccompat/v7"
+        self._own_url = f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
+
+    def __enter__(self) -> RealRegistry:
+        self.start()
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it behind a shut door, and return when it answers."""
+        options = [f"-Dquarkus.http.port={self._port}", "-Dquarkus.http.host=127.0.0.1"]
+        (jar,) = self._folder.glob("*-runner.jar")
+        self._process = subprocess.Popen(
+            [self._java, "-Xmx512m", *options, "-jar", str(jar)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
+        )
+        deadline = time.monotonic() + _READY_SECONDS
+        while not self._answers():
+            assert self._process.poll() is None, "the registry has ended"
+            assert time.monotonic() < deadline, "the registry does not answer"
+            time.sleep(0.1)
+
+    def open(self) -> None:
+        """Let workers reach it."""
+        self._door = _Door(self._front, self._port)
+
+    def kill(self) -> None:
+        """End it at once, and shut the door."""
+        if self._door is not None:
+            self._door.shut()
+            self._door = None
+        if self._process is not None:
+            os.kill(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def register(self, subject: str, schema: Any, kind: str = "AVRO", **more: Any) -> int:
+        """Return the id of a schema, a text or what is written as JSON."""
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        body = json.dumps({"schema": text, "schemaType": kind, **more}).encode()
+        request = urllib.request.Request(
+            f"{self._own_url}/subjects/{subject}/versions",
+            body,
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(json.loads(answer.read())["id"])
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._own_url}/subjects", timeout=1) as answer:
+                return answer.status == 200
+        except OSError:
+            return False

@@ -1,0 +1,173 @@
+"""What a registry answers, and what is made of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+from aiohttp import web
+from memory_worker import in_loop
+
+from faust_oslrau.app.errors import SettingsError
+from faust_oslrau.app.registry import Registry, RegistryError, check_format
+from faust_oslrau.app.registry import client as client_module
+from faust_oslrau.app.settings import RegistrySettings, Settings
+from faust_oslrau.topics.formats import Schema
+
+NO_SCHEMA = {"error_code": 40403, "message": "Schema not found"}
+INNER = {"schema": "inner", "references": []}
+OUTER = {
+    "schema": "outer",
+    "references": [{"name": "I", "subject": "in/ner", "version": 3}],
+}
+
+
+class Answers:
+    """A web server that gives prepared answers by path, and keeps what it was asked."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+        self.asked = []
+
+    async def handle(self, request):
+        self.asked.append((request.method, request.raw_path, await request.read()))
+        self.authorization = request.headers.get("Authorization")
+        status, content = self.answers.get(request.raw_path, (404, NO_SCHEMA))
+        body = content if isinstance(content, bytes) else orjson.dumps(content)
+        return web.Response(status=status, body=body)
+
+    @asynccontextmanager
+    async def registry(self, **settings):
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.handle)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = site._server.sockets[0].getsockname()[1]
+        url = f"http://127.0.0.1:{port}/"
+        try:
+            async with Registry(RegistrySettings(url=url, **settings)) as registry:
+                yield registry
+        finally:
+            await runner.cleanup()
+
+
+def answers(**found):
+    return Answers(**{f"/schemas/ids/{name[1:]}": answer for name, answer in found.items()})
+
+
+@in_loop
+async def test_a_schema_is_asked_for_once_with_what_it_refers_to():
+    server = answers(_1=(200, OUTER))
+    server.answers["/subjects/in%2Fner/versions/3"] = (200, INNER)
+    async with server.registry() as registry:
+        for _ in range(2):
+            assert await registry.schema(1) == Schema("AVRO", "outer", (("I", "inner"),))
+    assert [path for _, path, _ in server.asked] == [
+        "/schemas/ids/1", "/subjects/in%2Fner/versions/3",
+    ]  # fmt: skip
+
+
+@in_loop
+async def test_that_there_is_no_schema_is_asked_for_again():
+    server = answers()
+    async with server.registry() as registry:
+        assert await registry.schema(1) is None
+        server.answers["/schemas/ids/1"] = (200, {"schema": "x", "schemaType": "PROTOBUF"})
+        assert await registry.schema(1) == Schema("PROTOBUF", "x")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (404, b"<html>not found</html>"),  # no registry
+        (404, {"error_code": 404, "message": "no such path"}),
+        (401, {"error_code": 401}),
+        (500, NO_SCHEMA | {"error_code": 50001}),
+        (200, b"<html>log in</html>"),
+        (302, b""),
+        (200, {"what": 1}),
+        (200, {"schema": "x", "references": [{"name": "y"}]}),
+        (200, {"schema": "x", "references": 7}),
+    ],
+)
+@in_loop
+async def test_any_other_answer_says_nothing_of_a_schema(answer):
+    async with answers(_1=answer).registry() as registry:
+        with pytest.raises(RegistryError, match=r"registry http://127.0.0.1:\d+: "):
+            await registry.schema(1)
+
+
+@in_loop
+async def test_a_registry_that_is_away_says_nothing_of_a_schema():
+    async with Registry(RegistrySettings(url="http://127.0.0.1:1")) as registry:
+        with pytest.raises(RegistryError, match="Cannot connect"):
+            await registry.schema(1)
+
+
+@in_loop
+async def test_a_registry_that_is_silent_says_nothing_of_a_schema(monkeypatch):
+    monkeypatch.setattr(client_module, "_TIMEOUT_SECONDS", 0.01)
+    server = answers()
+    server.handle = _never
+    async with server.registry() as registry:
+        with pytest.raises(RegistryError, match="no answer in time"):
+            await registry.schema(1)
+
+
+async def _never(request):
+    await asyncio.sleep(0.2)
+    return web.Response()
+
+
+@in_loop
+async def test_a_schema_that_no_topic_takes_is_one_of_another_format():
+    async with answers(_1=(200, {"schema": "x" * 500_000})).registry() as registry:
+        assert await registry.schema(1) == Schema(
+            "AVRO of 500,000 bytes, at most 400,000 are taken", ""
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, None),
+        ({"password": "t0ken"}, "Bearer t0ken"),
+        ({"username": "me", "password": "sé"}, b"Basic " + base64.b64encode("me:sé".encode())),
+    ],
+)
+@in_loop
+async def test_a_password_or_a_token_is_sent(settings, expected):
+    server = answers()
+    async with server.registry(**settings) as registry:
+        await registry.schema(1)
+    assert server.authorization == (expected.decode() if isinstance(expected, bytes) else expected)
+
+
+@in_loop
+async def test_a_schema_is_registered_with_its_kind_unless_that_is_avro():
+    server = Answers(**{"/subjects/t-value/versions": (200, {"id": 7})})
+    async with server.registry() as registry:
+        assert await registry.register("t-value", Schema("AVRO", "a")) == 7
+        assert await registry.register("t-value", Schema("JSON", "b")) == 7
+    assert [orjson.loads(body) for _, _, body in server.asked] == [
+        {"schema": "a"}, {"schema": "b", "schemaType": "JSON"},
+    ]  # fmt: skip
+
+
+def test_a_format_without_its_library_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(client_module, "missing_module", lambda name: "fastavro")
+    settings = Settings(format="avro", registry=RegistrySettings(url="http://r"))
+    with pytest.raises(SettingsError, match="avro needs fastavro, which is not installed"):
+        check_format(settings)
+    check_format(Settings())
+
+
+def test_authorities_that_cannot_be_read_are_refused(tmp_path):
+    registry = RegistrySettings(url="https://r", ca_file=str(tmp_path / "none.pem"))
+    with pytest.raises(SettingsError, match=r"setting registry.ca_file: .* got .*none.pem"):
+        check_format(Settings(format="json_schema", registry=registry))

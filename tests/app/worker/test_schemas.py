@@ -1,0 +1,306 @@
+"""Workers whose records name schemas, with a real registry."""
+
+from __future__ import annotations
+
+import json
+import random
+from io import BytesIO
+
+import fastavro
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from faust_oslrau.app.cli import main
+from faust_oslrau.topics.formats import framed
+
+pytestmark = pytest.mark.real_kafka
+
+SCHEMA = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "temperature", "type": "double"},
+        {"name": "load", "type": ["null", "double"]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "mode", "type": {"type": "enum", "name": "Mode", "symbols": ["idle", "busy"]}},
+        {
+            "name": "vibration",
+            "type": {
+                "type": "record",
+                "name": "Vibration",
+                "fields": [{"name": "rms", "type": "double"}],
+            },
+        },
+    ],
+}
+JSON_SCHEMA = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+EVOLVED = {**SCHEMA, "fields": [{"name": "firmware", "type": "string"}, *SCHEMA["fields"]]}
+
+
+def rows(number, seed=0):
+    rng = random.Random(seed)
+    for i in range(number):
+        level = rng.gauss(0, 1)
+        yield {
+            "temperature": 20 + level,
+            "load": None if i % 7 == 0 else level + rng.gauss(0, 0.3),
+            "at": 1_790_000_000_000 + 1000 * i,
+            "mode": "busy" if level > 0 else "idle",
+            "vibration": {"rms": rng.random()},
+            "firmware": "1.2",
+        }
+
+
+def avro(schema_id, schema, found):
+    content = BytesIO()
+    fastavro.schemaless_writer(content, fastavro.parse_schema(schema), found)
+    return framed(schema_id, content.getvalue())
+
+
+class Deployment:
+    """Starts workers, reads what they wrote, and replays their topic."""
+
+    def __init__(self, client, settings, start_worker, registry, folder, changes):
+        self.client, self.settings = client, settings
+        self._start, self._folder = start_worker, folder
+        self.changes = {
+            "format": "avro",
+            "registry_url": registry.url,
+            "registry_schemas_topic": f"{settings.app_id}.schemas",
+            "time": "at",
+            **changes,
+        }
+        client.create(settings.app_id)
+
+    @property
+    def topic(self):
+        return self.settings.app_id
+
+    def start(self, **changes):
+        return self._start(**self.changes, **changes)
+
+    def send(self, values):
+        self.client.send(self.topic, [(0, value, b"machine-1") for value in values])
+
+    def live(self):
+        """Return the scores and dead letters of the workers."""
+        return tuple(
+            [message.value for message in self.client.read(topic)]
+            for topic in (self.settings.scores_topic, self.settings.dead_letter_topic)
+        )
+
+    def reasons(self):
+        found = self.client.read(self.settings.dead_letter_topic)
+        return [dict(message.headers)["oslrau-reason"].decode() for message in found]
+
+    def replay(self):
+        """Return the scores of a replay, and its rejected records by reason."""
+        out = self._folder / "replayed"
+        told = self.run("replay", "--out", out, "--json")
+        return out.read_bytes().splitlines(), orjson.loads(told)["rejected"]
+
+    def run(self, *arguments):
+        """Run a command with the settings of the workers, and return what it prints."""
+        names = {
+            **self.changes,
+            "app_id": self.settings.app_id,
+            "source_topics": self.topic,
+            "broker": self.settings.broker,
+        }
+        result = CliRunner(env={f"OSLRAU_{n.upper()}": str(v) for n, v in names.items()}).invoke(
+            main, [*map(str, arguments)]
+        )
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+
+@pytest.fixture
+def deployment(client, settings, start_worker, registry, tmp_path):
+    return Deployment(client, settings, start_worker, registry, tmp_path, {})
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(
+    delivery, deployment, registry
+):
+    deployment.changes["delivery"] = delivery
+    first = registry.register(f"{deployment.topic}-value", SCHEMA)
+    found = list(rows(1500))
+    deployment.send(avro(first, SCHEMA, row) for row in found[:700])
+    worker = deployment.start()
+    worker.wait_records(700)
+    second = registry.register(f"{deployment.topic}-value", EVOLVED)
+    deployment.send(avro(second, EVOLVED, row) for row in found[700:])
+    worker.wait_records(1500).terminate()
+    scores, letters = deployment.live()
+    assert (len(scores), len(letters)) == (1500, 0)
+    assert [orjson.loads(score)["timestamp"] for score in scores] == [row["at"] for row in found]
+    assert deployment.replay() == (scores, {})
+
+
+PROTO = """syntax = "proto3";
+message Reading {
+  double temperature = 1;
+  optional double load = 2;
+  int64 at = 3;
+  string mode = 4;
+  message Vibration { double rms = 1; }
+  Vibration vibration = 5;
+}"""
+SCHEMAS = {
+    "avro": json.dumps(SCHEMA),
+    "protobuf": PROTO,
+    "json_schema": json.dumps(JSON_SCHEMA),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, tmp_path):
+    rows_file, schema = tmp_path / "rows.ndjson", tmp_path / "schema"
+    found = [{k: v for k, v in row.items() if k != "firmware"} for row in rows(600)]
+    rows_file.write_bytes(b"\n".join(map(orjson.dumps, found)))
+    schema.write_text(SCHEMAS[name])
+    deployment.changes["format"] = name
+    for number, options in enumerate((("--schema", schema), ()), start=1):
+        deployment.run("produce", rows_file, *options)
+        deployment.client.wait_messages(deployment.topic, 600 * number)
+    deployment.start().wait_records(1200).terminate()
+    scores, letters = deployment.live()
+    assert (len(scores), len(letters)) == (1200, 0)
+    assert deployment.replay() == (scores, {})
+    out = tmp_path / "of-file"
+    deployment.run("replay", rows_file, "--out", out)
+    assert out.read_bytes().splitlines() == scores[:600]
+    files = [tmp_path / "a.toml", tmp_path / "b.toml"]
+    for file, rate in zip(files, (0.01, 0.02), strict=True):
+        file.write_text(f"alarm_rate = {rate}")
+    compared = orjson.loads(deployment.run("compare", *files, "--json"))
+    assert [side["scored"] for side in (compared["a"], compared["b"])] == [1200, 1200]
+
+
+def test_a_worker_that_is_killed_while_it_learns_decides_nothing_anew(deployment, registry):
+    first = registry.register(f"{deployment.topic}-value", SCHEMA)
+    values = [avro(first, SCHEMA, row) for row in rows(2000)]
+    for at in range(100, 2000, 100):
+        values[at] = framed(1_000_000 + at, b"")
+    worker = deployment.start(batch_records=50)
+    deployment.send(values[:1000])
+    deployment.client.wait_messages(deployment.settings.scores_topic, 400)
+    worker.kill()
+    deployment.send(values[1000:])
+    deployment.start(snapshot_records=200).wait_ready().wait_offsets(2000)
+    scores, _ = deployment.live()
+    once = dict.fromkeys(scores)
+    assert len(once) == 1981
+    assert set(deployment.reasons()) == {"unknown_schema"}
+    assert deployment.replay() == (list(once), {"unknown_schema": 19})
+
+
+def test_records_of_a_known_schema_go_on_and_others_wait_while_the_registry_is_away(
+    deployment, fresh_registry
+):
+    registry = fresh_registry
+    deployment.changes["registry_url"] = registry.url
+    assert registry.register("machines", SCHEMA) == 1
+    found = list(rows(900))
+    worker = deployment.start()
+    deployment.send(avro(1, SCHEMA, row) for row in found[:300])
+    worker.wait_records(300)
+    registry.kill()
+    deployment.send(avro(1, SCHEMA, row) for row in found[300:600])
+    deployment.send(avro(2, EVOLVED, row) for row in found[600:800])
+    worker.wait_records(600)
+    worker.wait_metric(1, "oslrau_awaited_schemas")
+    worker.wait_metric(200, "oslrau_consumer_lag_records")
+    status, text = worker.get("/readyz")
+    assert (status, "schemas are awaited" in text) == (503, True)
+    assert worker.get("/healthz")[0] == 200
+    assert worker.log().count("waits for schema") == 1
+    worker.terminate()
+
+    worker = deployment.start()  # it knows schema 1 without the registry
+    deployment.send(avro(1, SCHEMA, row) for row in found[800:])
+    worker.wait_metric(1, "oslrau_awaited_schemas")
+    registry.start()
+    assert registry.register("others", {"type": "fixed", "name": "Else", "size": 1}) == 1
+    assert registry.register("machines", EVOLVED) == 2
+    registry.open()
+    worker.wait_offsets(900)
+    assert worker.get("/readyz")[0] == 200
+    worker.terminate()
+    scores, letters = deployment.live()
+    assert (len(scores), len(letters)) == (900, 0)
+    registry.kill()
+    assert deployment.replay() == (scores, {})
+
+
+def test_an_unknown_id_is_a_dead_letter_also_where_the_registry_knows_it_later(
+    deployment, fresh_registry
+):
+    registry = fresh_registry
+    deployment.changes["registry_url"] = registry.url
+    assert registry.register("machines", SCHEMA) == 1
+    found = list(rows(600))
+    deployment.send(avro(1, SCHEMA, row) for row in found[:300])
+    deployment.send(avro(2, EVOLVED, row) for row in found[300:310])
+    worker = deployment.start()
+    worker.wait_records(310)
+    assert registry.register("machines", EVOLVED) == 2
+    deployment.send(avro(2, EVOLVED, row) for row in found[310:])
+    worker.wait_records(600)
+    worker.kill()
+    # A worker that begins anew learns the log again, and decides as the first one has.
+    deployment.start(snapshots="off").wait_ready().wait_offsets(600)
+    scores, _ = deployment.live()
+    assert deployment.reasons() == ["unknown_schema"] * 10
+    assert deployment.replay() == (scores, {"unknown_schema": 10})
+
+
+def test_a_worker_that_wakes_up_decides_nothing_that_its_successor_has_decided(
+    deployment, fresh_registry, free_port
+):
+    registry = fresh_registry
+    deployment.changes["registry_url"] = registry.url
+    assert registry.register("machines", SCHEMA) == 1
+    found = list(rows(400))
+    deployment.send(avro(1, SCHEMA, row) for row in found[:100])
+    sleeper = deployment.start()
+    sleeper.wait_records(100)
+    sleeper.pause()
+    deployment.send(avro(2, EVOLVED, row) for row in found[100:200])
+    successor = deployment.start(web_port=free_port())
+    successor.wait_metric(100, "oslrau_dead_letters_total", reason="unknown_schema")
+    assert registry.register("machines", EVOLVED) == 2
+    sleeper.go_on()
+    deployment.send(avro(2, EVOLVED, row) for row in found[200:300])
+    deployment.client.wait_messages(deployment.settings.scores_topic, 200)
+    successor.terminate()
+    deployment.send(avro(2, EVOLVED, row) for row in found[300:])
+    deployment.client.wait_messages(deployment.settings.scores_topic, 300)
+    sleeper.wait_offsets(400)
+    scores, _ = deployment.live()
+    once = list(dict.fromkeys(scores))
+    assert [orjson.loads(score)["offset"] for score in once] == [*range(100), *range(200, 400)]
+    assert set(deployment.reasons()) == {"unknown_schema"}
+    assert deployment.replay() == (once, {"unknown_schema": 100})
+
+
+def test_bytes_that_are_not_of_a_schema_are_dead_letters_with_a_reason(deployment, registry):
+    known = registry.register(f"{deployment.topic}-value", SCHEMA)
+    other = registry.register(f"{deployment.topic}-json", JSON_SCHEMA, "JSON")
+    good = [avro(known, SCHEMA, row) for row in rows(3)]
+    bad = {
+        "not_framed": [b"{}", b"", b"\1" + good[0][1:], b"\0\0\0\0" + good[0]],
+        "unknown_schema": [framed(1_000_000, b"")],
+        "wrong_schema": [framed(other, b"{}")],
+        "not_of_schema": [good[0][:-1], good[0] + b"\0", good[0][:5]],
+        "no_value": [None],
+    }
+    deployment.send([good[0], *(value for values in bad.values() for value in values), good[1]])
+    deployment.start().wait_records(2 + sum(map(len, bad.values()))).terminate()
+    scores, letters = deployment.live()
+    assert len(scores) == 2
+    assert letters == [value for values in bad.values() for value in values]
+    expected = [reason for reason, values in bad.items() for _ in values]
+    assert deployment.reasons() == expected

@@ -1,0 +1,142 @@
+"""Records of Protobuf as JSON."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+import orjson
+import pytest
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.topics.formats import ContentError, Schema, SchemaError, codec, framed
+from faust_oslrau.topics.formats.protobuf import _compiled
+
+TEXT = """
+syntax = "proto3";
+package machines;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+message Zero { double unused = 1; }
+message Reading {
+  enum Mode { IDLE = 0; BUSY = 1; }
+  message Vibration { double rms = 1; }
+  double temperature = 1;
+  optional double load = 2;
+  int64 count = 3;
+  Mode mode = 4;
+  Vibration vibration = 5;
+  google.protobuf.Timestamp at = 6;
+  google.protobuf.DoubleValue pressure = 7;
+  bytes raw = 8;
+  repeated float samples = 9;
+  map<string, int32> counts = 10;
+  oneof which { string name = 11; bool flag = 12; }
+  Reading before = 13;
+}
+"""
+SCHEMA = Schema("PROTOBUF", TEXT)
+
+
+@pytest.fixture(scope="module")
+def codec_of_readings():
+    return codec("protobuf", SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def message_of():
+    pool = DescriptorPool()
+    for file in _compiled(SCHEMA).file:
+        pool.Add(file)
+    return lambda name: GetMessageClass(pool.FindMessageTypeByName(f"machines.{name}"))
+
+
+READING = b"\x02\x02"  # one index, which is 1
+
+
+def test_what_is_not_set_is_zero_or_missing_as_its_schema_says(codec_of_readings, message_of):
+    value = framed(3, READING + message_of("Reading")().SerializeToString())
+    assert orjson.loads(codec_of_readings.decode(value)) == {
+        "temperature": 0.0, "load": None, "count": 0, "mode": "IDLE", "vibration": None,
+        "at": None, "pressure": None, "raw": None, "samples": [], "counts": {}, "name": None,
+        "flag": None, "before": None,
+    }  # fmt: skip
+
+
+def test_all_that_is_set_is_read(codec_of_readings, message_of):
+    message = message_of("Reading")(
+        temperature=-math.inf, load=0.25, count=-(2**63), mode=1, raw=b"ab", samples=[1, 2],
+        counts={"a": 1}, flag=False,
+    )  # fmt: skip
+    message.vibration.rms = 0.5
+    message.at.seconds, message.at.nanos = 1_790_000_000, 123_000_000
+    message.pressure.value = 0.0
+    message.before.mode = 7
+    text = codec_of_readings.decode(framed(3, READING + message.SerializeToString()))
+    assert b'"temperature":-1e999' in text
+    found = orjson.loads(text.replace(b"-1e999", b"1"))
+    assert (found["load"], found["count"], found["mode"]) == (0.25, -(2**63), "BUSY")
+    assert (found["vibration"], found["pressure"]) == ({"rms": 0.5}, 0.0)
+    assert found["at"] == 1_790_000_000_123.0
+    assert (found["raw"], found["samples"], found["counts"]) == (None, [1.0, 2.0], {"a": 1})
+    assert (found["name"], found["flag"], found["before"]["mode"]) == (None, False, "7")
+
+
+@pytest.mark.parametrize(
+    ("indexes", "name"),
+    [(b"\0", "Zero"), (b"\x02\0", "Zero"), (b"\x02\x02", "Reading")],
+)
+def test_the_indexes_say_which_message_it_is(indexes, name, codec_of_readings, message_of):
+    found = orjson.loads(codec_of_readings.decode(framed(3, indexes)))
+    assert list(found) == [field.name for field in message_of(name).DESCRIPTOR.fields]
+
+
+def test_indexes_lead_to_a_message_inside_another(codec_of_readings, message_of):
+    content = message_of("Reading.Vibration")(rms=2.0).SerializeToString()
+    assert codec_of_readings.decode(framed(3, b"\x04\x02\0" + content)) == b'{"rms":2.0}'
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x02", b"\x02\x09", b"\x02\x01", b"\x03", b"\xfe\xff\x03", b"\0\x09\0"]
+)
+def test_what_names_no_message_or_is_cut_is_refused(content, codec_of_readings):
+    with pytest.raises(ContentError):
+        codec_of_readings.decode(framed(3, content))
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused(content):
+    with suppress(ContentError):
+        orjson.loads(_known().decode(framed(3, content)))
+
+
+def _known(found=[]):  # noqa: B006  # hypothesis takes no fixtures of a module
+    if not found:
+        found.append(codec("protobuf", SCHEMA))
+    return found[0]
+
+
+def test_a_schema_may_refer_to_others():
+    inner = ("other/inner.proto", 'syntax = "proto3"; package o; message I { double x = 1; }')
+    text = 'syntax = "proto3"; import "other/inner.proto"; message M { o.I i = 1; }'
+    found = codec("protobuf", Schema("PROTOBUF", text, (inner,)))
+    assert found.decode(framed(1, found.encode({"i": {"x": 1.5}}))) == b'{"i":{"x":1.5}}'
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [Schema("PROTOBUF", "message {"), Schema("PROTOBUF", 'import "none.proto";'),
+     Schema("PROTOBUF", TEXT, (("../out.proto", ""),)), Schema("PROTOBUF", TEXT, (("/a", ""),))],
+)  # fmt: skip
+def test_what_is_no_schema_is_refused(schema):
+    with pytest.raises(SchemaError, match="expected") as error:
+        codec("protobuf", schema)
+    assert "/tmp" not in str(error.value)
+
+
+def test_a_document_that_is_not_of_the_schema_is_refused(codec_of_readings):
+    with pytest.raises(ContentError):
+        codec_of_readings.encode({"what": 1})

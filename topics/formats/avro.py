@@ -1,0 +1,83 @@
+"""Records of Avro, read by the schema of their writer."""
+
+from __future__ import annotations
+
+import json
+import struct
+from io import BytesIO
+from typing import Any
+
+from fastavro import parse_schema, schemaless_writer
+from fastavro.schema import SchemaParseException, UnknownType
+
+from .avro_reader import Read, reader
+from .documents import as_json
+from .errors import ContentError, SchemaError
+from .framing import HEADER_BYTES
+from .schemas import Schema
+
+# Read as what they mean. Of other logical types the number or text that is written is the value:
+# times in milliseconds, microseconds or nanoseconds since 1970.
+_LOGICAL_TYPES = {"decimal", "date"}
+
+
+class _AvroCodec:
+    def __init__(self, read: Read, written: Any) -> None:
+        self._read = read
+        self._written = written
+
+    def decode(self, value: bytes) -> bytes:
+        try:
+            document, end = self._read(value, HEADER_BYTES)
+        except (IndexError, struct.error):
+            raise ContentError("it ends within a value") from None
+        except ContentError:
+            raise
+        except (ValueError, OverflowError) as error:  # a text that is no UTF-8, a distant date
+            raise ContentError(str(error)) from error
+        if end != len(value):
+            raise ContentError(f"{len(value) - end} bytes are left over")
+        return as_json(document)
+
+    def encode(self, document: Any) -> bytes:
+        content = BytesIO()
+        try:
+            schemaless_writer(content, self._written, document)
+        except Exception as error:  # whatever fastavro raises for a document of another schema
+            raise ContentError(f"{type(error).__name__}: {error}") from error
+        return content.getvalue()
+
+
+def new_codec(schema: Schema) -> _AvroCodec:
+    """Return what reads and writes the records of a schema.
+
+    Raises
+    ------
+    SchemaError
+        It is no Avro, or contains itself.
+    """
+    named: dict[str, Any] = {}
+    try:
+        for _, text in schema.references:
+            parse_schema(_plain(json.loads(text)), named)
+        plain = _plain(json.loads(schema.text))
+        expanded = parse_schema(plain, dict(named), expand=True)
+        return _AvroCodec(reader(expanded), parse_schema(plain, dict(named)))
+    except SchemaError:
+        raise
+    except (SchemaParseException, UnknownType, ValueError) as error:
+        raise SchemaError(f"expected an Avro schema, {error!r}") from error
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise SchemaError(f"expected an Avro schema, {type(error).__name__}") from error
+
+
+def _plain(node: Any) -> Any:
+    """Return a schema without the logical types that are read as what is written."""
+    if isinstance(node, list):
+        return list(map(_plain, node))
+    if not isinstance(node, dict):
+        return node
+    plain = {name: _plain(content) for name, content in node.items()}
+    if plain.get("logicalType") not in _LOGICAL_TYPES:
+        plain.pop("logicalType", None)
+    return plain
