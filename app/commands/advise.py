@@ -54,7 +54,7 @@ def advise(
     records: list[KafkaRecord] = []
 
     def process(some: Sequence[KafkaRecord]) -> None:
-        records.extend(some[: most - len(records)])
+        records.extend(log.as_json(some[: most - len(records)]))
         if len(records) == most:
             raise _EnoughError
 

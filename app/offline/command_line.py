@@ -13,6 +13,7 @@ import click
 
 from faust_oslrau.app.pipeline import needs_times
 from faust_oslrau.app.settings import Settings, short
+from faust_oslrau.topics import KafkaRecord
 
 from .input_files import InputFile, JoinedInput, open_input
 from .log_schemas import LogSchemas
@@ -75,6 +76,12 @@ class Log:
     start: int | None
     end: int | None
     schemas: LogSchemas | None = None
+
+    def as_json(self, records: Sequence[KafkaRecord]) -> Sequence[KafkaRecord]:
+        """Return the latest records of one partition with JSON as their values, None for none."""
+        if self.schemas is None:
+            return records
+        return self.schemas.translator(records[0].topic, records[0].partition).translate(records)[0]
 
     def read(self, process: Process, report: Report) -> None:
         """Process the whole log, in lists of records of one partition."""

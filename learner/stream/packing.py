@@ -28,7 +28,7 @@ from .state import Pending, ScorerState
 FloatArray = NDArray[np.float64]
 Values = dict[str, Any]
 
-STATE_FORMAT = 9
+STATE_FORMAT = 10
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,11 @@ def test_a_reader_gets_from_a_file_to_an_incident(kafka, tmp_path):
     reader = Reader(tmp_path, kafka.bootstrap_servers, port)
     (script,), (settings,) = texts("python"), texts("toml")
     (tmp_path / "pumps.py").write_text(script)
-    (tmp_path / "pumps.toml").write_text(settings)
-    make, try_it, first, watch, later = (block.splitlines() for block in texts(""))
-    for line in (*make, *try_it[1:-1]):
+    make, advise, try_it, first, watch, later = (block.splitlines() for block in texts(""))
+    for line in (*make, *advise[1:]):
+        reader.run(line)
+    assert tomllib.loads((tmp_path / "pumps.toml").read_text()) == tomllib.loads(settings)
+    for line in try_it[:-1]:
         reader.run(line)
     assert "incident opened" in (found := reader.run(try_it[-1]))
     assert "flow 1 (expected 1" in found and "pump-3" in found

@@ -170,7 +170,7 @@ def test_what_is_usual_for_others_but_not_for_its_entity_is_an_anomaly():
     rows[at, 0] = centre[of, 0] + 8 * scale[of, 0]
     _, (block,) = run([], keys, rows, max_entities=50, alarm_rate=0.01)
     _, (others,) = run([], [None] * 9000, rows, max_entities=50, alarm_rate=0.01)
-    assert block.is_anomaly[at].mean() > 0.9 > 0.4 > others.is_anomaly[at].mean()
+    assert block.is_anomaly[at].mean() > 0.9 > 0.5 > others.is_anomaly[at].mean()
     flagged = np.flatnonzero(block.is_anomaly)
     for row, entity in zip(at, of, strict=True):
         if block.is_anomaly[row]:

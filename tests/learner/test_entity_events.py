@@ -116,7 +116,7 @@ def test_entities_that_are_alike_are_hardly_ever_unusual():
     rows = rng.standard_t(5, size=(30_000, 4)) + (rng.gamma(1.0, 3.0, (300, 4)))[of]
     scorer = StreamScorer(OSLRAU(), max_entities=300, entity_events=["unusual"])
     events = scorer.process(rows, [b"%d" % at for at in of]).entity_events
-    assert len({event.entity for event in events}) <= 3
+    assert len({event.entity for event in events}) <= 5
 
 
 @needs_compiler("long streams")

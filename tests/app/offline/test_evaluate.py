@@ -179,7 +179,7 @@ def test_keys_and_partitions_distribute_rows_and_labels(columns, tmp_path):
     (found,) = evaluated(path, "--key", "machine", "--partitions", 2)
     assert found["labelled"] + found["others"] == ROWS - 2 * WARM_UP
     assert {fault["partition"] for fault in found["faults"]} == {0, 1}
-    assert found["area_under_roc"] > 0.8
+    assert found["area_under_roc"] > 0.75
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,7 @@ def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, t
         file.write_text(f"alarm_rate = {rate}")
     compared = orjson.loads(deployment.run("compare", *files, "--json"))
     assert [side["scored"] for side in (compared["a"], compared["b"])] == [1200, 1200]
+    assert "for 1,200 records of" in deployment.run("advise")
 
 
 def test_a_worker_that_is_killed_while_it_learns_decides_nothing_anew(deployment, registry):
