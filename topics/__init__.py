@@ -6,7 +6,7 @@ from .entities import KEY, EntityReader
 from .entity_events import aspect_data, encode_entity_event
 from .features import DecodedBlock, FeatureDecoder, Kind
 from .incidents import encode_incident
-from .records import KafkaRecord, OutMessage, Record, out_messages
+from .records import KafkaRecord, OutMessage, Record, out_messages, trace_of
 from .rejections import Reason, Rejection
 from .scores import Columns, Scores, encode_scores
 from .silences import encode_silence
@@ -36,4 +36,5 @@ __all__ = [
     "encode_silence",
     "message_bytes",
     "out_messages",
+    "trace_of",
 ]

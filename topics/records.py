@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import repeat
 from typing import NamedTuple, Protocol
 
 Headers = Sequence[tuple[str, bytes]]
+
+_TRACE = frozenset({"traceparent", "tracestate"})
 
 
 class KafkaRecord(Protocol):
@@ -73,6 +74,14 @@ def out_messages(
     keys: Iterable[bytes | None],
     values: Iterable[bytes | None],
     timestamps: Iterable[int | None],
+    headers: Iterable[Headers],
 ) -> list[OutMessage]:
-    """Return messages without headers, in half the time of creating them one by one."""
-    return list(map(_make, zip(offsets, keys, values, timestamps, repeat(()))))
+    """Return messages in half the time of creating them one by one."""
+    return list(map(_make, zip(offsets, keys, values, timestamps, headers, strict=True)))
+
+
+def trace_of(record: KafkaRecord) -> tuple[tuple[str, bytes], ...]:
+    """Return the headers that join what follows from a record to its trace (W3C trace context)."""
+    if not record.headers:
+        return ()
+    return tuple(header for header in record.headers if header[0] in _TRACE)

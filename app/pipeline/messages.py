@@ -23,6 +23,7 @@ from faust_oslrau.topics import (
     encode_scores,
     encode_silence,
     out_messages,
+    trace_of,
 )
 from faust_oslrau.topics.shortening import shortened
 
@@ -57,8 +58,8 @@ class Messages:
         if scored.forecast is not None and not self._forecasts:  # for metrics only
             scored = replace(scored, forecast=None)
         texts = encode_scores(self._topic, self._partition, offsets, times, scored, columns)
-        timestamps = [record.timestamp for record in records]
-        scores = out_messages(offsets, [record.key for record in records], texts, timestamps)
+        keys, timestamps = [r.key for r in records], [r.timestamp for r in records]
+        scores = out_messages(offsets, keys, texts, timestamps, map(trace_of, records))
         anomalous = np.flatnonzero(scored.is_anomaly).tolist()
         anomalies = [
             scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
@@ -109,5 +110,5 @@ class Messages:
 
 
 def _message(record: KafkaRecord, value: bytes) -> OutMessage:
-    """Return a message with a record's offset, key and time."""
-    return OutMessage(record.offset, record.key, value, record.timestamp)
+    """Return a message with a record's offset, key, time and trace."""
+    return OutMessage(record.offset, record.key, value, record.timestamp, trace_of(record))

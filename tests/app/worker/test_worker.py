@@ -58,15 +58,18 @@ def _offsets(scores):
     return Counter((r.partition, orjson.loads(r.value)["offset"]) for r in scores)
 
 
-def test_a_record_is_scored_to_its_partition_with_its_key_and_timestamp(
+def test_a_record_is_scored_to_its_partition_with_its_key_timestamp_and_trace(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 3)
-    client.send(topic_name, [(2, b'{"a": 1}', b"key", (), _NOW - 60_000)])
+    trace = (("traceparent", b"00-1f-2e-01"), ("tracestate", b"a=b"))
+    headers = (("other", b"1"), *trace)
+    client.send(topic_name, [(2, b'{"a": 1}', b"key", headers, _NOW - 60_000)])
     worker = start_worker().wait_ready().wait_records(1)
     assert worker.terminate() == 0
     (score,) = client.read(settings.scores_topic)
     assert (score.partition, score.key, score.timestamp) == (2, b"key", _NOW - 60_000)
+    assert tuple(score.headers) == trace
     assert orjson.loads(score.value)["topic"] == topic_name
 
 
