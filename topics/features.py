@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import compress
 from operator import itemgetter
 from typing import Any
 
@@ -51,11 +53,13 @@ class DecodedBlock:
 
     `rows` is (m, d) float64, C-contiguous, NaN = missing; `positions` (m,) are the
     inputs of the rows; `rejected` pairs the remaining positions with their rejection.
+    `wrong_types` counts the contents of another type that were taken as missing, by field.
     """
 
     rows: NDArray[np.float64]
     positions: list[int]
     rejected: list[tuple[int, Rejection]]
+    wrong_types: Counter[str]
 
 
 class Kind(StrEnum):
@@ -73,7 +77,8 @@ class FeatureDecoder:
     every chosen field is a number within the range of a double, a boolean (0 or 1), null
     or absent, and at least one is a number. Numbers of a field in ``bounds`` have to be greater
     than its bound. Other fields are ignored. Fields `never_chosen` are no features, each for the
-    reason given: it names the entity, or the time.
+    reason given: it names the entity, or the time. With ``takes_wrong_types`` a chosen field whose
+    content is no number counts as missing, and as a wrong type.
 
     Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
     the last columns, and their values are the codes of `codes`. The first valid record chooses
@@ -99,6 +104,8 @@ class FeatureDecoder:
         never_chosen: Mapping[str, str] | None = None,
         kinds: Mapping[str, str] | None = None,
         texts: Iterable[str] = (),
+        *,
+        takes_wrong_types: bool = False,
     ) -> None:
         self._max_bytes = max_bytes
         self._bounds = dict(bounds or {})
@@ -107,6 +114,8 @@ class FeatureDecoder:
         self.left_out: tuple[str, ...] = ()
         self.n_categories, self.codes = 0, CategoryCodes(texts)
         self._kinds = dict(kinds or {})
+        self._takes_wrong_types = takes_wrong_types
+        self._wrong_types: Counter[str] = Counter()
         if fields is not None:
             categories = [f for f in fields if self._kinds.get(f) == Kind.CATEGORY]
             numbers = [f for f in fields if f not in categories]
@@ -125,9 +134,9 @@ class FeatureDecoder:
 
     def decode(self, values: Sequence[bytes | None]) -> DecodedBlock:
         """Return one row or one rejection for each value."""
-        rejected = self._reject_until_chosen(values)
+        rejected, self._wrong_types = self._reject_until_chosen(values), Counter()
         if self.fields is None:
-            return DecodedBlock(np.empty((0, 0)), [], rejected)
+            return DecodedBlock(np.empty((0, 0)), [], rejected, Counter())
         packed: list[bytes] = []
         # Most records need nothing but this loop, which calls no function of this package.
         (read, get), pack, limit = self._reader, self._pack, self._max_bytes
@@ -154,7 +163,8 @@ class FeatureDecoder:
                 packed.append(row)
         bad = {position for position, _ in rejected}
         positions = [position for position in range(len(values)) if position not in bad]
-        return self._within_bounds(DecodedBlock(self._matrix(packed), positions, rejected))
+        block = DecodedBlock(self._matrix(packed), positions, rejected, self._wrong_types)
+        return self._within_bounds(block)
 
     def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
         """Reject the rows with a number that is not above its field's bound."""
@@ -170,7 +180,8 @@ class FeatureDecoder:
         rejected = block.rejected + [(block.positions[row], bad[row]) for row in bad]
         valid = [row for row in range(len(rows)) if row not in bad]
         positions = [block.positions[row] for row in valid]
-        return DecodedBlock(rows[valid], positions, sorted(rejected, key=itemgetter(0)))
+        rejected = sorted(rejected, key=itemgetter(0))
+        return replace(block, rows=rows[valid], positions=positions, rejected=rejected)
 
     def _reject_until_chosen(self, values: Sequence[bytes | None]) -> list[tuple[int, Rejection]]:
         rejected: list[tuple[int, Rejection]] = []
@@ -236,6 +247,8 @@ class FeatureDecoder:
 
     def _row(self, contents: Sequence[Any]) -> bytes | Rejection:
         """Return the row of contents that are not all numbers; None is an absent field."""
+        if self._takes_wrong_types:
+            contents = self._without_wrong_types(contents)
         try:
             row = self._pack(*[_NAN if content is None else content for content in contents])
         except (struct.error, OverflowError):
@@ -243,6 +256,11 @@ class FeatureDecoder:
         if contents.count(None) == len(contents):
             return Rejection(Reason.NO_FEATURES, "expected a chosen field, all are missing")
         return row
+
+    def _without_wrong_types(self, contents: Sequence[Any]) -> list[Any]:
+        is_wrong = [content is not None and not is_number(content) for content in contents]
+        self._wrong_types.update(compress(self._packed, is_wrong))
+        return [None if wrong else c for c, wrong in zip(contents, is_wrong, strict=True)]
 
     def _reject_contents(self, contents: Sequence[Any]) -> Rejection:
         for i, (field, content) in enumerate(zip(self._packed, contents, strict=True)):

@@ -66,6 +66,11 @@ _COUNTERS = (
         lambda of: of.records,
         "outcome",
     ),
+    _Numbers(
+        "wrong_types",
+        "Contents of chosen fields that are no number, and count as missing by wrong_type.",
+        lambda of: of.wrong_types,
+    ),
     _Numbers("learned_records", "Records that the model has learned.", lambda of: of.learned),
     _Numbers(
         "learning_skipped",

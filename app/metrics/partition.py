@@ -73,6 +73,7 @@ class PartitionMetrics:
         self.missing = 0
         self.empty_fields = 0
         self.ignored_fields = 0
+        self.wrong_types = 0
         self.awaited_schemas = 0
         self.drift_events = 0
         self.drift = 0.0
@@ -114,6 +115,7 @@ class PartitionMetrics:
         self.records["rejected"] += len(block.dead_letters)
         self.anomalies += len(block.anomalies)
         self.dead_letters.update(block.reasons)
+        self.wrong_types += block.wrong_types.total()
         self.drift_events += len(block.events)
         self.incidents.update(block.reached)
         self.entity_events.update(block.told)

@@ -34,11 +34,13 @@ class FieldLog:
         self._pipeline = pipeline
         self._told = pipeline.fields is not None  # by the settings, or by a snapshot
         self._seen = SeenFields()
+        self._wrong: set[str] = set()
 
     def add(self, block: ProcessedBlock) -> None:
         """Look at the next records."""
         fields = self._pipeline.fields
         self._tell_of_ignored()
+        self._tell_of_wrong_types(block)
         if fields is None or self._seen.records >= FIRST_RECORDS:
             return
         if not self._told:
@@ -65,6 +67,16 @@ class FieldLog:
             logger.info(
                 "%s/%d: left out from now on, as their values only grow or hardly ever come again: "
                 "%s",
+                *(*self._tp, _listed(new)),
+                extra=at(self._tp),
+            )
+
+    def _tell_of_wrong_types(self, block: ProcessedBlock) -> None:
+        new = sorted(block.wrong_types.keys() - self._wrong)
+        self._wrong.update(new)
+        if new:
+            logger.warning(
+                "%s/%d: no number in %s: its contents of other types count as missing",
                 *(*self._tp, _listed(new)),
                 extra=at(self._tp),
             )

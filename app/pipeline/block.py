@@ -89,6 +89,8 @@ class ProcessedBlock:
         The incidents that are open after the last record.
     sends_records
         Whether the anomalies topic gets the anomalous records.
+    wrong_types
+        The number of contents of another type that counted as missing, by field.
     rows
         The values (m, d) of the scored records; NaN = missing.
     entity_events
@@ -137,6 +139,7 @@ class ProcessedBlock:
     silence_counts: SilenceCounts | None = None
     expected_fields: dict[str, ExpectedField] = field(default_factory=dict)
     forecast: Forecast | None = None
+    wrong_types: Counter[str] = field(default_factory=Counter)
 
     @property
     def alerts(self) -> list[OutMessage]:

@@ -32,7 +32,10 @@ def new_decoder(
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
     roles = {settings.entity: "the entity", settings.time: "the time"}
     never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
-    return FeatureDecoder(fields, settings.max_record_bytes, bounds, never_chosen, kinds, texts)
+    return FeatureDecoder(
+        fields, settings.max_record_bytes, bounds, never_chosen, kinds, texts,
+        takes_wrong_types=settings.wrong_type == "missing",
+    )  # fmt: skip
 
 
 def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> StreamScorer:

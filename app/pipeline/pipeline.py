@@ -246,6 +246,7 @@ class PartitionPipeline:
             self._silence_counts(scored),
             self._expected_fields(decoded.rows, scored),
             scored.forecast,
+            decoded.wrong_types,
         )
 
     def _decoded(

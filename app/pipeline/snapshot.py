@@ -28,6 +28,7 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "seasons": None,
     "adapt_after": 512,
     "format": "json",
+    "wrong_type": "reject",
 }
 _TYPES = {
     "topic": str,
@@ -173,6 +174,8 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
     }
     if settings.format != _FIRST_VALUES["format"]:
         values["format"] = settings.format
+    if settings.wrong_type != _FIRST_VALUES["wrong_type"]:
+        values["wrong_type"] = settings.wrong_type
     if settings.kinds:
         values["kinds"] = dict(settings.kinds)
     if settings.entity is not None:

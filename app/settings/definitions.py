@@ -98,6 +98,7 @@ class Settings(Section):
     format: str = setting("json", choice("json", "avro", "protobuf", "json_schema"))
     features: str | tuple[str, ...] = setting("auto", FEATURES)
     kinds: tuple[tuple[str, str], ...] = setting((), KINDS)
+    wrong_type: str = setting("reject", choice("reject", "missing"))
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
     time: str | None = setting(None, optional(FIELD))
     entity: str | None = setting(None, optional(ENTITY))

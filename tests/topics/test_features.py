@@ -265,3 +265,21 @@ def test_numbers_not_above_their_fields_bound_are_rejected_and_named():
         (5, Reason.NOT_AN_OBJECT),
     ]
     assert block.rejected[0][1].detail == "expected more than 0 in field 'a', got 0"
+
+
+def test_contents_of_another_type_count_as_missing_where_that_is_wanted():
+    decoder = FeatureDecoder(("a", "b", "of.c"), LIMIT, takes_wrong_types=True)
+    values = [
+        b'{"a": 1, "b": 2, "of": {"c": 3}}',
+        b'{"a": "1", "b": 2, "of": {"c": [3]}}',
+        b'{"a": {}, "b": 2, "of": 7}',
+        b'{"a": "x", "b": "y"}',
+        b'{"a": 1e999, "b": "y"}',
+    ]
+    block = decoder.decode(values)
+    nan = np.nan
+    np.testing.assert_array_equal(block.rows, [[1, 2, 3], [nan, 2, nan], [nan, 2, nan]])
+    assert block.wrong_types == {"a": 3, "b": 2, "of.c": 1}
+    reasons = [(position, rejection.reason) for position, rejection in block.rejected]
+    assert reasons == [(3, Reason.NO_FEATURES), (4, Reason.NOT_FINITE)]
+    assert decoder.decode(values[:1]).wrong_types == {}

@@ -177,6 +177,20 @@ def test_every_kind_of_bad_input_is_a_dead_letter_byte_for_byte(
         assert (found["oslrau-partition"], found["oslrau-offset"]) == (b"1", b"%d" % offset)
 
 
+def test_a_field_that_changes_its_type_can_count_as_missing(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 1)
+    client.send(topic_name, [(0, b'{"a": "%d", "b": %d}' % (i, i)) for i in range(100)])
+    worker = start_worker(features="a,b", wrong_type="missing").wait_ready().wait_records(100)
+    assert worker.metric("oslrau_wrong_types_total") == 100
+    assert worker.terminate() == 0
+    assert len(client.read(settings.scores_topic)) == 100
+    assert f"{topic_name}/0: no number in a: its contents of other types count as missing" in (
+        worker.log()
+    )
+
+
 def test_ten_thousand_bad_messages_in_a_row_do_not_delay_later_records(
     client, settings, start_worker, topic_name
 ):
