@@ -8,6 +8,7 @@ from rich.table import Table
 
 from .summary import Caught, Summary
 
+_NEXT = "Records of your own: faust-oslrau advise FILE writes a settings file for them."
 _WRONG = {
     "missing": "neither scored nor dead-lettered",
     "duplicates": "answered more than once",
@@ -34,6 +35,7 @@ def print_summary(console: Console, summary: Summary) -> None:
     if summary.latest_injected:
         console.print(_latest(summary), "", highlight=False)
     console.print(verdict(summary), style="green" if summary.is_accounted else "bold red")
+    console.print(_NEXT, style="dim", highlight=False)
     if summary.worker_failure is not None:
         failure = f"The worker ended unexpectedly:\n{summary.worker_failure}"
         console.print(failure, highlight=False, soft_wrap=True)
