@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from streams import changing, clusters
+from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, EntityDensity, IncidentParameters, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.block import ScoredBlock
@@ -162,13 +162,21 @@ SCORERS = {
     "plain": Scorer(SMALL),
     "small batches": Scorer(SMALL, {"batch_size": 40, "adapt_after": 20}),
     "forgetting": Scorer(partial(OSLRAU, memory=300.0, max_nodes=120)),
-    "transforms": Scorer(SMALL, {"transforms": {0: "asinh", 2: "asinh"}}),
+    "transforms": Scorer(SMALL, {"transforms": {0: "asinh", 2: "asinh"}}, later=FORECASTS),
     "stacked": Scorer(STACKED, later=FORECASTS),
     "incidents": Scorer(SMALL, INCIDENTS),
     "silences": Scorer(SMALL, {"silences": True}),
     "history": Scorer(SMALL, {"history": ("10", "30m")}, later=FORECASTS),
     "seasons": Scorer(SMALL, {"seasons": "UTC", "batch_size": 64}, later=FORECASTS),
-    "categories": Scorer(SMALL, {"n_categories": 1} | INCIDENTS, (0, 1, 2, CATEGORY), FORECASTS),
+    "categories": Scorer(
+        SMALL, {"n_categories": 2} | INCIDENTS, (0, 1, 2, CATEGORY, COUNTER), FORECASTS
+    ),
+    "categories of entities": Scorer(
+        STACKED,
+        ENTITIES | INCIDENTS | {"history": ("10",), "n_categories": 1},
+        (0, 1, 2, CATEGORY),
+        FORECASTS,
+    ),
     "growing": Scorer(SMALL, {"may_leave_out": (0, 2)} | INCIDENTS, (0, 1, COUNTER)),
     "entities": Scorer(SMALL, ENTITIES, later=FORECASTS),
     "few entities": Scorer(SMALL, {"max_entities": 2, "max_former_entities": 0}),
@@ -183,6 +191,20 @@ SCORERS = {
     "all stacked": Scorer(STACKED, ENTITIES | LAYERS | INCIDENTS, later=FORECASTS),
 }
 
+
+def _moving():
+    """Return rows of mixtures in mixtures whose relations change, so that parts of them go."""
+    rng, stretches = np.random.default_rng(0), []
+    for i in range(40):
+        rows = rng.normal(size=(128, 6)) + rng.integers(3, size=(128, 1)) * rng.normal(0, 4, 6)
+        rows[:, 1] = rows[:, 0] * rng.choice([-1, 1]) + rows[:, 1] / 5
+        stretches.append(rows + 10 * (i // 8))
+    return np.concatenate(stretches)
+
+
+FORGETTING = partial(
+    OSLRAU, memory=400, max_nodes=150, min_count=12, merges_per_batch=4, max_leaf_vars=2
+)
 CLUSTERS = clusters(21, 1200, 4, missing=0.05)
 CHANGED = np.concatenate([clusters(9, 1000, 12, missing=0.02), 4.0 + clusters(9, 1500, 12)])
 TURNED = np.concatenate([CLUSTERS[:800], -CLUSTERS[800:, ::-1]])
@@ -190,7 +212,7 @@ UNSEEN = CLUSTERS * [1.0, np.nan, 1.0, 1.0]
 SETTLED = clusters(8, 6400, 4, missing=0.02)
 WIDE = clusters(5, 900, 7, missing=0.05)
 FIELDS_140 = clusters(1, 1280, 140, missing=0.01)
-MOVING = np.concatenate(changing(3, 5, 240, 4, step=10.0))
+RETURNED = np.concatenate([CLUSTERS[:800], -CLUSTERS[:, ::-1]])
 OF = [b"m-%d" % at for at in np.random.default_rng(1).integers(30, size=len(CLUSTERS))]
 
 MODELS = {
@@ -198,14 +220,16 @@ MODELS = {
     "OSLRAU of single leaves": Model(partial(SMALL, max_leaf_vars=0), CLUSTERS, 30),
     "OSLRAU of one component": Model(partial(SMALL, n_init_components=1), CLUSTERS, 30),
     "OSLRAU that ends early": Model(partial(OSLRAU, structure_until=333), CLUSTERS, 30),
-    "OSLRAU that forgets": Model(
-        partial(OSLRAU, memory=400, max_nodes=60, min_count=12, max_leaf_vars=2), MOVING, 60
-    ),
+    "OSLRAU that forgets": Model(partial(FORGETTING, max_leaf_vars=0), _moving(), 128),
+    "OSLRAU that forgets wide leaves": Model(FORGETTING, _moving(), 128),
     "OSLRAU of many fields": Model(SMALL, WIDE, 50, wide=True),
     "OSLRAU of a field never seen": Model(SMALL, UNSEEN, 100),
     "StackedSPN": Model(StackedSPN, CHANGED),
     "StackedSPN that forgets": Model(partial(StackedSPN, memory=1500.0), CHANGED),
-    "StackedSPN with a challenger": Model(StackedSPN, TURNED, 100),
+    "StackedSPN with a challenger": Model(StackedSPN, TURNED, 20),
+    "StackedSPN that retires a network": Model(
+        partial(StackedSPN, retire_after=300), RETURNED, 100
+    ),
     "StackedSPN that is settled": Model(StackedSPN, SETTLED),
     "StackedSPN of many fields": Model(StackedSPN, WIDE, 100, wide=True),
     "StackedSPN of 140 fields": Model(StackedSPN, FIELDS_140),

@@ -229,21 +229,6 @@ def test_there_is_no_challenger_where_none_is_wanted():
         StackedSPN(retire_after=0).partial_fit(ROWS[:20])
 
 
-def test_a_scorer_goes_on_from_any_record_of_a_change_to_the_same_bits():
-    rows = np.concatenate([ROWS[:2200], changed(ROWS[2200:4000]), ROWS[4000:6500]])
-    whole = StreamScorer(StackedSPN(retire_after=1024))
-    expected = whole.process(rows)
-    for cut in (2100, 2250, 2400, 2900, 4100, 5700):
-        scorer = StreamScorer(StackedSPN(retire_after=1024))
-        for start in range(0, cut, 311):
-            scorer.process(rows[start : min(start + 311, cut)])
-        copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)
-        rest = copy.process(rows[cut:])
-        assert rest.log_likelihood.tobytes() == expected.log_likelihood[cut:].tobytes()
-        assert rest.p_value.tobytes() == expected.p_value[cut:].tobytes()
-        assert copy.to_bytes() == whole.to_bytes()
-
-
 def test_records_one_by_one_bring_a_challenger_too():
     model = learned(ROWS[:1000])
     for row in changed(ROWS[1000:1400]):

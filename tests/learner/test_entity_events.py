@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, StreamScorer
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
 from faust_oslrau.learner.entities.aspects import deviations
 from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
 from faust_oslrau.learner.entities.population import first_population
-from faust_oslrau.learner.state import pack, unpack
+from faust_oslrau.learner.state import unpack
 
 N, K = 9000, 60
 HOT, NOISY, STILL, LATE = 3, 4, 5, 60
@@ -174,22 +174,3 @@ def test_what_is_no_event_is_refused():
 
 def state_of(scorer):
     return unpack(scorer.to_bytes(), "StreamScorer")[1]
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize(
-    ("name", "array"),
-    [
-        ("watch_unusual", np.zeros(3, np.uint8)),
-        ("watch_slots", np.full(128, 999)),
-        ("watch_slots", np.arange(3)),
-        ("watch_name_lengths", np.full(128, 999)),
-        ("watch_usual", np.full(7, np.nan)),
-        ("watch_usual", np.ones(4)),
-        ("watch_others", np.zeros(3)),
-    ],
-)
-def test_a_state_that_cannot_be_one_is_refused(whole, name, array):
-    values, arrays = unpack(whole[0].to_bytes(), "StreamScorer")
-    with pytest.raises(StateError, match="state: expected"):
-        StreamScorer.from_bytes(pack("StreamScorer", values, {**arrays, name: array}))

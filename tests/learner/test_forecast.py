@@ -1,7 +1,5 @@
 """Forecasts: the band in which each field of the next record is expected, given the past."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from interpreter import needs_compiler
@@ -84,20 +82,6 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
             log_density.append(block.log_likelihood[0])
         inside = simpson(np.exp(log_density), x=axis)
         assert inside == pytest.approx(0.98, abs=2e-3)
-
-
-@SLOW
-@pytest.mark.parametrize("layers", LAYERS)
-def test_cuts_and_restarts_change_no_bit_of_a_forecast(layers):
-    _, whole = learned(layers, n=1500)
-    scorer, bands = scorer_of(layers), []
-    for start, stop in pairwise([0, 1, 15, 17, 200, 901, 902, 1500]):
-        scorer = StreamScorer.from_bytes(scorer.to_bytes())
-        scorer.forecasting = True
-        bands.append(process(scorer, slice(start, stop)).forecast)
-    for name, expected in zip(whole.forecast._fields, whole.forecast, strict=True):
-        joined = np.concatenate([getattr(band, name) for band in bands])
-        assert joined.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("layers", LAYERS)

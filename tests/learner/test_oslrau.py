@@ -187,16 +187,6 @@ def test_the_node_budget_is_never_exceeded(seed, max_nodes, batch_size):
         assert model.n_nodes_ <= max_nodes
 
 
-def test_mini_batches_in_one_call_equal_one_call_each():
-    X = clusters(7, 700, 4, missing=0.05)
-    together = OSLRAU(min_count=20, structure_until=333).partial_fit(X, batch_size=30)
-    apart = OSLRAU(min_count=20, structure_until=333)
-    for start in range(0, len(X), 30):
-        apart.partial_fit(X[start : start + 30])
-    assert together.score_samples(X).tobytes() == apart.score_samples(X).tobytes()
-    assert together.n_records_ == apart.n_records_ == 700
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_rounding_does_not_decide_over_the_structure(seed):
     X = clusters(seed, 800, 3)

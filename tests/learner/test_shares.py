@@ -47,12 +47,6 @@ def process(scorer, start, stop):
     return scorer.process(ROWS[start:stop], keys, PLACES[start:stop])
 
 
-def restored(scorer):
-    copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)
-    copy.forecasting = True
-    return copy
-
-
 @pytest.fixture(scope="module")
 def scorers():
     """For each combination of layers, a scorer at the boundary."""
@@ -121,24 +115,6 @@ def test_each_row_is_asked_about_with_its_own_shares(scorers):
         expected = learner.conditional_quantiles(row, [0.1, 0.9])
         np.testing.assert_allclose(mean[r], expected[0][0], rtol=1e-9)
         np.testing.assert_allclose(quantiles[:, r], expected[1][:, 0], rtol=1e-6)
-
-
-@pytest.mark.parametrize("layers", LAYERS)
-def test_cuts_and_restarts_change_no_bit(scorers, layers):
-    scorer = at_boundary(scorers, layers)
-    whole = process(scorer, BOUNDARY, N)
-    assert whole.is_anomaly.any()
-    pieces, blocks = at_boundary(scorers, layers), []
-    for start, stop in pairwise([BOUNDARY, 3313, 3402, 3567, 3569, 3950, 4200, N]):
-        pieces = restored(pieces)
-        blocks.append(process(pieces, start, stop))
-    for name in ("log_likelihood", "p_value", "is_anomaly", "contributions"):
-        joined = np.concatenate([getattr(block, name) for block in blocks])
-        assert joined.tobytes() == getattr(whole, name).tobytes(), name
-    for name in whole.forecast._fields:
-        joined = np.concatenate([getattr(block.forecast, name) for block in blocks])
-        assert joined.tobytes() == getattr(whole.forecast, name).tobytes()
-    assert pieces.to_bytes() == scorer.to_bytes()
 
 
 @pytest.mark.parametrize("layers", LAYERS)

@@ -134,20 +134,6 @@ def test_the_bits_of_a_score_do_not_depend_on_its_neighbours():
     assert some.tobytes() == whole[13:147].tobytes()
 
 
-@pytest.mark.parametrize("n", [10, 200, 1300])
-def test_learning_after_a_round_trip_equals_learning_without_it(n):
-    rows = rows_of(7, 3000)
-    rows[::9, 4] = np.nan
-    model = learned(rows[:n])
-    copy = StackedSPN.from_bytes(model.to_bytes())
-    assert copy.to_bytes() == model.to_bytes()
-    for start in range(n, 3000, 256):
-        model.partial_fit(rows[start : start + 256])
-        copy.partial_fit(rows[start : start + 256])
-    assert copy.to_bytes() == model.to_bytes()
-    assert copy.score_samples(rows).tobytes() == model.score_samples(rows).tobytes()
-
-
 def test_a_network_in_other_units_says_the_same():
     model = learned(ROWS)
     moved, old = deepcopy(model), model._training.scaling
