@@ -105,16 +105,6 @@ def test_samples_come_from_both_networks_or_from_the_one_that_fits(model):
     assert np.median(np.abs(some[:, 2])) > 1.0
 
 
-def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(model):
-    rows = np.concatenate([ROWS[3000:3040], changed(ROWS[3000:3040])])
-    whole = model.evaluate(rows)
-    for r in range(len(rows)):
-        alone = model.evaluate(rows[r : r + 1])
-        assert alone.measures.tobytes() == whole.measures[r : r + 1].tobytes()
-        assert alone.log_density.tobytes() == whole.log_density[r : r + 1].tobytes()
-    assert model.score_samples(rows).tobytes() == whole.log_density.tobytes()
-
-
 def test_what_only_a_challenger_explains_stays_unusual_until_many_records_were_like_it():
     model = learned(ROWS[:2288])
     probe = changed(ROWS[9000:9200])

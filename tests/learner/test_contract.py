@@ -14,11 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
-from subjects import MODELS, SCORERS, SUBJECTS
+from subjects import MODELS, SCORERS, SUBJECTS, exact
 
 from faust_oslrau.learner import InvalidInputError, StackedSPN, StateError
 from faust_oslrau.learner.entities import watch
 from faust_oslrau.learner.state import pack, unpack
+from faust_oslrau.learner.vector.blocks import MOST_ROWS
 
 pytestmark = needs_compiler("whole streams, again and again")
 
@@ -100,6 +101,55 @@ def test_the_stream_has_something_for_each_layer():
             assert unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"].any()
         if scorer.parameters["max_former_entities"]:
             assert scorer.n_former_entities > 0
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "EntityDensity" not in name])
+def test_learning_what_was_evaluated_gives_the_same_bits(name):
+    subject = SUBJECTS[name]
+    model, size = subject.new(), subject.batch
+    for start in range(0, subject.n, size):
+        rows = subject.rows[start : start + size]
+        model.partial_fit(rows, evaluation=model.evaluate(rows) if start else None)
+    assert model.to_bytes() == whole(name)[0]
+
+
+QUERIES = {
+    "score_samples": lambda model, *given: model.score_samples(*given)[:, None],
+    "contributions": lambda model, *given: model.contributions(*given),
+    "expected": lambda model, *given: np.hstack(model.expected(*given)),
+    "impute": lambda model, *given: model.impute(*given),
+    "given_others": lambda model, *given: np.hstack(model.given_others(*given)),
+    "measures": lambda model, *given: model.evaluate(*given).measures,
+    "quantiles": lambda model, *given: np.hstack(
+        [*model.conditional_quantiles(*given, [0.01, 0.5])[1]]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_answer_about_a_row_depends_on_that_row_alone(name):
+    subject = SUBJECTS[name]
+    model = subject.read(whole(name)[0])
+    rows = np.concatenate([subject.rows[:227], subject.rows[-30:]])
+    assert len(rows) == MOST_ROWS + 1, "a row is left over by a block"
+    rows[::7, 2] = rows[::5, 0] = np.nan
+    rows[3], rows[50], rows[20, 1] = 1e12, np.nan, 1e12
+    rows[60:63, 1:] = np.nan
+    keys = [] if subject.keys is None else [[*subject.keys[:227], *subject.keys[-30:]]]
+    queries = QUERIES if subject.keys is None else [*QUERIES][:4]
+    for query in queries:
+
+        def ask(some, order="C", query=query):
+            given = np.asarray(rows[some], order=order)
+            return QUERIES[query](model, given, *(each[some] for each in keys))
+
+        together = ask(slice(None))
+        assert np.array_equal(ask(slice(13, 147), "F"), together[13:147], equal_nan=True), query
+        assert np.array_equal(ask(slice(None, None, -1)), together[::-1], equal_nan=True), query
+        for r in [*range(0, 64, 3), 255, 256]:
+            alone = ask(slice(r, r + 1))
+            assert exact(alone) == exact(together[r : r + 1]), (query, r)
+    assert model.to_bytes() == whole(name)[0], "asking changes nothing"
 
 
 @pytest.mark.xfail(raises=ValueError, strict=True, reason="there are no categories to learn anew")

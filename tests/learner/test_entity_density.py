@@ -60,17 +60,6 @@ def test_the_density_of_an_entity_integrates_to_one(key):
     assert np.trapezoid(p, x) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_query_changes_nothing_and_knows_each_row_alone():
-    before = taught_once().to_bytes()
-    together = taught_once().score_samples(NEW_ROWS, NEW_KEYS)
-    taught_once().contributions(NEW_ROWS, NEW_KEYS)
-    assert taught_once().to_bytes() == before
-    reverse = taught_once().score_samples(NEW_ROWS[::-1], NEW_KEYS[::-1])
-    alone = [taught_once().score_samples(NEW_ROWS[[i]], [NEW_KEYS[i]])[0] for i in range(20)]
-    np.testing.assert_array_equal(reverse[::-1], together)
-    np.testing.assert_array_equal(alone, together[:20])
-
-
 def test_what_is_usual_for_another_entity_is_unlikely_and_expected_where_it_is():
     keys, level = [b"machine-3", b"machine-4"], LEVELS[[3, 4]]
     own, other = (

@@ -152,29 +152,6 @@ def test_gaussians_count_missing_values_by_their_conditional_moments():
     np.testing.assert_allclose(mixture.squares, squares, atol=1e-9)
 
 
-def test_the_bits_of_a_score_do_not_depend_on_its_neighbours():
-    rows = ROWS[2000:2100].copy()
-    rows[::7, 2] = rows[::5, 0] = np.nan
-    rows[3] = 1e12
-    rows[50] = np.nan
-    whole = MODEL.evaluate(rows).measures
-    for r in range(len(rows)):
-        assert MODEL.evaluate(rows[r : r + 1]).measures.tobytes() == whole[r : r + 1].tobytes()
-    some = MODEL.evaluate(np.asfortranarray(rows)[13:47]).measures
-    assert some.tobytes() == whole[13:47].tobytes()
-    assert MODEL.score_samples(rows).tobytes() == np.ascontiguousarray(whole[:, 0]).tobytes()
-
-
-@pytest.mark.parametrize("m", [1, 37, 256])
-def test_learning_what_was_evaluated_gives_the_same_bits(m):
-    told, alone = learned(INCOMPLETE[:500]), learned(INCOMPLETE[:500])
-    for start in range(500, 1500 - m, m)[:6]:
-        rows = INCOMPLETE[start : start + m]
-        told.partial_fit(rows, evaluation=told.evaluate(rows))
-        alone.partial_fit(rows)
-        assert told.to_bytes() == alone.to_bytes()
-
-
 def test_an_evaluation_is_used_only_for_the_rows_and_the_model_that_it_is_of():
     rows, before = ROWS[1500:1600], learned(ROWS[:1500])
 
