@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
-from subjects import MODELS, SCORERS, SUBJECTS, exact
+from subjects import KEYS, MODELS, PLACES, SCORERS, SUBJECTS, exact
 
 from faust_oslrau.learner import InvalidInputError, StackedSPN, StateError
 from faust_oslrau.learner.entities import watch
@@ -150,6 +150,52 @@ def test_an_answer_about_a_row_depends_on_that_row_alone(name):
             alone = ask(slice(r, r + 1))
             assert exact(alone) == exact(together[r : r + 1]), (query, r)
     assert model.to_bytes() == whole(name)[0], "asking changes nothing"
+
+
+@pytest.mark.parametrize("at", [101, 1461, 1851])
+@pytest.mark.parametrize("name", [name for name in SCORERS if SCORERS[name].later])
+def test_the_forecast_of_the_next_record_is_what_its_band_will_be(name, at):
+    subject, state, some = SCORERS[name], state_at(name, at), slice(at, at + 1)
+    scorer = subject.read(state)
+    keys = KEYS[some] if "max_entities" in subject.parameters else None
+    foreseen = scorer.forecast(keys, PLACES[some, 1])
+    assert scorer.to_bytes() == state
+    assert exact(subject.go_on(scorer, some)[1].forecast) == exact(foreseen)
+
+
+OFF = {
+    "incidents": ("incidents", None),
+    "entity_events": ("entity_events", ()),
+    "silences": ("silences", False),
+    "forecasting": ("forecast", False),
+}
+"""What may be told besides scores, and how to leave it out."""
+
+
+@pytest.mark.parametrize("setting", OFF)
+@pytest.mark.parametrize("name", ["all", "all stacked"])
+def test_what_is_told_besides_scores_changes_none_of_them_and_nothing_else(name, setting):
+    subject, (member, off) = SCORERS[name], OFF[setting]
+    fewer = [
+        {key: value for key, value in each.items() if key != setting}
+        for each in (subject.parameters, subject.later)
+    ]
+    without = dataclasses.replace(subject, parameters=fewer[0], later=fewer[1])
+    scorer, said = run(without)
+    state, answers = whole(name)
+    assert without.answers(scorer, said) | {member: None} == answers | {member: None}
+    told = subject.read(state)
+    setattr(told, setting, off)
+    assert told.to_bytes() == scorer.to_bytes()
+
+
+def test_a_layer_that_is_off_leaves_nothing_in_the_state():
+    values, arrays = unpacked("plain", 1960)
+    layers = "entit former habit kinds watch history season silence incident evidence category"
+    assert not [name for name in (*values, *arrays) if name.startswith(tuple(layers.split()))]
+    timed = ("silences", "history", "seasons", "all but entities", "all", "all stacked")
+    for name, subject in SCORERS.items():
+        assert subject.new().needs_times == (name in timed), name
 
 
 @pytest.mark.xfail(raises=ValueError, strict=True, reason="there are no categories to learn anew")

@@ -21,7 +21,6 @@ from faust_oslrau.learner.entities import levels, population
 from faust_oslrau.learner.entities.former import FormerEntities
 from faust_oslrau.learner.entities.gaussian_units import from_gaussian, to_gaussian
 from faust_oslrau.learner.entities.roster import Roster
-from faust_oslrau.learner.state import unpack
 
 
 def machines(seed, n, k, d, missing=0.0, level=5.0, spread=0.7):
@@ -375,13 +374,6 @@ def test_hard_streams_have_finite_scores(scale):
     assert np.isfinite(block.log_likelihood[16:]).all()
     assert ((block.p_value[48:] > 0) & (block.p_value[48:] <= 1)).all()
     assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()
-
-
-def test_the_state_of_a_scorer_without_entities_has_none():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(ROWS[:100])
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not [name for name in (*values, *arrays) if "entit" in name]
 
 
 def test_an_entity_of_16_fields_takes_little_state():

@@ -48,23 +48,6 @@ def learned(layers, learner=OSLRAU, n=N - 1):
 
 @SLOW
 @pytest.mark.parametrize("layers", LAYERS)
-@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
-def test_the_forecast_of_the_next_record_is_what_its_band_will_be(layers, learner):
-    scorer, _ = learned(layers, learner)
-    at = slice(N - 1, N)
-    keys = KEYS[at] if scorer.parameters["max_entities"] else None
-    state = scorer.to_bytes()
-    foreseen = scorer.forecast(keys, PLACES[at, 1])
-    assert scorer.to_bytes() == state
-    found = process(scorer, at).forecast
-    for before, after in zip(foreseen, found, strict=True):
-        assert before.shape == (1, 2)
-        assert np.isfinite(before).all()
-        assert before.tobytes() == after.tobytes()
-
-
-@SLOW
-@pytest.mark.parametrize("layers", LAYERS)
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers):
     """Field by field: a record that lacks the other field has the density of one alone."""
     scorer, _ = learned(layers)
@@ -82,17 +65,6 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
             log_density.append(block.log_likelihood[0])
         inside = simpson(np.exp(log_density), x=axis)
         assert inside == pytest.approx(0.98, abs=2e-3)
-
-
-@pytest.mark.parametrize("layers", LAYERS)
-def test_forecasts_change_neither_scores_nor_the_state(layers):
-    with_bands, without = scorer_of(layers), scorer_of(layers, forecasting=False)
-    some = slice(0, 300)
-    told, silent = process(with_bands, some), process(without, some)
-    assert silent.forecast is None
-    assert told.log_likelihood.tobytes() == silent.log_likelihood.tobytes()
-    assert told.p_value.tobytes() == silent.p_value.tobytes()
-    assert with_bands.to_bytes() == without.to_bytes()
 
 
 @pytest.mark.parametrize("layers", ["plain", "history", "entities", "habits"])

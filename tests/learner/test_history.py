@@ -14,7 +14,6 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.state import unpack
 
 RNG = np.random.default_rng(3)
 N = 1500
@@ -159,14 +158,6 @@ def test_huge_values_leave_the_means_finite():
     rows = np.array([[1e308], [-1e308], [1e308], [0.0], [1.0]])
     found = history.take(rows, np.zeros(5, np.int64), np.zeros(5, np.bool_), np.full(5, -1))
     assert not np.isinf(found).any() and np.isfinite(found[1:]).all()
-
-
-def test_without_history_the_state_has_none_of_it():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(ROWS)
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not any("history" in name for name in [*values, *arrays])
-    assert not scorer.needs_times
 
 
 @pytest.mark.parametrize("spans", [(), ("0",), ("0.5",), ("0s",), ("ten",), ("5d",), ("5", "5"),

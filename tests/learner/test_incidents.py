@@ -421,20 +421,6 @@ def test_what_lasts_is_the_new_normal():
     assert block.incidents[-1].row < 8000
 
 
-def test_without_incidents_scores_and_state_are_the_same():
-    plain, following = (
-        StreamScorer(OSLRAU()),
-        StreamScorer(OSLRAU(), incidents=IncidentParameters()),
-    )
-    blocks = [each.process(WHOLE) for each in (plain, following)]
-    for name in ("log_likelihood", "p_value", "is_anomaly", "n_learned"):
-        assert getattr(blocks[0], name).tobytes() == getattr(blocks[1], name).tobytes()
-    assert [c.tobytes() for c in blocks[0].blame] == [c.tobytes() for c in blocks[1].blame]
-    assert blocks[0].incidents == () and plain.open_incidents == []
-    following.incidents = None
-    assert following.to_bytes() == plain.to_bytes()
-
-
 def stuck_rows():
     """Return records whose field 1 is stuck for a while, with a wrong field 0 in some of them."""
     rng = np.random.default_rng(11)

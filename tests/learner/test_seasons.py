@@ -407,15 +407,6 @@ def test_shapes_are_those_of_the_oracle(groups):
     np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))
 
 
-def test_without_seasons_the_state_has_none_of_it():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(np.zeros((100, 2)))
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not any("season" in name for name in [*values, *arrays])
-    assert not scorer.needs_times
-    assert StreamScorer(OSLRAU(), seasons="UTC").needs_times
-
-
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", "no\0zone"])
 def test_what_is_no_time_zone_is_refused(zone):
     with pytest.raises(InvalidParameterError, match=r"seasons = .*: expected a time zone such as"):

@@ -117,19 +117,6 @@ def test_each_row_is_asked_about_with_its_own_shares(scorers):
         np.testing.assert_allclose(quantiles[:, r], expected[1][:, 0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("layers", LAYERS)
-def test_the_forecast_of_the_next_record_is_what_its_band_will_be(scorers, layers):
-    scorer, after = at_boundary(scorers, layers), 3450  # after a change within the batch
-    process(scorer, BOUNDARY, after)
-    keys = KEYS[after : after + 1] if scorer.parameters["max_entities"] else None
-    state = scorer.to_bytes()
-    foreseen = scorer.forecast(keys, PLACES[after : after + 1, 1])
-    assert scorer.to_bytes() == state
-    found = process(scorer, after, after + 1).forecast
-    for before, band in zip(foreseen, found, strict=True):
-        assert before.tobytes() == band.tobytes()
-
-
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(scorers):
     scorer, after = at_boundary(scorers, "history"), 3402  # the shares are on their way
     process(scorer, BOUNDARY, after)

@@ -9,7 +9,6 @@ from naive_silence import NaiveSilences
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.silence.layer import Silences
-from faust_oslrau.learner.state import unpack
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 START = 1_767_225_600_000
@@ -190,30 +189,6 @@ def test_scorer_and_oracle_agree():
     for silence, entry in zip(found, expected, strict=True):
         assert 1000 * silence.seconds == pytest.approx(entry[4], rel=1e-5)
         assert 1000 * silence.limit == pytest.approx(entry[5], rel=1e-5)
-
-
-N = 900
-ROWS = np.random.default_rng(8).normal(size=(N, 2))
-TIMES = START + 1000 * np.arange(N)
-TIMES[600:] += HOUR
-
-
-def test_silences_change_no_score():
-    places = np.column_stack([np.arange(N), TIMES])
-    with_, without = (
-        StreamScorer(OSLRAU(), silences=wanted).process(ROWS, None, places)
-        for wanted in (True, False)
-    )
-    assert with_.p_value.tobytes() == without.p_value.tobytes()
-    assert with_.silences
-    assert not without.silences
-
-
-def test_without_silences_nothing_of_them_is_there():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(ROWS[:300])
-    _, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not any("silence" in name for name in arrays)
 
 
 def test_they_can_be_switched_on_and_off_between_two_calls():
