@@ -21,7 +21,7 @@ from faust_oslrau.learner.entities import watch
 from faust_oslrau.learner.state import pack, unpack
 from faust_oslrau.learner.vector.blocks import MOST_ROWS
 
-pytestmark = needs_compiler("whole streams, again and again")
+LONG = needs_compiler("whole streams, again and again")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,7 +69,12 @@ AROUND_BOUNDARIES = [1, 15, 16, 17, 47, 48, 49, 111, 112, 239, 240, 241, 300, 49
 IN_THE_MIDST = [820, 840, 860, 905, 1125, 1350, 1366, 1430, 1479, 1530, 1776, 1800, 1801, 1950]
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else LONG) for name in SUBJECTS]
+)
 @settings(max_examples=examples(3), deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=20), restart=st.booleans())
 @example(cuts=AROUND_BOUNDARIES, restart=True)
@@ -84,6 +89,7 @@ def test_any_cutting_and_any_restart_give_the_same_bits(name, cuts, restart):
     assert taught.to_bytes() == state
 
 
+@LONG
 def test_the_stream_has_something_for_each_layer():
     """Else the same bits would say little."""
     blocks = {name: run(subject)[1][0][1] for name, subject in SCORERS.items()}
@@ -103,6 +109,7 @@ def test_the_stream_has_something_for_each_layer():
             assert scorer.n_former_entities > 0
 
 
+@LONG
 @pytest.mark.parametrize("name", [name for name in MODELS if "EntityDensity" not in name])
 def test_learning_what_was_evaluated_gives_the_same_bits(name):
     subject = SUBJECTS[name]
@@ -126,6 +133,7 @@ QUERIES = {
 }
 
 
+@LONG
 @pytest.mark.parametrize("name", MODELS)
 def test_an_answer_about_a_row_depends_on_that_row_alone(name):
     subject = SUBJECTS[name]
@@ -152,6 +160,7 @@ def test_an_answer_about_a_row_depends_on_that_row_alone(name):
     assert model.to_bytes() == whole(name)[0], "asking changes nothing"
 
 
+@LONG
 @pytest.mark.parametrize("at", [101, 1461, 1851])
 @pytest.mark.parametrize("name", [name for name in SCORERS if SCORERS[name].later])
 def test_the_forecast_of_the_next_record_is_what_its_band_will_be(name, at):
@@ -172,6 +181,7 @@ OFF = {
 """What may be told besides scores, and how to leave it out."""
 
 
+@LONG
 @pytest.mark.parametrize("setting", OFF)
 @pytest.mark.parametrize("name", ["all", "all stacked"])
 def test_what_is_told_besides_scores_changes_none_of_them_and_nothing_else(name, setting):
@@ -189,6 +199,7 @@ def test_what_is_told_besides_scores_changes_none_of_them_and_nothing_else(name,
     assert told.to_bytes() == scorer.to_bytes()
 
 
+@LONG
 def test_a_layer_that_is_off_leaves_nothing_in_the_state():
     values, arrays = unpacked("plain", 1960)
     layers = "entit former habit kinds watch history season silence incident evidence category"
@@ -198,6 +209,7 @@ def test_a_layer_that_is_off_leaves_nothing_in_the_state():
         assert subject.new().needs_times == (name in timed), name
 
 
+@LONG
 @pytest.mark.xfail(raises=ValueError, strict=True, reason="there are no categories to learn anew")
 def test_a_season_may_begin_to_count_beside_categories():
     both = {"seasons": "Europe/Berlin", "n_categories": 2}
@@ -233,7 +245,15 @@ STATES = [
 """States to be damaged: of what, and after how many records. Each array has numbers in one of them.
 """
 
-at_states = pytest.mark.parametrize(("name", "at"), STATES)
+
+def is_quick(name, at=0):
+    return at <= 700 and "tacked" not in name
+
+
+at_states = pytest.mark.parametrize(
+    ("name", "at"),
+    [pytest.param(*state, marks=() if is_quick(*state) else LONG) for state in STATES],
+)
 
 
 @functools.cache
@@ -408,6 +428,7 @@ TOGETHER = [
 """What fits neither other arrays nor a narrower range than the damage above goes beyond."""
 
 
+@LONG
 @pytest.mark.parametrize(("name", "at", "damage"), TOGETHER)
 def test_arrays_that_do_not_go_together_are_refused(name, at, damage):
     values, arrays = unpacked(name, at)
@@ -415,6 +436,7 @@ def test_arrays_that_do_not_go_together_are_refused(name, at, damage):
     assert is_refused(name, values, arrays | damaged)
 
 
+@LONG
 @pytest.mark.parametrize(
     ("name", "at", "changes"),
     [
@@ -489,6 +511,7 @@ FAULTS = {
 """
 
 
+@LONG
 @pytest.mark.parametrize(
     ("array", "name", "at", "damage"), [(array, *fault) for array, fault in FAULTS.items()]
 )
@@ -510,6 +533,7 @@ def test_a_damaged_state_is_refused_or_goes_on(name, at, data):
     assert goes_on(name, at, values, arrays)
 
 
+@LONG
 @pytest.mark.parametrize("name", ["all stacked", *MODELS])
 @settings(max_examples=examples(10), deadline=None)
 @given(data=st.data())

@@ -29,10 +29,8 @@ LAYERS = {
 SLOW = needs_compiler("a long stream")
 
 
-def scorer_of(layers, learner=OSLRAU, forecasting=True):
-    return StreamScorer(
-        learner(), transforms={1: "asinh"}, forecasting=forecasting, **LAYERS[layers]
-    )
+def scorer_of(layers):
+    return StreamScorer(OSLRAU(), transforms={1: "asinh"}, forecasting=True, **LAYERS[layers])
 
 
 def process(scorer, at):
@@ -40,17 +38,17 @@ def process(scorer, at):
     return scorer.process(ROWS[at], keys, PLACES[at])
 
 
-def learned(layers, learner=OSLRAU, n=N - 1):
-    scorer = scorer_of(layers, learner)
-    block = process(scorer, slice(0, n))
-    return scorer, block
+def learned(layers, n=N - 1):
+    scorer = scorer_of(layers)
+    process(scorer, slice(0, n))
+    return scorer
 
 
 @SLOW
 @pytest.mark.parametrize("layers", LAYERS)
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers):
     """Field by field: a record that lacks the other field has the density of one alone."""
-    scorer, _ = learned(layers)
+    scorer = learned(layers)
     at = slice(N - 1, N)
     keys = KEYS[at] if scorer.parameters["max_entities"] else None
     state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
@@ -71,7 +69,7 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
 def test_a_record_has_no_part_in_its_own_forecast(layers):
     bands = []
     for value in (0.0, 1e6, np.nan):
-        scorer, _ = learned(layers, n=300)
+        scorer = learned(layers, n=300)
         keys = KEYS[300:301] if scorer.parameters["max_entities"] else None
         bands.append(scorer.process([[value, value]], keys, PLACES[300:301]).forecast)
     for band in bands[1:]:
@@ -123,7 +121,7 @@ def test_nothing_is_expected_before_there_is_a_model():
 
 
 def test_an_unknown_entity_is_expected_to_be_like_the_others():
-    scorer, _ = learned("entities", n=300)
+    scorer = learned("entities", n=300)
     band = scorer.forecast([b"machine-1", "stranger", None])
     assert band.low.shape == (3, 2)
     assert (band.low < band.expected).all() and (band.expected < band.high).all()
@@ -131,10 +129,10 @@ def test_an_unknown_entity_is_expected_to_be_like_the_others():
 
 
 def test_forecasts_need_one_entity_for_each_record():
-    scorer, _ = learned("entities", n=100)
+    scorer = learned("entities", n=100)
     with pytest.raises(InvalidInputError, match="entity"):
         scorer.forecast()
     with pytest.raises(InvalidInputError, match="timestamps"):
         scorer.forecast([b"machine-1"], [1, 2])
     with pytest.raises(InvalidInputError, match="entity"):
-        learned("plain", n=100)[0].forecast([b"machine-1"])
+        learned("plain", n=100).forecast([b"machine-1"])

@@ -25,34 +25,22 @@ IS_NEW[2100:3100] = IS_NEW[3400:3900] = IS_NEW[4150:] = True
 ROWS[:, 1] = np.where(IS_NEW, -2.0, 2.0) * ROWS[:, 0] + 0.5 * ROWS[:, 1]  # no field is far off
 ROWS[RNG.random(ROWS.shape) < 0.02] = np.nan
 PLACES = np.column_stack([np.arange(N), 1_700_000_000_000 + 600_000 * np.arange(N)])
-KEYS = [b"machine-%d" % number for number in RNG.integers(3, size=N)]
-LAYERS = {
-    "plain": {},
-    "history": {"history": ("10",)},
-    "entities": {"max_entities": 3},
-    "seasons": {"seasons": "UTC"},
-    "all": {"history": ("10",), "max_entities": 3, "seasons": "UTC"},
-}
+LAYERS = {"plain": {}, "history": {"history": ("10",)}}
 BOUNDARY = 240 + 256 * 12
 """A learning boundary; within the next batch, the stream returns and changes again."""
 
 
-def scorer_of(layers, adapt_after=1100):
-    learner = StackedSPN(retire_after=adapt_after)
-    return StreamScorer(learner, alarm_rate=0.2, forecasting=True, **LAYERS[layers])
-
-
 def process(scorer, start, stop):
-    keys = KEYS[start:stop] if scorer.parameters["max_entities"] else None
-    return scorer.process(ROWS[start:stop], keys, PLACES[start:stop])
+    return scorer.process(ROWS[start:stop], None, PLACES[start:stop])
 
 
 @pytest.fixture(scope="module")
 def scorers():
-    """For each combination of layers, a scorer at the boundary."""
+    """Scorers at the boundary, without history and with it."""
     found = {}
     for layers in LAYERS:
-        found[layers] = scorer_of(layers)
+        learner = StackedSPN(retire_after=1100)
+        found[layers] = StreamScorer(learner, alarm_rate=0.2, forecasting=True, **LAYERS[layers])
         process(found[layers], 0, BOUNDARY)
         assert len(found[layers].learner.shares) == 2, layers
     return {layers: scorer.to_bytes() for layers, scorer in found.items()}
