@@ -75,7 +75,7 @@ QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else LONG) for name in SUBJECTS]
 )
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=20), restart=st.booleans())
 @example(cuts=AROUND_BOUNDARIES, restart=True)
 @example(cuts=IN_THE_MIDST, restart=True)
@@ -154,7 +154,7 @@ def test_an_answer_about_a_row_depends_on_that_row_alone(name):
         together = ask(slice(None))
         assert np.array_equal(ask(slice(13, 147), "F"), together[13:147], equal_nan=True), query
         assert np.array_equal(ask(slice(None, None, -1)), together[::-1], equal_nan=True), query
-        for r in [*range(0, 64, 3), 255, 256]:
+        for r in [*range(0, 64, 7), 255, 256]:
             alone = ask(slice(r, r + 1))
             assert exact(alone) == exact(together[r : r + 1]), (query, r)
     assert model.to_bytes() == whole(name)[0], "asking changes nothing"
@@ -522,7 +522,7 @@ def test_damage_that_is_not_refused_yet(array, name, at, damage):
 
 
 @at_states
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_a_damaged_state_is_refused_or_goes_on(name, at, data):
     values, arrays = unpacked(name, at)
