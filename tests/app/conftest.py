@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +37,23 @@ _READY_SECONDS = 120.0
 # What ends a worker: a line of its own on a terminal.
 _REFUSAL = re.compile(r"^\S+ CRITICAL faust_oslrau\.app\.commands\.worker: ")
 _POLL_SECONDS = 0.05
+_LONGEST_SECONDS = 60.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test in an event loop of its own, in which its fixture `worker` is at work."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+
+    async def run() -> None:
+        async with pyfuncitem.funcargs.get("worker", AsyncExitStack()):
+            await test(**arguments)
+
+    asyncio.run(asyncio.wait_for(run(), _LONGEST_SECONDS))
+    return True
 
 
 class _Row(NamedTuple):

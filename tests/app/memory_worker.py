@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import random
 from collections import defaultdict
 from dataclasses import replace
@@ -28,22 +27,11 @@ from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.topics import Record
 
 FIRST, SECOND = TP("features", 0), TP("features", 1)
-_LONGEST_SECONDS = 60.0
 _POLL_SECONDS = 0.002
 
 
-def in_loop(test):
-    """Run an async test in an event loop of its own."""
-
-    @functools.wraps(test)
-    def run(*args, **kwargs):
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), _LONGEST_SECONDS))
-
-    return run
-
-
 async def until(condition):
-    """Return when the condition holds; `in_loop` ends the test if it never does."""
+    """Return when the condition holds; the test is ended if it never does."""
     while not condition():
         await asyncio.sleep(_POLL_SECONDS)
 

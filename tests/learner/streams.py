@@ -17,11 +17,3 @@ def clusters(seed, n, d, missing=0.0):
 def changing(seed, n_stretches, n, d, missing=0.0, step=20.0):
     """Clusters somewhere else after every ``n`` rows: a list of stretches."""
     return [clusters(seed + i, n, d, missing) + step * i for i in range(n_stretches)]
-
-
-def switching(seed, n, d=6):
-    """Draw rows (n, d) of one of three regimes for some time, then of another; and the regimes."""
-    rng = np.random.default_rng(seed)
-    change = rng.random(n) < 1 / 300
-    regime = rng.integers(3, size=n)[np.maximum.accumulate(np.arange(n) * change)]
-    return 3.0 * rng.normal(size=(3, d))[regime] + rng.normal(size=(n, d)), regime

@@ -105,16 +105,6 @@ def test_samples_come_from_both_networks_or_from_the_one_that_fits(model):
     assert np.median(np.abs(some[:, 2])) > 1.0
 
 
-def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(model):
-    rows = np.concatenate([ROWS[3000:3040], changed(ROWS[3000:3040])])
-    whole = model.evaluate(rows)
-    for r in range(len(rows)):
-        alone = model.evaluate(rows[r : r + 1])
-        assert alone.measures.tobytes() == whole.measures[r : r + 1].tobytes()
-        assert alone.log_density.tobytes() == whole.log_density[r : r + 1].tobytes()
-    assert model.score_samples(rows).tobytes() == whole.log_density.tobytes()
-
-
 def test_what_only_a_challenger_explains_stays_unusual_until_many_records_were_like_it():
     model = learned(ROWS[:2288])
     probe = changed(ROWS[9000:9200])
@@ -227,21 +217,6 @@ def test_there_is_no_challenger_where_none_is_wanted():
     assert n_networks(model) == 1
     with pytest.raises(InvalidParameterError, match="retire_after"):
         StackedSPN(retire_after=0).partial_fit(ROWS[:20])
-
-
-def test_a_scorer_goes_on_from_any_record_of_a_change_to_the_same_bits():
-    rows = np.concatenate([ROWS[:2200], changed(ROWS[2200:4000]), ROWS[4000:6500]])
-    whole = StreamScorer(StackedSPN(retire_after=1024))
-    expected = whole.process(rows)
-    for cut in (2100, 2250, 2400, 2900, 4100, 5700):
-        scorer = StreamScorer(StackedSPN(retire_after=1024))
-        for start in range(0, cut, 311):
-            scorer.process(rows[start : min(start + 311, cut)])
-        copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)
-        rest = copy.process(rows[cut:])
-        assert rest.log_likelihood.tobytes() == expected.log_likelihood[cut:].tobytes()
-        assert rest.p_value.tobytes() == expected.p_value[cut:].tobytes()
-        assert copy.to_bytes() == whole.to_bytes()
 
 
 def test_records_one_by_one_bring_a_challenger_too():

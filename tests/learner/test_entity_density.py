@@ -15,10 +15,8 @@ from faust_oslrau.learner import (
     InvalidParameterError,
     NotFittedError,
     StackedSPN,
-    StateError,
     StreamScorer,
 )
-from faust_oslrau.learner.state import pack, unpack
 
 KEYS, ROWS, LEVELS, SCALES = machines(1, 3000, 30, 3, missing=0.05)
 
@@ -60,17 +58,6 @@ def test_the_density_of_an_entity_integrates_to_one(key):
     x = np.sinh(np.linspace(-12, 12, 20_001)) * 0.1
     p = np.exp(density.score_samples(x[:, None], [key] * len(x)))
     assert np.trapezoid(p, x) == pytest.approx(1.0, abs=1e-3)
-
-
-def test_a_query_changes_nothing_and_knows_each_row_alone():
-    before = taught_once().to_bytes()
-    together = taught_once().score_samples(NEW_ROWS, NEW_KEYS)
-    taught_once().contributions(NEW_ROWS, NEW_KEYS)
-    assert taught_once().to_bytes() == before
-    reverse = taught_once().score_samples(NEW_ROWS[::-1], NEW_KEYS[::-1])
-    alone = [taught_once().score_samples(NEW_ROWS[[i]], [NEW_KEYS[i]])[0] for i in range(20)]
-    np.testing.assert_array_equal(reverse[::-1], together)
-    np.testing.assert_array_equal(alone, together[:20])
 
 
 def test_what_is_usual_for_another_entity_is_unlikely_and_expected_where_it_is():
@@ -169,25 +156,6 @@ def test_an_entity_that_gave_way_is_known_by_its_level():
     assert former > unknown + 1
 
 
-def test_mini_batches_in_one_call_equal_one_call_each():
-    density = EntityDensity(OSLRAU(min_count=32))
-    for start in range(0, 2000, 256):
-        stop = min(start + 256, 2000)
-        density.partial_fit(ROWS[start:stop], KEYS[start:stop])
-    assert density.to_bytes() == taught_once().to_bytes() and density.n_records_ == 2000
-
-
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
-def test_learning_after_a_round_trip_equals_learning_without_it(kind):
-    density = EntityDensity(kind(), max_entities=20)
-    for stop in (0, 500, 1000):
-        again = EntityDensity.from_bytes(density.to_bytes(), kind)
-        assert again.get_params()["max_entities"] == 20 and again.n_records_ == stop
-        for model in (density, again):
-            model.partial_fit(ROWS[stop : stop + 500], KEYS[stop : stop + 500], batch_size=100)
-        assert again.to_bytes() == density.to_bytes()
-
-
 @pytest.mark.parametrize("m", [1, 2])
 def test_the_first_mini_batch_may_be_short(m):
     density = EntityDensity().partial_fit(ROWS[:m], KEYS[:m]).partial_fit(ROWS[m:99], KEYS[m:99])
@@ -276,30 +244,3 @@ def test_parameters_of_the_network_have_its_name():
     assert repr(density) == "EntityDensity(learner=OSLRAU(min_count=20), max_entities=7)"
     with pytest.raises(InvalidParameterError, match="learner__min_count"):
         EntityDensity().set_params(learner__min_count=20)
-
-
-BROKEN = {
-    "entity_levels": lambda a: a[:-1],
-    "entity_population": lambda a: -np.abs(a),
-    "learner": lambda a: a[:-1],
-    "habit_entities": lambda a: a - 1e9,
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_state_that_cannot_be_one_is_refused(name):
-    values, arrays = unpack(taught_once().to_bytes(), "EntityDensity")
-    arrays[name] = BROKEN[name](arrays[name])
-    with pytest.raises(StateError):
-        EntityDensity.from_bytes(pack("EntityDensity", values, arrays))
-
-
-@pytest.mark.parametrize(
-    "changes", [{"n_fields": 2}, {"n_fields": None}, {"n_records": -1}, {"max_entities": "x"}]
-)
-def test_a_header_that_cannot_be_one_is_refused(changes):
-    values, arrays = unpack(taught_once().to_bytes(), "EntityDensity")
-    with pytest.raises(StateError):
-        EntityDensity.from_bytes(pack("EntityDensity", values | changes, arrays))
-    with pytest.raises(StateError, match="expected the kind"):
-        EntityDensity.from_bytes(OSLRAU().to_bytes())

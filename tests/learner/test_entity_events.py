@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StateError, StreamScorer
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
 from faust_oslrau.learner.entities.aspects import deviations
 from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
 from faust_oslrau.learner.entities.population import first_population
-from faust_oslrau.learner.state import pack, unpack
 
 N, K = 9000, 60
 HOT, NOISY, STILL, LATE = 3, 4, 5, 60
@@ -100,16 +99,6 @@ def test_any_cutting_and_any_restart_tell_the_same(whole, cuts, restart):
 
 
 @needs_compiler("long streams")
-def test_no_score_depends_on_what_is_told():
-    rows, keys = ROWS[:5000], KEYS[:5000]
-    with_events = StreamScorer(OSLRAU(), max_entities=50, entity_events=["new", "unusual"])
-    without = StreamScorer(OSLRAU(), max_entities=50)
-    told, quiet = with_events.process(rows, keys), without.process(rows, keys)
-    assert told.p_value.tobytes() == quiet.p_value.tobytes()
-    assert quiet.entity_events == () and not any("watch" in name for name in state_of(without))
-
-
-@needs_compiler("long streams")
 def test_entities_that_are_alike_are_hardly_ever_unusual():
     rng = np.random.default_rng(4)
     of = rng.integers(300, size=30_000)
@@ -170,26 +159,3 @@ def test_what_is_no_event_is_refused():
     for parameters in ({"max_entities": 5, "entity_events": ["old"]}, {"entity_events": ["new"]}):
         with pytest.raises(InvalidParameterError, match="expected some of new, unusual with"):
             StreamScorer(OSLRAU(), **parameters)
-
-
-def state_of(scorer):
-    return unpack(scorer.to_bytes(), "StreamScorer")[1]
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize(
-    ("name", "array"),
-    [
-        ("watch_unusual", np.zeros(3, np.uint8)),
-        ("watch_slots", np.full(128, 999)),
-        ("watch_slots", np.arange(3)),
-        ("watch_name_lengths", np.full(128, 999)),
-        ("watch_usual", np.full(7, np.nan)),
-        ("watch_usual", np.ones(4)),
-        ("watch_others", np.zeros(3)),
-    ],
-)
-def test_a_state_that_cannot_be_one_is_refused(whole, name, array):
-    values, arrays = unpack(whole[0].to_bytes(), "StreamScorer")
-    with pytest.raises(StateError, match="state: expected"):
-        StreamScorer.from_bytes(pack("StreamScorer", values, {**arrays, name: array}))

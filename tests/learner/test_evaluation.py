@@ -3,7 +3,6 @@
 from copy import deepcopy
 
 import numpy as np
-import pytest
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
@@ -27,28 +26,6 @@ def learn_both_ways(model, rows, evaluation):
     evaluation = evaluation._replace(network=told.network_)  # of the copy as of the original
     told.partial_fit(rows, evaluation=evaluation)
     return told.to_bytes(), alone.partial_fit(rows).to_bytes()
-
-
-@pytest.mark.parametrize("m", [1, 2, 37, 256])
-def test_learning_what_was_evaluated_gives_the_same_bits(m):
-    model = learned()
-    for start in range(2000, 3000 - m, m)[:8]:
-        rows = ROWS[start : start + m]
-        told, alone = learn_both_ways(model, rows, model.evaluate(rows))
-        assert told == alone
-        model.partial_fit(rows, evaluation=model.evaluate(rows))
-
-
-def test_learning_what_was_evaluated_gives_the_same_bits_where_nodes_must_move():
-    model, plain = learned(ROWS[:256], max_nodes=None), learned(ROWS[:256], max_nodes=None)
-    room = set()
-    for start in range(256, 3000, 32):
-        rows = ROWS[start : start + 32]
-        model.partial_fit(rows, evaluation=model.evaluate(rows))
-        plain.partial_fit(rows)
-        room.add(len(model.network_.nodes))
-    assert len(room) > 1  # pools were moved to larger ones
-    assert model.to_bytes() == plain.to_bytes()
 
 
 def test_an_evaluation_is_used():

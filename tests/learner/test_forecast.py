@@ -1,7 +1,5 @@
 """Forecasts: the band in which each field of the next record is expected, given the past."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from interpreter import needs_compiler
@@ -31,10 +29,8 @@ LAYERS = {
 SLOW = needs_compiler("a long stream")
 
 
-def scorer_of(layers, learner=OSLRAU, forecasting=True):
-    return StreamScorer(
-        learner(), transforms={1: "asinh"}, forecasting=forecasting, **LAYERS[layers]
-    )
+def scorer_of(layers):
+    return StreamScorer(OSLRAU(), transforms={1: "asinh"}, forecasting=True, **LAYERS[layers])
 
 
 def process(scorer, at):
@@ -42,34 +38,17 @@ def process(scorer, at):
     return scorer.process(ROWS[at], keys, PLACES[at])
 
 
-def learned(layers, learner=OSLRAU, n=N - 1):
-    scorer = scorer_of(layers, learner)
-    block = process(scorer, slice(0, n))
-    return scorer, block
-
-
-@SLOW
-@pytest.mark.parametrize("layers", LAYERS)
-@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
-def test_the_forecast_of_the_next_record_is_what_its_band_will_be(layers, learner):
-    scorer, _ = learned(layers, learner)
-    at = slice(N - 1, N)
-    keys = KEYS[at] if scorer.parameters["max_entities"] else None
-    state = scorer.to_bytes()
-    foreseen = scorer.forecast(keys, PLACES[at, 1])
-    assert scorer.to_bytes() == state
-    found = process(scorer, at).forecast
-    for before, after in zip(foreseen, found, strict=True):
-        assert before.shape == (1, 2)
-        assert np.isfinite(before).all()
-        assert before.tobytes() == after.tobytes()
+def learned(layers, n=N - 1):
+    scorer = scorer_of(layers)
+    process(scorer, slice(0, n))
+    return scorer
 
 
 @SLOW
 @pytest.mark.parametrize("layers", LAYERS)
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers):
     """Field by field: a record that lacks the other field has the density of one alone."""
-    scorer, _ = learned(layers)
+    scorer = learned(layers)
     at = slice(N - 1, N)
     keys = KEYS[at] if scorer.parameters["max_entities"] else None
     state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
@@ -86,36 +65,11 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
         assert inside == pytest.approx(0.98, abs=2e-3)
 
 
-@SLOW
-@pytest.mark.parametrize("layers", LAYERS)
-def test_cuts_and_restarts_change_no_bit_of_a_forecast(layers):
-    _, whole = learned(layers, n=1500)
-    scorer, bands = scorer_of(layers), []
-    for start, stop in pairwise([0, 1, 15, 17, 200, 901, 902, 1500]):
-        scorer = StreamScorer.from_bytes(scorer.to_bytes())
-        scorer.forecasting = True
-        bands.append(process(scorer, slice(start, stop)).forecast)
-    for name, expected in zip(whole.forecast._fields, whole.forecast, strict=True):
-        joined = np.concatenate([getattr(band, name) for band in bands])
-        assert joined.tobytes() == expected.tobytes()
-
-
-@pytest.mark.parametrize("layers", LAYERS)
-def test_forecasts_change_neither_scores_nor_the_state(layers):
-    with_bands, without = scorer_of(layers), scorer_of(layers, forecasting=False)
-    some = slice(0, 300)
-    told, silent = process(with_bands, some), process(without, some)
-    assert silent.forecast is None
-    assert told.log_likelihood.tobytes() == silent.log_likelihood.tobytes()
-    assert told.p_value.tobytes() == silent.p_value.tobytes()
-    assert with_bands.to_bytes() == without.to_bytes()
-
-
 @pytest.mark.parametrize("layers", ["plain", "history", "entities", "habits"])
 def test_a_record_has_no_part_in_its_own_forecast(layers):
     bands = []
     for value in (0.0, 1e6, np.nan):
-        scorer, _ = learned(layers, n=300)
+        scorer = learned(layers, n=300)
         keys = KEYS[300:301] if scorer.parameters["max_entities"] else None
         bands.append(scorer.process([[value, value]], keys, PLACES[300:301]).forecast)
     for band in bands[1:]:
@@ -167,7 +121,7 @@ def test_nothing_is_expected_before_there_is_a_model():
 
 
 def test_an_unknown_entity_is_expected_to_be_like_the_others():
-    scorer, _ = learned("entities", n=300)
+    scorer = learned("entities", n=300)
     band = scorer.forecast([b"machine-1", "stranger", None])
     assert band.low.shape == (3, 2)
     assert (band.low < band.expected).all() and (band.expected < band.high).all()
@@ -175,10 +129,10 @@ def test_an_unknown_entity_is_expected_to_be_like_the_others():
 
 
 def test_forecasts_need_one_entity_for_each_record():
-    scorer, _ = learned("entities", n=100)
+    scorer = learned("entities", n=100)
     with pytest.raises(InvalidInputError, match="entity"):
         scorer.forecast()
     with pytest.raises(InvalidInputError, match="timestamps"):
         scorer.forecast([b"machine-1"], [1, 2])
     with pytest.raises(InvalidInputError, match="entity"):
-        learned("plain", n=100)[0].forecast([b"machine-1"])
+        learned("plain", n=100).forecast([b"machine-1"])

@@ -7,9 +7,7 @@ import pytest
 
 from faust_oslrau.learner import (
     OSLRAU,
-    IncidentParameters,
     InvalidInputError,
-    StackedSPN,
     StreamScorer,
 )
 from faust_oslrau.learner.scoring.growing import DECIDED_AT
@@ -68,28 +66,3 @@ def test_where_all_columns_only_grow_none_is_left_out():
     scorer = StreamScorer(OSLRAU(), may_leave_out=[0, 1])
     scorer.process(stream()[:, 2:])
     assert scorer.left_out == []
-
-
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
-def test_pieces_and_restarts_give_the_same_bits(kind):
-    rng, rows = np.random.default_rng(2), stream(2)
-    options = {
-        "may_leave_out": range(4),
-        "max_entities": 9,
-        "history": ("10",),
-        "incidents": IncidentParameters(),
-        "entity_events": ["new", "unusual"],
-        "silences": True,
-    }
-    keys = [b"%d" % (i % 7) for i in range(N)]
-    places = np.arange(N)[:, None] * [1, 600_000]
-    whole = StreamScorer(kind(), **options).process(rows, keys, places)
-    scorer, found, start = StreamScorer(kind(), **options), [], 0
-    while start < N:
-        some = slice(start, start + int(rng.integers(1, 300)))
-        found.append(scorer.process(rows[some], keys[some], places[some]))
-        scorer, start = StreamScorer.from_bytes(scorer.to_bytes(), kind), some.stop
-    for name in ("log_likelihood", "p_value"):
-        pieces = np.concatenate([getattr(block, name) for block in found])
-        assert np.array_equal(pieces, getattr(whole, name), equal_nan=True)
-    assert scorer.left_out == [2, 3]

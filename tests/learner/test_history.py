@@ -1,24 +1,19 @@
 """History: the density of a record given the running means of its fields."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from interpreter import examples, needs_compiler
+from interpreter import needs_compiler
 from naive_history import NaiveMeans
 
 from faust_oslrau.learner import (
     OSLRAU,
     InvalidParameterError,
     StackedSPN,
-    StateError,
     StreamScorer,
 )
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.state import pack, unpack
 
 RNG = np.random.default_rng(3)
 N = 1500
@@ -31,42 +26,6 @@ ROWS[RNG.random(ROWS.shape) < 0.03] = np.nan
 ROWS[:3] = NOISE[:3]
 ROWS[700] = [60.0, 0.0]
 TIMES = 1_000 * np.cumsum(RNG.integers(0, 20, size=N))
-PLACES = np.column_stack([np.arange(N), TIMES])
-KEYS = [b"machine-%d" % number for number in RNG.integers(12, size=N)]
-ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "contributions"]
-
-
-def run(cuts, restart=False, history=("10", "60s"), entities=False, learner=OSLRAU):
-    scorer = StreamScorer(
-        learner(),
-        alarm_rate=0.02,
-        history=history,
-        max_entities=10 if entities else None,
-    )
-    blocks = []
-    ends = [0, *(cut for cut in np.cumsum(cuts) if cut < N), N]
-    for start, stop in pairwise(ends):
-        if restart:
-            scorer = StreamScorer.from_bytes(scorer.to_bytes(), learner)
-        part = slice(start, stop)
-        blocks.append(scorer.process(ROWS[part], KEYS[part] if entities else None, PLACES[part]))
-    return scorer, blocks
-
-
-def joined(blocks, name):
-    return np.concatenate([getattr(block, name) for block in blocks])
-
-
-@pytest.mark.parametrize("entities", [False, True])
-@settings(max_examples=examples(15))
-@given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
-@example(cuts=[1], restart=True)
-def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(entities, cuts, restart):
-    scorer, whole = run([], entities=entities)
-    other, pieces = run(cuts, restart, entities=entities)
-    for name in ARRAYS:
-        assert joined(pieces, name).tobytes() == joined(whole, name).tobytes()
-    assert other.to_bytes() == scorer.to_bytes()
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -184,14 +143,6 @@ def test_a_regime_that_comes_back_is_known():
     assert np.count_nonzero(block.is_anomaly[back][50:]) <= 1
 
 
-def test_a_state_with_another_number_of_measures_is_refused():
-    values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
-    for name in ("level", "spread"):
-        arrays[name] = np.append(arrays[name], 1.0)
-    with pytest.raises(StateError, match="measures of each record"):
-        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
-
-
 @needs_compiler("long streams")
 def test_units_and_transforms_do_not_change_what_is_found():
     rows = np.exp(0.2 * np.nan_to_num(ROWS))
@@ -209,35 +160,8 @@ def test_huge_values_leave_the_means_finite():
     assert not np.isinf(found).any() and np.isfinite(found[1:]).all()
 
 
-def test_without_history_the_state_has_none_of_it():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(ROWS)
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not any("history" in name for name in [*values, *arrays])
-    assert not scorer.needs_times
-
-
 @pytest.mark.parametrize("spans", [(), ("0",), ("0.5",), ("0s",), ("ten",), ("5d",), ("5", "5"),
                                    ("1", "2", "3", "4", "5"), ("-3",), ("1e3",)])  # fmt: skip
 def test_wrong_spans_are_refused(spans):
     with pytest.raises(InvalidParameterError, match="history: expected"):
         StreamScorer(OSLRAU(), history=spans)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("history_means", lambda array: array[:, :1]),
-        ("history_means", lambda array: np.full_like(array, np.nan)),
-        ("history_means", lambda array: -np.abs(array)),
-        ("history_last", lambda array: array[:0]),
-        ("history_spread", lambda array: 0 * array),
-        ("history_records", lambda array: array - 10**6),
-        ("pending_rows", lambda array: array[:, 1:]),
-    ],
-)
-def test_a_damaged_history_is_refused(name, change):
-    values, arrays = unpack(run([])[0].to_bytes(), "StreamScorer")
-    arrays[name] = change(arrays[name])
-    with pytest.raises(StateError):
-        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))

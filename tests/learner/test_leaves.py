@@ -19,16 +19,6 @@ def smooth(n, d):
     return np.exp(0.7 * (rng.normal(size=(n, 3)) @ loadings + 0.5 * rng.normal(size=(n, d))))
 
 
-def most_leaves(rows):
-    """Leaves besides the wide ones of the variable with the most of them."""
-    model = StackedSPN().partial_fit(rows, batch_size=256)
-    return np.diff(model._training.network.products.leaves.first).max() - len(WIDE)
-
-
-def test_values_that_do_not_come_again_get_fewer_leaves_the_more_variables_there_are():
-    assert [most_leaves(smooth(1200, d)) for d in (8, 12, 16, 30)] == [90, 42, 24, 24]
-
-
 def test_frequent_values_have_leaves_of_their_own_besides():
     rng = np.random.default_rng(5)
     column = np.where(rng.random(2000) < 0.5, rng.integers(0, 8, 2000), rng.normal(size=2000))

@@ -8,7 +8,6 @@ from interpreter import needs_compiler
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.nearest import FARTHEST, RANK
 from faust_oslrau.learner.scoring.neighbours import (
     BLOCK,
@@ -133,27 +132,6 @@ def test_nothing_is_learned_of_no_rows():
     found = neighbours(PAST[:0], PAST[:100], PAST[:0])
     assert found.n == 100
     assert found.distance(ROWS_NOW).tobytes() == neighbours(PAST[:100]).distance(ROWS_NOW).tobytes()
-
-
-@pytest.mark.parametrize(
-    ("rows", "variance", "n", "named"),
-    [
-        (np.zeros(3), np.ones(3), 1, "neighbours"),
-        (np.zeros((2, 3)), np.ones(2), 2, "variance"),
-        (np.zeros((2, 3)), np.ones(3), 1, "neighbours"),
-        (np.zeros((POOL + 1, 3)), np.ones(3), 10_000, "neighbours"),
-        (np.zeros((POOL, 3)), np.ones(3), POOL + 1, "neighbours"),
-        (np.zeros((0, 3)), np.ones(3), 1, "neighbours"),
-        (np.zeros((0, 3)), np.ones(3), 10_000, "neighbours"),
-        (np.zeros((1, 3)), np.ones(3), 0, "neighbours"),
-        (np.full((2, 3), np.inf), np.ones(3), 2, "neighbours"),
-        (np.zeros((2, 3)), np.array([1.0, -1.0, 1.0]), 2, "variance"),
-        (np.zeros((2, 3)), np.array([1.0, np.nan, 1.0]), 2, "variance"),
-    ],
-)
-def test_a_state_that_cannot_be_is_refused(rows, variance, n, named):
-    with pytest.raises(StateError, match=f"expected {named} "):
-        Neighbours().restore({"neighbours": rows, "variance": variance}, n)
 
 
 def test_every_state_can_be_taken_up_and_gone_on_from():

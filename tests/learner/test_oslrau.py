@@ -12,7 +12,6 @@ from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
-from faust_oslrau.learner.vector.blocks import MOST_ROWS
 
 
 def grown(d=3, n=2000, **parameters):
@@ -113,28 +112,6 @@ def test_a_record_without_any_field_has_density_one():
     assert model.score_samples([[np.nan] * 3]) == pytest.approx([0.0])
 
 
-@settings(max_examples=examples(25))
-@given(cuts=st.lists(st.integers(1, 300), max_size=8), order=st.sampled_from("CF"))
-def test_the_bits_of_a_score_do_not_depend_on_its_neighbours(cuts, order):
-    model, X = grown(d=5, n=600)  # more rows than are evaluated at a time
-    X[::7, 2] = X[::9, 1] = X[3::8] = np.nan
-    X = np.asarray(X, order=order)
-    whole = model.score_samples(X)
-    pieces = np.split(X, np.cumsum(cuts)[np.cumsum(cuts) < len(X)])
-    assert np.concatenate([model.score_samples(piece) for piece in pieces]).tobytes() == (
-        whole.tobytes()
-    )
-    assert model.score_samples(X[7:8])[0] == whole[7]
-
-
-@pytest.mark.parametrize("query", [OSLRAU.score_samples, OSLRAU.contributions])
-def test_a_row_that_a_block_leaves_over_has_its_own_bits(query):
-    model, X = grown(d=5, n=2 * MOST_ROWS + 1)
-    whole = query(model, X)
-    assert query(model, X[: MOST_ROWS + 1]).tobytes() == whole[: MOST_ROWS + 1].tobytes()
-    assert query(model, X[-1:]).tobytes() == whole[-1:].tobytes()
-
-
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_components_that_are_passed_over_change_no_bit(d):
     rng = np.random.default_rng(d)
@@ -185,16 +162,6 @@ def test_the_node_budget_is_never_exceeded(seed, max_nodes, batch_size):
     for start in range(0, 500, 100):
         model.partial_fit(X[start : start + 100], batch_size=batch_size)
         assert model.n_nodes_ <= max_nodes
-
-
-def test_mini_batches_in_one_call_equal_one_call_each():
-    X = clusters(7, 700, 4, missing=0.05)
-    together = OSLRAU(min_count=20, structure_until=333).partial_fit(X, batch_size=30)
-    apart = OSLRAU(min_count=20, structure_until=333)
-    for start in range(0, len(X), 30):
-        apart.partial_fit(X[start : start + 30])
-    assert together.score_samples(X).tobytes() == apart.score_samples(X).tobytes()
-    assert together.n_records_ == apart.n_records_ == 700
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -74,22 +74,3 @@ def test_what_is_left_is_a_density(background, max_leaf_vars):
     assert total == pytest.approx(1.0, abs=0.05)
     model.partial_fit(rows, batch_size=64)
     assert np.isfinite(model.score_samples(rows)).all()
-
-
-@pytest.mark.parametrize("max_leaf_vars", [0, 2])
-def test_what_a_model_does_next_does_not_depend_on_restarts(max_leaf_vars):
-    """Of mixtures in mixtures too, which a restart stores in another order."""
-    rng = np.random.default_rng(0)
-    model = again = OSLRAU(
-        memory=400, max_nodes=150, min_count=12, max_leaf_vars=max_leaf_vars, merges_per_batch=4
-    )
-    sizes = []
-    for i in range(60):
-        rows = rng.normal(size=(128, 6)) + rng.integers(3, size=(128, 1)) * rng.normal(0, 4, 6)
-        rows[:, 1] = rows[:, 0] * rng.choice([-1, 1]) + rows[:, 1] / 5
-        for copy in {id(each): each for each in (model, again)}.values():
-            copy.partial_fit(rows + 10 * (i // 12))
-        assert again.to_bytes() == model.to_bytes()
-        again = OSLRAU.from_bytes(model.to_bytes())
-        sizes.append(model.n_nodes_)
-    assert min(np.diff(sizes)) < 0  # something was removed

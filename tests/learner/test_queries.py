@@ -91,17 +91,6 @@ def test_an_impossible_field_is_expected_where_the_others_say(model, size):
     )
 
 
-def test_the_bits_of_contributions_do_not_depend_on_neighbours(model):
-    rows = X[:60].copy()
-    rows[::3, 1] = rows[::5, 0] = np.nan
-    rows[7], rows[20, 2] = np.nan, 1e12
-    for query in (model.contributions, lambda part: np.concatenate(model.given_others(part))):
-        whole = query(rows).reshape(-1, len(rows), 3)
-        for r in range(len(rows)):
-            alone = query(rows[r : r + 1]).reshape(-1, 1, 3)
-            assert alone[:, 0].tobytes() == whole[:, r].tobytes()
-
-
 def test_contributions_are_the_same_with_moments_and_without(model):
     np.testing.assert_allclose(model.contributions(X[:50]), model.given_others(X[:50])[0])
 
@@ -233,17 +222,6 @@ def test_quantiles_are_where_so_much_of_the_conditional_density_lies_below(model
     centre = np.sum(mass * (axis[1:] + axis[:-1]) / 2)
     assert mean[0, 0] == pytest.approx(centre, abs=1e-3 * X[:, 0].std())
     np.testing.assert_array_equal(quantiles[:, 0, known], row[[0, 0, 0]][:, known])
-
-
-def test_the_quantiles_of_a_row_depend_on_that_row_alone(model):
-    rows = X[:300].copy()
-    rows[:, 0] = np.nan
-    rows[::7, 2] = np.nan
-    together = model.conditional_quantiles(rows, [0.01, 0.99])
-    for i in (0, 1, 7, 8, 150, 299):
-        alone = model.conditional_quantiles(rows[i : i + 1], [0.01, 0.99])
-        assert alone[0].tobytes() == together[0][i].tobytes()
-        assert alone[1][:, 0].tobytes() == together[1][:, i].tobytes()
 
 
 def test_a_field_that_was_never_observed_has_no_quantiles():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.ranking import MOST_SPREADS, Ranking
 
 
@@ -56,11 +55,6 @@ def test_a_measure_that_hardly_varies_is_left_in_its_own_units():
     found = ranking(np.array([[0.0], [1e-17], [0.0], [2e-17]]))
     assert found.score(np.array([[-3.0], [0.0]])) == pytest.approx([-3.0, 0.0])
     Ranking().restore(found.state(), found.n)
-
-
-def test_a_ranking_cannot_have_a_spread_of_zero():
-    with pytest.raises(StateError, match="spread above 0"):
-        Ranking().restore({"level": np.zeros(2), "spread": np.zeros(2)}, 10)
 
 
 def test_anomalies_with_a_component_of_their_own_are_still_found():

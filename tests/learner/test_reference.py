@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
-from faust_oslrau.learner import InvalidParameterError, StateError
+from faust_oslrau.learner import InvalidParameterError
 from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.reference import FAR, RECENT, SETTLED, YOUNG, Reference
 
@@ -213,49 +213,6 @@ def test_the_lowest_usual_density_leaves_the_alarm_rate_below_it(rate):
     reference, _ = filled(4000)
     lowest = reference.lowest_usual_density(rate)
     assert np.count_nonzero(reference.densities < lowest) == int(rate * 4000)
-
-
-@settings(max_examples=examples(20), deadline=None)
-@given(st.integers(0, 10**6), st.integers(0, 11))
-def test_a_restored_one_goes_on_to_the_same_bits(seed, cut):
-    rng = np.random.default_rng(seed)
-    reference, end = Reference(300), 0
-    for number, share in enumerate([0, 0, 0, 0, 0.05, 0.3, 0.3, 0, 0.05, 0.6, 0.6, 0]):
-        if number == cut:
-            restored = Reference(300)
-            restored.restore({name: a.copy() for name, a in reference.state().items()})
-        scores, marks = rng.normal(size=400), rng.integers(0, 9, 400) / 16
-        scores[rng.random(400) < share] = FAULT
-        end += 400
-        for one in (reference, restored) if number >= cut else (reference,):
-            admit(one, scores, end, marks)
-    asked = np.append(rng.normal(size=50), [FAULT, -8.0])
-    assert restored.p_value(asked).tobytes() == reference.p_value(asked).tobytes()
-    for name, array in reference.state().items():
-        assert restored.state()[name].tobytes() == array.tobytes(), name
-
-
-DAMAGED = {
-    "recent_scores": [lambda a: a[1:], lambda a: a * np.nan, lambda a: np.resize(a, RECENT + 1)],
-    "recent_densities": [lambda a: a[1:], lambda a: a * np.nan],
-    "recent_marks": [lambda a: a + 1.0, lambda a: a - 1.0, lambda a: a * np.nan, lambda a: a[None]],
-    "held_rows": [lambda a: a[1:], lambda a: a * np.inf, lambda a: a[:, 0]],
-    "held_scores": [lambda a: a[1:], lambda a: a * np.nan],
-    "held_densities": [lambda a: a[1:], lambda a: a * np.nan],
-    "held_numbers": [lambda a: a[1:], lambda a: a[::-1], lambda a: a - a[-1], lambda a: 0 * a],
-}
-
-
-@pytest.mark.parametrize(("name", "damage"), [(n, f) for n, some in DAMAGED.items() for f in some])
-def test_a_damaged_state_is_refused(name, damage):
-    reference, end = filled()
-    scores = normal(5, 256)
-    scores[:20] = FAULT
-    admit(reference, scores, end + 256, np.full(256, 0.25))
-    arrays = reference.state()
-    arrays[name] = np.ascontiguousarray(damage(arrays[name]))
-    with pytest.raises(StateError):
-        Reference().restore(arrays)
 
 
 @pytest.mark.parametrize("adapt_after", [0, -1, RECENT + 1])

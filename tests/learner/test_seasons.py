@@ -2,21 +2,17 @@
 
 import math
 from datetime import datetime
-from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from interpreter import examples, needs_compiler
+from interpreter import needs_compiler
 from naive_seasons import NaiveDays, less_days, local, shape
 
 from faust_oslrau.learner import (
     OSLRAU,
     InvalidParameterError,
     StackedSPN,
-    StateError,
     StreamScorer,
 )
 from faust_oslrau.learner.seasons.calendar import Calendar
@@ -24,7 +20,7 @@ from faust_oslrau.learner.seasons.days import Days
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.seasons.profile import WEEK, between_hours
 from faust_oslrau.learner.seasons.shapes import find_shape, without_days
-from faust_oslrau.learner.state import pack, unpack
+from faust_oslrau.learner.state import unpack
 
 DAY = 86_400_000
 START = int(datetime(2026, 3, 2, tzinfo=ZoneInfo("Europe/Berlin")).timestamp() * 1000)
@@ -55,40 +51,6 @@ def run(rows, times, *, seasons="Europe/Berlin", learner=OSLRAU, **parameters):
 def counting(scorer):
     """Return which shapes count (6, d): levels, steps and spreads, of day and week."""
     return unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"]
-
-
-SHORT_TIMES = times_of(10, 96)
-SHORT_TIMES[::50] = -1
-SHORT = daily(np.random.default_rng(0), times_of(10, 96), 2)
-SHORT[np.random.default_rng(1).random(SHORT.shape) < 0.03] = np.nan
-SHORT[np.isnan(SHORT).all(axis=1)] = 0.0
-KEYS = [b"machine-%d" % key for key in np.random.default_rng(2).integers(12, size=len(SHORT))]
-
-
-@needs_compiler("a stream of a week")
-@pytest.mark.parametrize("layers", [False, True])
-@settings(max_examples=examples(6), deadline=None)
-@given(cuts=st.lists(st.integers(0, 300), max_size=20), restart=st.booleans())
-@example(cuts=[1, 15, 1, 47, 400], restart=True)
-def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(layers, cuts, restart):
-    parameters = {"max_entities": 10, "history": ("10", "30m")} if layers else {}
-
-    def process(cuts, restart):
-        scorer = StreamScorer(OSLRAU(), 64, 0.02, seasons="Europe/Berlin", **parameters)
-        blocks, ends = [], [0, *(cut for cut in np.cumsum(cuts) if cut < len(SHORT)), len(SHORT)]
-        for part in (slice(*pair) for pair in pairwise(ends)):
-            if restart:
-                scorer = StreamScorer.from_bytes(scorer.to_bytes())
-            keys = KEYS[part] if layers else None
-            blocks.append(scorer.process(SHORT[part], keys, places_of(SHORT_TIMES)[part]))
-        return scorer, {name: np.concatenate([getattr(b, name) for b in blocks]) for name in ARRAYS}
-
-    scorer, whole = process([], False)
-    other, pieces = process(cuts, restart)
-    assert counting(scorer)[0].all()  # the model has been learned anew
-    for name in ARRAYS:
-        assert pieces[name].tobytes() == whole[name].tobytes()
-    assert other.to_bytes() == scorer.to_bytes()
 
 
 @needs_compiler("two weeks of minutes")
@@ -412,39 +374,7 @@ def test_shapes_are_those_of_the_oracle(groups):
     np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))
 
 
-def test_without_seasons_the_state_has_none_of_it():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(SHORT[:100])
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not any("season" in name for name in [*values, *arrays])
-    assert not scorer.needs_times
-    assert StreamScorer(OSLRAU(), seasons="UTC").needs_times
-
-
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", "no\0zone"])
 def test_what_is_no_time_zone_is_refused(zone):
     with pytest.raises(InvalidParameterError, match=r"seasons = .*: expected a time zone such as"):
         StreamScorer(OSLRAU(), seasons=zone)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("season_reference", lambda array: -np.abs(array)),
-        ("season_counting", lambda array: array[:2]),
-        ("season_usual", lambda array: array * np.nan),
-        ("season_usual", lambda array: 0 * array),
-        ("season_usual", lambda array: array[:, :24]),
-        ("season_dates", lambda array: np.append(array, 3)),
-        ("season_sums", lambda array: -np.abs(array)),
-        ("season_open", lambda array: array[:1]),
-        ("season_rows", lambda array: array[:-1]),
-        ("season_slots", lambda array: array - 1),
-    ],
-)
-def test_a_damaged_season_is_refused(name, change):
-    scorer = run(SHORT[:200], SHORT_TIMES[:200])[0]
-    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    arrays[name] = change(arrays[name])
-    with pytest.raises(StateError):
-        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))

@@ -25,40 +25,22 @@ IS_NEW[2100:3100] = IS_NEW[3400:3900] = IS_NEW[4150:] = True
 ROWS[:, 1] = np.where(IS_NEW, -2.0, 2.0) * ROWS[:, 0] + 0.5 * ROWS[:, 1]  # no field is far off
 ROWS[RNG.random(ROWS.shape) < 0.02] = np.nan
 PLACES = np.column_stack([np.arange(N), 1_700_000_000_000 + 600_000 * np.arange(N)])
-KEYS = [b"machine-%d" % number for number in RNG.integers(3, size=N)]
-LAYERS = {
-    "plain": {},
-    "history": {"history": ("10",)},
-    "entities": {"max_entities": 3},
-    "seasons": {"seasons": "UTC"},
-    "all": {"history": ("10",), "max_entities": 3, "seasons": "UTC"},
-}
+LAYERS = {"plain": {}, "history": {"history": ("10",)}}
 BOUNDARY = 240 + 256 * 12
 """A learning boundary; within the next batch, the stream returns and changes again."""
 
 
-def scorer_of(layers, adapt_after=1100):
-    learner = StackedSPN(retire_after=adapt_after)
-    return StreamScorer(learner, alarm_rate=0.2, forecasting=True, **LAYERS[layers])
-
-
 def process(scorer, start, stop):
-    keys = KEYS[start:stop] if scorer.parameters["max_entities"] else None
-    return scorer.process(ROWS[start:stop], keys, PLACES[start:stop])
-
-
-def restored(scorer):
-    copy = StreamScorer.from_bytes(scorer.to_bytes(), StackedSPN)
-    copy.forecasting = True
-    return copy
+    return scorer.process(ROWS[start:stop], None, PLACES[start:stop])
 
 
 @pytest.fixture(scope="module")
 def scorers():
-    """For each combination of layers, a scorer at the boundary."""
+    """Scorers at the boundary, without history and with it."""
     found = {}
     for layers in LAYERS:
-        found[layers] = scorer_of(layers)
+        learner = StackedSPN(retire_after=1100)
+        found[layers] = StreamScorer(learner, alarm_rate=0.2, forecasting=True, **LAYERS[layers])
         process(found[layers], 0, BOUNDARY)
         assert len(found[layers].learner.shares) == 2, layers
     return {layers: scorer.to_bytes() for layers, scorer in found.items()}
@@ -121,37 +103,6 @@ def test_each_row_is_asked_about_with_its_own_shares(scorers):
         expected = learner.conditional_quantiles(row, [0.1, 0.9])
         np.testing.assert_allclose(mean[r], expected[0][0], rtol=1e-9)
         np.testing.assert_allclose(quantiles[:, r], expected[1][:, 0], rtol=1e-6)
-
-
-@pytest.mark.parametrize("layers", LAYERS)
-def test_cuts_and_restarts_change_no_bit(scorers, layers):
-    scorer = at_boundary(scorers, layers)
-    whole = process(scorer, BOUNDARY, N)
-    assert whole.is_anomaly.any()
-    pieces, blocks = at_boundary(scorers, layers), []
-    for start, stop in pairwise([BOUNDARY, 3313, 3402, 3567, 3569, 3950, 4200, N]):
-        pieces = restored(pieces)
-        blocks.append(process(pieces, start, stop))
-    for name in ("log_likelihood", "p_value", "is_anomaly", "contributions"):
-        joined = np.concatenate([getattr(block, name) for block in blocks])
-        assert joined.tobytes() == getattr(whole, name).tobytes(), name
-    for name in whole.forecast._fields:
-        joined = np.concatenate([getattr(block.forecast, name) for block in blocks])
-        assert joined.tobytes() == getattr(whole.forecast, name).tobytes()
-    assert pieces.to_bytes() == scorer.to_bytes()
-
-
-@pytest.mark.parametrize("layers", LAYERS)
-def test_the_forecast_of_the_next_record_is_what_its_band_will_be(scorers, layers):
-    scorer, after = at_boundary(scorers, layers), 3450  # after a change within the batch
-    process(scorer, BOUNDARY, after)
-    keys = KEYS[after : after + 1] if scorer.parameters["max_entities"] else None
-    state = scorer.to_bytes()
-    foreseen = scorer.forecast(keys, PLACES[after : after + 1, 1])
-    assert scorer.to_bytes() == state
-    found = process(scorer, after, after + 1).forecast
-    for before, band in zip(foreseen, found, strict=True):
-        assert before.tobytes() == band.tobytes()
 
 
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(scorers):

@@ -4,14 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from interpreter import needs_compiler
 from naive_silence import NaiveSilences
 
-from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.silence.layer import Silences
-from faust_oslrau.learner.state import pack, unpack
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 START = 1_767_225_600_000
@@ -194,63 +191,6 @@ def test_scorer_and_oracle_agree():
         assert 1000 * silence.limit == pytest.approx(entry[5], rel=1e-5)
 
 
-N = 2500
-RNG = np.random.default_rng(8)
-ROWS = RNG.normal(size=(N, 2))
-WHO = np.arange(N) % 6
-WHO[(WHO == 3) & (np.arange(N) > 800) & (np.arange(N) < 1300)] = 2
-WHO[1500:1560] = np.arange(6, 66)  # so many that others give way
-TIMES = START + 1000 * np.arange(N) + RNG.integers(500, size=N)
-TIMES[600:] += HOUR
-KEYS = [None if who == 5 else b"machine-%d" % who + b"x" * (300 if who == 1 else 0) for who in WHO]
-
-
-def run(cuts, restart=False, entities=True):
-    scorer = StreamScorer(
-        OSLRAU(max_nodes=50), max_entities=40 if entities else None, silences=True
-    )
-    found = []
-    ends = [0, *(cut for cut in np.cumsum(cuts) if cut < N), N]
-    for start, stop in pairwise(ends):
-        if restart:
-            scorer = StreamScorer.from_bytes(scorer.to_bytes())
-        places = np.column_stack([np.arange(start, stop), TIMES[start:stop]])
-        keys = KEYS[start:stop] if entities else None
-        block = scorer.process(ROWS[start:stop], keys, places)
-        found += [silence._replace(row=start + silence.row) for silence in block.silences]
-    return scorer, found
-
-
-@needs_compiler("many streams")
-@pytest.mark.parametrize("entities", [False, True])
-@settings(max_examples=15)
-@given(cuts=st.lists(st.integers(0, 400), max_size=30), restart=st.booleans())
-def test_any_cutting_of_the_stream_and_any_restart_give_the_same_bits(entities, cuts, restart):
-    scorer, whole = run([], entities=entities)
-    other, pieces = run(cuts, restart, entities)
-    assert whole == pieces
-    assert {silence.entity for silence in whole} >= ({None, "machine-3"} if entities else {None})
-    assert other.to_bytes() == scorer.to_bytes()
-
-
-def test_silences_change_no_score():
-    places = np.column_stack([np.arange(N), TIMES])[:900]
-    with_, without = (
-        StreamScorer(OSLRAU(), silences=wanted).process(ROWS[:900], None, places)
-        for wanted in (True, False)
-    )
-    assert with_.p_value.tobytes() == without.p_value.tobytes()
-    assert with_.silences
-    assert not without.silences
-
-
-def test_without_silences_nothing_of_them_is_there():
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(ROWS[:300])
-    _, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert not any("silence" in name for name in arrays)
-
-
 def test_they_can_be_switched_on_and_off_between_two_calls():
     scorer = StreamScorer(OSLRAU(max_nodes=50), max_entities=5)
     times, who = arrivals(np.random.default_rng(9), entities=4)
@@ -284,31 +224,3 @@ def test_entities_that_are_silent_are_counted_and_named_the_longest_first():
         assert each.limit == began[each.entity].limit
     follow(times[-20:] + MINUTE, np.arange(20), silences)
     assert silences.n_silent == 0 and silences.silent(3) == []
-
-
-@pytest.fixture(scope="module")
-def state():
-    """The state of a scorer that knows gaps."""
-    scorer = StreamScorer(OSLRAU(), max_entities=40, silences=True)
-    scorer.process(ROWS[:400], KEYS[:400], np.column_stack([np.arange(400), TIMES[:400]]))
-    return scorer.to_bytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("silence_clock", lambda array: array[1:]),
-        ("silence_clock", lambda array: array - 10**15),
-        ("silence_partition", lambda array: np.nan * array),
-        ("silence_numbers", lambda array: array + 1),
-        ("silence_largest", lambda array: array[..., ::-1]),
-        ("silence_deadlines", lambda array: np.nan * array),
-        ("silence_last", lambda array: array[1:]),
-        ("silence_names", lambda array: array[:-1]),
-    ],
-)
-def test_a_damaged_state_is_refused(state, name, change):
-    values, arrays = unpack(state, "StreamScorer")
-    arrays[name] = change(arrays[name])
-    with pytest.raises(StateError):
-        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))

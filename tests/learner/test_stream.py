@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from interpreter import examples
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, StreamScorer
@@ -13,30 +10,13 @@ from faust_oslrau.learner.stream.row_scores import rank
 X = clusters(11, 1500, 4, missing=0.03)
 
 
-def run(cuts, rows=X, **parameters):
+def run(rows=X, **parameters):
     scorer = StreamScorer(OSLRAU(min_count=32), **parameters)
-    pieces = np.split(rows, [cut for cut in np.cumsum(cuts) if cut < len(rows)])
-    return scorer, [scorer.process(piece) for piece in pieces]
-
-
-def joined(blocks, name):
-    return np.concatenate([getattr(block, name) for block in blocks])
-
-
-ARRAYS = ["log_likelihood", "p_value", "is_anomaly", "n_learned", "warming_up", "contributions"]
-
-
-@settings(max_examples=examples(20))
-@given(cuts=st.lists(st.integers(0, 400), max_size=30))
-def test_any_cutting_of_the_stream_gives_the_same_bits(cuts):
-    _, whole = run([], alarm_rate=0.01)
-    _, pieces = run(cuts, alarm_rate=0.01)
-    for name in ARRAYS:
-        assert joined(pieces, name).tobytes() == joined(whole, name).tobytes()
+    return scorer, scorer.process(rows)
 
 
 def test_learning_happens_after_16_48_112_240_and_then_every_batch():
-    _, (block,) = run([])
+    _, block = run()
     boundaries = np.flatnonzero(np.diff(block.n_learned)) + 1
     assert boundaries.tolist() == [16, 48, 112, 240, 496, 752, 1008, 1264]
     assert block.n_learned[boundaries].tolist() == boundaries.tolist()
@@ -44,13 +24,13 @@ def test_learning_happens_after_16_48_112_240_and_then_every_batch():
 
 
 def test_a_small_batch_size_caps_the_growing_batches():
-    _, (block,) = run([], batch_size=40)
+    _, block = run(batch_size=40)
     boundaries = np.flatnonzero(np.diff(block.n_learned)) + 1
     assert boundaries[:4].tolist() == [16, 48, 88, 128]
 
 
 def test_the_first_16_records_have_no_score_and_240_are_flagged():
-    _, (block,) = run([])
+    _, block = run()
     assert np.isnan(block.log_likelihood).tolist() == [True] * 16 + [False] * (len(X) - 16)
     assert block.warming_up.tolist() == [True] * 240 + [False] * (len(X) - 240)
     assert not block.is_anomaly[:16].any()
@@ -67,8 +47,8 @@ def test_without_a_model_nothing_is_scored_and_the_state_goes_on():
 def test_a_record_never_influences_its_own_score():
     changed = X.copy()
     changed[700] *= 50
-    _, (before,) = run([])
-    _, (after,) = run([], rows=changed)
+    _, before = run()
+    _, after = run(rows=changed)
     assert before.log_likelihood[:700].tobytes() == after.log_likelihood[:700].tobytes()
     assert before.log_likelihood[701:752].tobytes() == after.log_likelihood[701:752].tobytes()
     assert after.log_likelihood[700] < before.log_likelihood[700]
@@ -76,7 +56,7 @@ def test_a_record_never_influences_its_own_score():
 
 def test_p_values_count_the_recent_scores_that_were_no_higher():
     rows = clusters(11, 1500, 4)
-    scorer, _ = run([], rows=rows[:1264])
+    scorer, _ = run(rows=rows[:1264])
     recent = scorer._state.reference.scores
     assert len(recent) == 1264 - 16
     scores = rank(scorer._state, rows[1264:], 0.0, 0.0).scores
@@ -89,7 +69,7 @@ def test_p_values_count_the_recent_scores_that_were_no_higher():
 def test_an_anomaly_among_the_first_records_does_not_hide_later_ones():
     rows = clusters(13, 2000, 4)
     rows[[100, 1500]] += 1e6
-    _, (block,) = run([], rows=rows, alarm_rate=0.01)
+    _, block = run(rows=rows, alarm_rate=0.01)
     assert block.is_anomaly[1500]
 
 
@@ -97,7 +77,7 @@ def test_an_impossible_record_is_an_anomaly_with_its_field_to_blame():
     rows = np.vstack([X, clusters(12, 1, 4)])
     rows[-1] = np.nanmean(X, axis=0)
     rows[-1, 2] += 1000
-    _, (block,) = run([], rows=rows, alarm_rate=0.01)
+    _, block = run(rows=rows, alarm_rate=0.01)
     assert block.is_anomaly[-1]
     assert len(block.contributions) == block.is_anomaly.sum()
     assert np.nanargmax(block.contributions[-1]) == 2
@@ -142,7 +122,7 @@ def test_a_learner_with_wrong_parameters_is_refused_at_once():
 
 @pytest.mark.parametrize("n", [3, 300])
 def test_a_refused_call_leaves_the_scorer_as_it_was(n):
-    scorer, _ = run([], rows=X[:n])
+    scorer, _ = run(rows=X[:n])
     before = scorer.to_bytes()
     for bad in (np.full((2, 4), np.inf), np.zeros((2, 5)), np.zeros(4)):
         with pytest.raises(InvalidInputError):
@@ -151,6 +131,6 @@ def test_a_refused_call_leaves_the_scorer_as_it_was(n):
 
 
 def test_rows_of_another_width_are_refused():
-    scorer, _ = run([])
+    scorer, _ = run()
     with pytest.raises(InvalidInputError, match="expected 4 columns, got 5"):
         scorer.process(np.zeros((3, 5)))

@@ -67,15 +67,6 @@ def test_the_blame_is_in_the_fields_own_units():
     assert blame.nats[at, 0] > blame.usual[at, 0] + 5
 
 
-def test_any_cutting_and_a_restart_give_the_same_bits():
-    _, whole = run(transforms={0: "log1p", 1: "asinh"})
-    scorer, first = run(X[:5001], transforms={0: "log1p", 1: "asinh"})
-    second = StreamScorer.from_bytes(scorer.to_bytes()).process(X[5001:])
-    for name in ("log_likelihood", "p_value"):
-        joined = np.concatenate([getattr(first, name), getattr(second, name)])
-        assert joined.tobytes() == getattr(whole, name).tobytes()
-
-
 def test_values_beyond_the_range_are_refused_before_anything_is_scored():
     scorer, _ = run(X[:300], transforms={0: "log"})
     before = scorer.to_bytes()

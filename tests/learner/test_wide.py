@@ -118,36 +118,6 @@ def test_samples_have_the_conditional_moments():
         np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.1)
 
 
-def test_the_bits_of_a_score_do_not_depend_on_its_neighbours():
-    model, rows = learned(ROWS), with_gaps(rows_of(6, 200))
-    rows[17] = 1e12
-    whole, blame = model.evaluate(rows).measures, model.contributions(rows)
-    mean, quantiles = model.conditional_quantiles(rows, [0.1, 0.9])
-    for r in range(0, 200, 7):
-        one = slice(r, r + 1)
-        assert model.evaluate(rows[one]).measures.tobytes() == whole[one].tobytes()
-        assert model.contributions(rows[one]).tobytes() == blame[one].tobytes()
-        found = model.conditional_quantiles(rows[one], [0.1, 0.9])
-        assert found[0].tobytes() == mean[one].tobytes()
-        assert found[1].tobytes() == np.ascontiguousarray(quantiles[:, one]).tobytes()
-    some = model.evaluate(rows[13:147]).measures
-    assert some.tobytes() == whole[13:147].tobytes()
-
-
-@pytest.mark.parametrize("n", [10, 200, 1300])
-def test_learning_after_a_round_trip_equals_learning_without_it(n):
-    rows = rows_of(7, 3000)
-    rows[::9, 4] = np.nan
-    model = learned(rows[:n])
-    copy = StackedSPN.from_bytes(model.to_bytes())
-    assert copy.to_bytes() == model.to_bytes()
-    for start in range(n, 3000, 256):
-        model.partial_fit(rows[start : start + 256])
-        copy.partial_fit(rows[start : start + 256])
-    assert copy.to_bytes() == model.to_bytes()
-    assert copy.score_samples(rows).tobytes() == model.score_samples(rows).tobytes()
-
-
 def test_a_network_in_other_units_says_the_same():
     model = learned(ROWS)
     moved, old = deepcopy(model), model._training.scaling

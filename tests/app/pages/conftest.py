@@ -35,7 +35,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def worker(tmp_path):
-    """A worker without partitions yet, with a topic of two; to be entered in a loop."""
+    """A worker without partitions yet, with a topic of two."""
     return MemoryWorker(tmp_path, MemoryBroker(values(300), values(100, seed=1)))
 
 

@@ -5,39 +5,36 @@ from __future__ import annotations
 import math
 
 import orjson
-from memory_worker import FIRST, MemoryBroker, MemoryWorker, in_loop, values
+from memory_worker import FIRST, MemoryBroker, MemoryWorker, values
 
 from faust_oslrau.app.pages.field_course import field_course
 
 
-@in_loop
 async def test_one_record_of_each_second_comes_with_the_range_that_the_model_expects(worker, clock):
     worker.broker.logs[FIRST] = [*values(2000), b'{"a": 50, "b": 0}', *values(20, seed=3)]
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        begin = int(clock.now)
-        await worker.read(FIRST, 2000)
-        clock.now += 3
-        await worker.read(FIRST, 1)
-        clock.now += 1
-        await worker.read(FIRST, 20)
-        course = await field_course(partition, "a", begin + 1)
-        assert course["fields"] == ("a", "b")
-        assert course["times"] == [begin + 3]  # the present second is not over
-        assert (course["values"], course["is_anomaly"]) == ([50.0], [True])
-        assert course["expected_low"][0] < 0 < course["expected_high"][0] < 50
-        clock.now += 1
-        later = await field_course(partition, "a", course["until"])
-        assert later["times"] == [begin + 4]
-        assert not later["is_anomaly"][0]
-        assert later["expected_low"][0] < later["values"][0] < later["expected_high"][0]
+    (partition,) = await worker.assign(FIRST)
+    begin = int(clock.now)
+    await worker.read(FIRST, 2000)
+    clock.now += 3
+    await worker.read(FIRST, 1)
+    clock.now += 1
+    await worker.read(FIRST, 20)
+    course = await field_course(partition, "a", begin + 1)
+    assert course["fields"] == ("a", "b")
+    assert course["times"] == [begin + 3]  # the present second is not over
+    assert (course["values"], course["is_anomaly"]) == ([50.0], [True])
+    assert course["expected_low"][0] < 0 < course["expected_high"][0] < 50
+    clock.now += 1
+    later = await field_course(partition, "a", course["until"])
+    assert later["times"] == [begin + 4]
+    assert not later["is_anomaly"][0]
+    assert later["expected_low"][0] < later["values"][0] < later["expected_high"][0]
 
 
 def _of(machine, found):
     return [orjson.dumps({**orjson.loads(value), "machine": machine}) for value in found]
 
 
-@in_loop
 async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_path, clock):
     low, high = _of("low", values(600)), _of("high", values(600, seed=1))
     high = [orjson.dumps({**row, "a": row["a"] + 100}) for row in map(orjson.loads, high)]
@@ -62,7 +59,6 @@ async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_p
         assert await field_course(partition, "a", 0, "nobody") is None
 
 
-@in_loop
 async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_came(
     tmp_path, clock
 ):
@@ -80,24 +76,20 @@ async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_c
         assert course["expected_low"] < course["values"] < course["expected_high"]
 
 
-@in_loop
 async def test_a_young_model_expects_nothing(worker, clock):
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 5)
-        clock.now += 1
-        course = await field_course(partition, "b", 0)
-        assert len(course["values"]) == 1
-        assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 5)
+    clock.now += 1
+    course = await field_course(partition, "b", 0)
+    assert len(course["values"]) == 1
+    assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])
 
 
-@in_loop
 async def test_without_a_field_that_is_known_only_names_are_told(worker, clock):
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        assert (await field_course(partition, None, 0))["fields"] == ()
-        await worker.read(FIRST, 5)
-        for name in (None, "nobody"):
-            course = await field_course(partition, name, 0)
-            assert course["fields"] == ("a", "b")
-            assert "values" not in course
+    (partition,) = await worker.assign(FIRST)
+    assert (await field_course(partition, None, 0))["fields"] == ()
+    await worker.read(FIRST, 5)
+    for name in (None, "nobody"):
+        course = await field_course(partition, name, 0)
+        assert course["fields"] == ("a", "b")
+        assert "values" not in course

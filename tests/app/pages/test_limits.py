@@ -10,7 +10,7 @@ import time
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
-from memory_worker import in_loop, until
+from memory_worker import until
 
 from faust_oslrau.app.pages import answers, limits
 from faust_oslrau.app.pages.answers import Answer, compress, json_answer, send
@@ -31,7 +31,6 @@ class Maker:
         return json_answer(number)
 
 
-@in_loop
 async def test_readers_who_ask_at_once_get_the_same_page():
     make, pages = Maker(0.01), SharedPages(share=1, seconds=1)
     answers = await asyncio.gather(*[pages.get("live", make) for _ in range(100)])
@@ -39,7 +38,6 @@ async def test_readers_who_ask_at_once_get_the_same_page():
     assert {answer.content for answer in answers} == {b"1"}
 
 
-@in_loop
 async def test_a_page_is_used_for_a_while():
     make, pages = Maker(), SharedPages(share=1, seconds=0.1)
     began = time.monotonic()
@@ -49,7 +47,6 @@ async def test_a_page_is_used_for_a_while():
     assert time.monotonic() - began >= 2 * 0.1
 
 
-@in_loop
 async def test_different_pages_are_made_in_a_share_of_the_time():
     make, pages = Maker(0.01), SharedPages(share=0.1, seconds=0)
     began = time.monotonic()
@@ -58,7 +55,6 @@ async def test_different_pages_are_made_in_a_share_of_the_time():
     assert time.monotonic() - began > 4 * 0.1  # each has 10 ms of 100
 
 
-@in_loop
 async def test_a_page_that_could_not_be_made_is_made_again():
     async def fail():
         raise ValueError
@@ -69,7 +65,6 @@ async def test_a_page_that_could_not_be_made_is_made_again():
     assert (await pages.get("live", Maker())).content == b"1"
 
 
-@in_loop
 async def test_no_more_pages_are_kept_than_a_few():
     make, pages = Maker(), SharedPages(share=1, seconds=1)
     for name in range(1000):
@@ -79,7 +74,6 @@ async def test_no_more_pages_are_kept_than_a_few():
     assert make.made == 1000
 
 
-@in_loop
 async def test_clients_that_ask_again_at_once_share_the_turns():
     limit, turns = RequestLimit(per_second=100, at_once=10), 0
 
@@ -96,7 +90,6 @@ async def test_clients_that_ask_again_at_once_share_the_turns():
     assert 8 <= turns <= 100 * (1 + elapsed) + 8  # those of a second are saved up
 
 
-@in_loop
 async def test_more_clients_than_have_room_are_refused_after_a_while(monkeypatch):
     monkeypatch.setattr(limits, "_REFUSE_SECONDS", 0.05)
     limit, leave = RequestLimit(per_second=1000, at_once=3), asyncio.Event()
@@ -117,7 +110,6 @@ async def test_more_clients_than_have_room_are_refused_after_a_while(monkeypatch
     assert await client() is True
 
 
-@in_loop
 async def test_refusals_come_one_after_the_other(monkeypatch):
     monkeypatch.setattr(limits, "_REFUSE_SECONDS", 0)
     limit, refused = RequestLimit(per_second=50, at_once=0), 0
@@ -135,7 +127,6 @@ async def test_refusals_come_one_after_the_other(monkeypatch):
     assert 8 <= refused <= 10 * (1 + elapsed) + 8  # those of a second are saved up
 
 
-@in_loop
 async def test_large_pages_are_compressed_for_those_who_take_it():
     page = await compress(Answer(b"metric 1\n" * 10_000, {"Content-Type": "text/plain"}))
     async with _serve(page) as client:
@@ -147,14 +138,12 @@ async def test_large_pages_are_compressed_for_those_who_take_it():
     assert gzip.decompress(page.compressed) == page.content
 
 
-@in_loop
 async def test_a_head_request_gets_the_headers_alone():
     async with _serve(json_answer([1, 2])) as client, client.head("/") as response:
         assert (response.status, response.headers["Content-Length"]) == (200, "5")
         assert await response.read() == b""
 
 
-@in_loop
 async def test_a_reader_that_does_not_read_is_cut_off(monkeypatch):
     monkeypatch.setattr(answers, "_SEND_SECONDS", 0.2)
     done = []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from memory_worker import FIRST, SECOND, in_loop, values
+from memory_worker import FIRST, SECOND, values
 
 from faust_oslrau.app.metrics.history import SECONDS, History, Noted, merged
 from faust_oslrau.app.pages import live_columns
@@ -46,100 +46,83 @@ def _parsed(fragments):
     return orjson.loads(orjson.dumps(fragments))
 
 
-@in_loop
 async def test_each_second_is_told_once_and_only_when_it_is_over(worker, look, clock):
-    async with worker:
-        await worker.assign(FIRST, SECOND)
-        begin = int(clock.now)
-        await worker.read(FIRST, 100)
-        assert (await look())["seconds"]["scored"] == []
-        clock.now += 1
-        await worker.read(FIRST, 50)
-        first = await look()
-        assert (first["since"], first["until"]) == (begin, begin + 1)
-        assert first["seconds"]["scored"] == [100]
-        clock.now += 2
-        second = await look(since=first["until"])
-        assert (second["since"], second["until"]) == (begin + 1, begin + 3)
-        assert second["seconds"]["scored"] == [50, 0]
-        assert (await look(since=second["until"]))["seconds"]["scored"] == []
+    await worker.assign(FIRST, SECOND)
+    begin = int(clock.now)
+    await worker.read(FIRST, 100)
+    assert (await look())["seconds"]["scored"] == []
+    clock.now += 1
+    await worker.read(FIRST, 50)
+    first = await look()
+    assert (first["since"], first["until"]) == (begin, begin + 1)
+    assert first["seconds"]["scored"] == [100]
+    clock.now += 2
+    second = await look(since=first["until"])
+    assert (second["since"], second["until"]) == (begin + 1, begin + 3)
+    assert second["seconds"]["scored"] == [50, 0]
+    assert (await look(since=second["until"]))["seconds"]["scored"] == []
 
 
-@in_loop
 async def test_no_more_is_told_than_is_known(worker, look, clock):
-    async with worker:
-        await worker.assign(FIRST)
-        begin = int(clock.now)
-        clock.now += 10
-        assert (await look(since=-(10**9)))[
-            "since"
-        ] == begin  # before that the worker was not there
-        future = await look(since=10**12)
-        assert future["since"] == future["until"] == begin + 10
-        assert future["seconds"]["scored"] == []
-        clock.now += 10 * SECONDS
-        state = await look()
-        assert state["until"] - state["since"] == SECONDS
-        assert {len(column) for column in state["seconds"].values()} == {SECONDS}
+    await worker.assign(FIRST)
+    begin = int(clock.now)
+    clock.now += 10
+    assert (await look(since=-(10**9)))["since"] == begin  # before that the worker was not there
+    future = await look(since=10**12)
+    assert future["since"] == future["until"] == begin + 10
+    assert future["seconds"]["scored"] == []
+    clock.now += 10 * SECONDS
+    state = await look()
+    assert state["until"] - state["since"] == SECONDS
+    assert {len(column) for column in state["seconds"].values()} == {SECONDS}
 
 
-@in_loop
 async def test_chosen_partitions_are_shown_together_and_no_others(worker, look, clock):
-    async with worker:
-        await worker.assign(FIRST, SECOND)
-        worker.broker.logs[SECOND][:10] = [b"broken"] * 10
-        await worker.read(FIRST, 100)
-        await worker.read(SECOND, 30)
-        clock.now += 1
-        assert (await look())["seconds"]["scored"] == [120]
-        assert (await look(FIRST))["seconds"]["scored"] == [100]
-        assert (await look(SECOND))["seconds"]["rejected"] == [10]
-        assert [part["partition"] for part in (await look(SECOND))["partitions"]] == [0, 1]
+    await worker.assign(FIRST, SECOND)
+    worker.broker.logs[SECOND][:10] = [b"broken"] * 10
+    await worker.read(FIRST, 100)
+    await worker.read(SECOND, 30)
+    clock.now += 1
+    assert (await look())["seconds"]["scored"] == [120]
+    assert (await look(FIRST))["seconds"]["scored"] == [100]
+    assert (await look(SECOND))["seconds"]["rejected"] == [10]
+    assert [part["partition"] for part in (await look(SECOND))["partitions"]] == [0, 1]
 
 
-@in_loop
 async def test_scores_are_summed_up_by_their_quantiles_and_the_lowest(worker, look, clock):
-    async with worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 200)
-        clock.now += 2
-        await worker.read(FIRST, 50)
-        clock.now += 1
-        seconds = (await look())["seconds"]
-        lowest, low, median, high = (
-            seconds[name][0] for name in ("lowest", "low", "median", "high")
-        )
-        scores = [orjson.loads(score)["log_likelihood"] for score in worker.broker.scores[FIRST]]
-        assert lowest == min(score for score in scores[:200] if score is not None)
-        assert lowest < low < median < high
-        assert (seconds["low"][1], seconds["median"][1]) == (None, None)
-        assert math.isnan(seconds["lowest"][1])
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 200)
+    clock.now += 2
+    await worker.read(FIRST, 50)
+    clock.now += 1
+    seconds = (await look())["seconds"]
+    lowest, low, median, high = (seconds[name][0] for name in ("lowest", "low", "median", "high"))
+    scores = [orjson.loads(score)["log_likelihood"] for score in worker.broker.scores[FIRST]]
+    assert lowest == min(score for score in scores[:200] if score is not None)
+    assert lowest < low < median < high
+    assert (seconds["low"][1], seconds["median"][1]) == (None, None)
+    assert math.isnan(seconds["lowest"][1])
 
 
-@in_loop
 async def test_records_learned_again_count_apart(worker, look, clock):
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        partition.emit_from = 100
-        await worker.read(FIRST, 150)
-        clock.now += 1
-        seconds = (await look())["seconds"]
-        assert (seconds["replayed"], seconds["scored"]) == ([100], [50])
+    (partition,) = await worker.assign(FIRST)
+    partition.emit_from = 100
+    await worker.read(FIRST, 150)
+    clock.now += 1
+    seconds = (await look())["seconds"]
+    assert (seconds["replayed"], seconds["scored"]) == ([100], [50])
 
 
-@in_loop
 async def test_the_lag_is_unknown_until_it_is_known_of_all(worker, look, clock):
-    async with worker:
-        first, second = await worker.assign(FIRST, SECOND)
-        first.set_lag(5)
-        clock.now += 1
-        second.set_lag(7)
-        clock.now += 2
-        assert [str(lag) for lag in (await look())["seconds"]["lag"]] == ["nan", "12.0", "12.0"]
-        assert (await look(FIRST))["seconds"]["lag"] == [5, 5, 5]
+    first, second = await worker.assign(FIRST, SECOND)
+    first.set_lag(5)
+    clock.now += 1
+    second.set_lag(7)
+    clock.now += 2
+    assert [str(lag) for lag in (await look())["seconds"]["lag"]] == ["nan", "12.0", "12.0"]
+    assert (await look(FIRST))["seconds"]["lag"] == [5, 5, 5]
 
 
-@in_loop
 async def test_of_no_partition_nothing_is_known(joined, clock):
     clock.now += 2
     seconds = (await LiveState(joined).since(0, [], "starting"))["seconds"]
@@ -147,71 +130,62 @@ async def test_of_no_partition_nothing_is_known(joined, clock):
     assert all(map(math.isnan, seconds["lag"] + seconds["lowest"]))
 
 
-@in_loop
 async def test_anomalies_and_events_come_once_and_oldest_first(worker, look, clock):
-    async with worker:
-        first, second = await worker.assign(FIRST, SECOND)
-        begin = int(clock.now)
-        first.metrics.history.anomalies.extend([_noted(begin + 0.2, 1), _noted(begin + 1.5, 3)])
-        second.metrics.history.anomalies.append(_noted(begin + 0.1, 2))
-        second.metrics.history.events.append(_noted(begin + 0.1, 9))
-        clock.now += 1.7  # the second in which the last one came is not over
-        state = await look()
-        assert [found["offset"] for found in _parsed(state["anomalies"])] == [2, 1]
-        assert [found["offset"] for found in _parsed(state["events"])] == [9]
-        assert [found["offset"] for found in _parsed((await look(SECOND))["anomalies"])] == [2]
-        clock.now += 1
-        later = await look(since=state["until"])
-        assert [found["offset"] for found in _parsed(later["anomalies"])] == [3]
-        assert later["events"] == []
+    first, second = await worker.assign(FIRST, SECOND)
+    begin = int(clock.now)
+    first.metrics.history.anomalies.extend([_noted(begin + 0.2, 1), _noted(begin + 1.5, 3)])
+    second.metrics.history.anomalies.append(_noted(begin + 0.1, 2))
+    second.metrics.history.events.append(_noted(begin + 0.1, 9))
+    clock.now += 1.7  # the second in which the last one came is not over
+    state = await look()
+    assert [found["offset"] for found in _parsed(state["anomalies"])] == [2, 1]
+    assert [found["offset"] for found in _parsed(state["events"])] == [9]
+    assert [found["offset"] for found in _parsed((await look(SECOND))["anomalies"])] == [2]
+    clock.now += 1
+    later = await look(since=state["until"])
+    assert [found["offset"] for found in _parsed(later["anomalies"])] == [3]
+    assert later["events"] == []
 
 
-@in_loop
 async def test_an_anomaly_comes_with_its_score_and_its_key_as_text(worker, look, clock):
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        begin = clock.now
-        for offset, key in enumerate([None, b"machine 1", b"\xff"]):
-            partition.metrics.history.anomalies.append(_noted(begin, offset, key))
-        clock.now += 1
-        keys = [found["key"] for found in _parsed((await look())["anomalies"])]
-        assert keys == [None, "machine 1", "\N{REPLACEMENT CHARACTER}"]
+    (partition,) = await worker.assign(FIRST)
+    begin = clock.now
+    for offset, key in enumerate([None, b"machine 1", b"\xff"]):
+        partition.metrics.history.anomalies.append(_noted(begin, offset, key))
+    clock.now += 1
+    keys = [found["key"] for found in _parsed((await look())["anomalies"])]
+    assert keys == [None, "machine 1", "\N{REPLACEMENT CHARACTER}"]
 
 
-@in_loop
 async def test_a_real_anomaly_is_shown(worker, look, clock):
     worker.broker.logs[FIRST] = [*values(1000), b'{"a": 1e6, "b": -1e6}']
-    async with worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST)
-        clock.now += 1
-        state = await look()
-        last = _parsed(state["anomalies"])[-1]
-        assert (last["offset"], last["is_anomaly"]) == (1000, True)
-        assert state["seconds"]["anomalies"] == [len(state["anomalies"])]
+    await worker.assign(FIRST)
+    await worker.read(FIRST)
+    clock.now += 1
+    state = await look()
+    last = _parsed(state["anomalies"])[-1]
+    assert (last["offset"], last["is_anomaly"]) == (1000, True)
+    assert state["seconds"]["anomalies"] == [len(state["anomalies"])]
 
 
-@in_loop
 async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, look, clock):
-    async with worker:
-        await worker.assign(FIRST, SECOND)
-        begin = int(clock.now)
-        for number, partition in enumerate(worker.held.values()):
-            for i in range(50):
-                offset = 2 * i + number
-                partition.metrics.history.anomalies.append(_noted(begin + offset / 200, offset))
-        clock.now += 1
-        assert [a["offset"] for a in _parsed((await look())["anomalies"])] == list(range(50, 100))
-        large = Noted.of(
-            begin + 0.9, OutMessage(100, b"k" * 10**6, b'{"a":"%s"}' % (b"x" * 100_000), None)
-        )
-        worker.held[FIRST].metrics.history.anomalies.extend([large] * 10)
-        anomalies = (await look())["anomalies"]
-        assert len(_parsed(anomalies)) == 2
-        assert len(orjson.dumps(anomalies)) < 256 * 1024
+    await worker.assign(FIRST, SECOND)
+    begin = int(clock.now)
+    for number, partition in enumerate(worker.held.values()):
+        for i in range(50):
+            offset = 2 * i + number
+            partition.metrics.history.anomalies.append(_noted(begin + offset / 200, offset))
+    clock.now += 1
+    assert [a["offset"] for a in _parsed((await look())["anomalies"])] == list(range(50, 100))
+    large = Noted.of(
+        begin + 0.9, OutMessage(100, b"k" * 10**6, b'{"a":"%s"}' % (b"x" * 100_000), None)
+    )
+    worker.held[FIRST].metrics.history.anomalies.extend([large] * 10)
+    anomalies = (await look())["anomalies"]
+    assert len(_parsed(anomalies)) == 2
+    assert len(orjson.dumps(anomalies)) < 256 * 1024
 
 
-@in_loop
 async def test_seconds_that_are_over_are_computed_once(worker, look, clock, monkeypatch):
     computed = []
 
@@ -220,29 +194,26 @@ async def test_seconds_that_are_over_are_computed_once(worker, look, clock, monk
         return merged(parts, since, until)
 
     monkeypatch.setattr(live_columns, "merged", counted)
-    async with worker:
-        await worker.assign(FIRST)
-        begin = int(clock.now)
-        for passed in (3, 3, 4, 6):  # seconds after the begin, of four readers
-            clock.now = begin + passed
-            await look()
-        assert computed == list(range(begin, begin + 6))
-        clock.now += SECONDS
+    await worker.assign(FIRST)
+    begin = int(clock.now)
+    for passed in (3, 3, 4, 6):  # seconds after the begin, of four readers
+        clock.now = begin + passed
         await look()
-        assert len(computed) == 6 + SECONDS
+    assert computed == list(range(begin, begin + 6))
+    clock.now += SECONDS
+    await look()
+    assert len(computed) == 6 + SECONDS
 
 
-@in_loop
 async def test_partitions_that_are_opened_again_are_shown_from_their_new_history(
     worker, look, clock
 ):
-    async with worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        clock.now += 1
-        assert (await look(FIRST))["seconds"]["scored"] == [100]
-        worker.held[FIRST].metrics.history = History()
-        assert (await look(FIRST))["seconds"]["scored"] == [0]
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    clock.now += 1
+    assert (await look(FIRST))["seconds"]["scored"] == [100]
+    worker.held[FIRST].metrics.history = History()
+    assert (await look(FIRST))["seconds"]["scored"] == [0]
 
 
 def _incident(offset, state="opened", **more):
@@ -255,95 +226,83 @@ def _incident(offset, state="opened", **more):
     }
 
 
-@in_loop
 async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, clock):
-    async with worker:
-        first, second = await worker.assign(FIRST, SECOND)
-        known = first.metrics.history.incidents
-        known.add(_incident(5), clock.now)
-        known.add(_incident(2, "closed"), clock.now)
-        clock.now += 1
-        state = await look()
-        found = _parsed(state["incidents"])
-        assert [(each["offset"], each["state"]) for each in found] == [(5, "opened"), (2, "closed")]
-        assert found[0]["since"] == found[0]["noted"] == clock.now - 1
-        assert (await look(SECOND))["incidents"] == []
-        assert (await look(since=state["until"]))["incidents"] == []
-        known.add({**_incident(5, "closed"), "offset": 9}, clock.now)
-        second.metrics.history.add_past_incidents([_incident(7, incident="features/1/7")])
-        clock.now += 1
-        news = _parsed((await look(since=state["until"]))["incidents"])
-        assert [each["offset"] for each in news] == [7, 9]
+    first, second = await worker.assign(FIRST, SECOND)
+    known = first.metrics.history.incidents
+    known.add(_incident(5), clock.now)
+    known.add(_incident(2, "closed"), clock.now)
+    clock.now += 1
+    state = await look()
+    found = _parsed(state["incidents"])
+    assert [(each["offset"], each["state"]) for each in found] == [(5, "opened"), (2, "closed")]
+    assert found[0]["since"] == found[0]["noted"] == clock.now - 1
+    assert (await look(SECOND))["incidents"] == []
+    assert (await look(since=state["until"]))["incidents"] == []
+    known.add({**_incident(5, "closed"), "offset": 9}, clock.now)
+    second.metrics.history.add_past_incidents([_incident(7, incident="features/1/7")])
+    clock.now += 1
+    news = _parsed((await look(since=state["until"]))["incidents"])
+    assert [each["offset"] for each in news] == [7, 9]
 
 
-@in_loop
 async def test_past_incidents_are_told_however_old_the_worker_is(worker, look, clock):
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        partition.metrics.history.incidents.add(_incident(5), clock.now)
-        clock.now += 10 * SECONDS
-        assert len((await look())["incidents"]) == 1
+    (partition,) = await worker.assign(FIRST)
+    partition.metrics.history.incidents.add(_incident(5), clock.now)
+    clock.now += 10 * SECONDS
+    assert len((await look())["incidents"]) == 1
 
 
-@in_loop
 async def test_no_more_incidents_are_told_than_fit(worker, look, clock):
-    async with worker:
-        await worker.assign(FIRST, SECOND)
-        for partition in worker.held.values():
-            for offset in range(50):
-                event = _incident(offset, contributions=[{"field": "f" * 15_000}])
-                partition.metrics.history.incidents.add(event, clock.now)
-        clock.now += 1
-        told = (await look())["incidents"]
-        assert 10 < len(told) < 30
-        assert len(orjson.dumps(told)) < 300_000
+    await worker.assign(FIRST, SECOND)
+    for partition in worker.held.values():
+        for offset in range(50):
+            event = _incident(offset, contributions=[{"field": "f" * 15_000}])
+            partition.metrics.history.incidents.add(event, clock.now)
+    clock.now += 1
+    told = (await look())["incidents"]
+    assert 10 < len(told) < 30
+    assert len(orjson.dumps(told)) < 300_000
 
 
-@in_loop
 async def test_a_young_partition_says_how_many_records_it_needs_and_when_the_last_came(
     worker, look, clock
 ):
-    async with worker:
-        await worker.assign(FIRST)
-        (part,) = (await look())["partitions"]
-        assert (part["warm_up_left"], part["last_active"]) == (240, None)
-        await worker.read(FIRST, 100)
-        (part,) = (await look())["partitions"]
-        assert (part["warm_up_left"], part["last_active"]) == (140, int(clock.now))
-        await worker.read(FIRST, 200)
-        assert (await look())["partitions"][0]["warm_up_left"] == 0
+    await worker.assign(FIRST)
+    (part,) = (await look())["partitions"]
+    assert (part["warm_up_left"], part["last_active"]) == (240, None)
+    await worker.read(FIRST, 100)
+    (part,) = (await look())["partitions"]
+    assert (part["warm_up_left"], part["last_active"]) == (140, int(clock.now))
+    await worker.read(FIRST, 200)
+    assert (await look())["partitions"][0]["warm_up_left"] == 0
 
 
-@in_loop
 async def test_the_entities_that_are_silent_for_longest_come_first(worker, look, joined):
-    async with worker:
-        held = await worker.assign(FIRST, SECOND)
-        joined.settings = replace(joined.settings, entity="key")
-        assert (await look())["silent"] is None  # without the setting
-        joined.settings = replace(joined.settings, events=["silences"])
-        assert (await look())["silent"] == []
-        held[0].silent_entities = _silent("saw", 2000)
-        held[1].silent_entities = _silent("press", 1000)
-        press, saw = (await look())["silent"]
-        assert press == SECOND._asdict() | {"entity": "press", "last_timestamp": 1000, "limit": 3.5}
-        assert saw == FIRST._asdict() | {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}
+    held = await worker.assign(FIRST, SECOND)
+    joined.settings = replace(joined.settings, entity="key")
+    assert (await look())["silent"] is None  # without the setting
+    joined.settings = replace(joined.settings, events=["silences"])
+    assert (await look())["silent"] == []
+    held[0].silent_entities = _silent("saw", 2000)
+    held[1].silent_entities = _silent("press", 1000)
+    press, saw = (await look())["silent"]
+    assert press == SECOND._asdict() | {"entity": "press", "last_timestamp": 1000, "limit": 3.5}
+    assert saw == FIRST._asdict() | {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}
 
 
-@in_loop
 async def test_the_entities_with_the_most_anomalies_come_first_and_then_are_forgotten(
     worker, look, clock, joined
 ):
-    async with worker:
-        (partition,) = await worker.assign(FIRST)
-        assert (await look())["entities"] is None  # without the setting
-        joined.settings = replace(joined.settings, entity="key")
-        history = partition.metrics.history
-        history.alarming += [(clock.now, name) for name in ("saw", "press", "press")]
-        history.entity_events.append(_noted(clock.now, 7))
-        clock.now += 1
-        found = (await look())["entities"]
-        assert [(each["entity"], each["anomalies"], each["partition"])
-                for each in found["alarming"]] == [("press", 2, 0), ("saw", 1, 0)]  # fmt: skip
-        assert [event["offset"] for event in _parsed(found["events"])] == [7]
-        clock.now += SECONDS + 1
-        assert (await look())["entities"] == {"alarming": [], "events": []}
+    (partition,) = await worker.assign(FIRST)
+    assert (await look())["entities"] is None  # without the setting
+    joined.settings = replace(joined.settings, entity="key")
+    history = partition.metrics.history
+    history.alarming += [(clock.now, name) for name in ("saw", "press", "press")]
+    history.entity_events.append(_noted(clock.now, 7))
+    clock.now += 1
+    found = (await look())["entities"]
+    assert [(each["entity"], each["anomalies"], each["partition"])
+            for each in found["alarming"]] == [("press", 2, 0), ("saw", 1, 0)]  # fmt: skip
+    assert [event["offset"] for event in _parsed(found["events"])] == [7]
+    clock.now += SECONDS + 1
+    assert (await look())["entities"] == {"alarming": [], "events": []}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 from aiohttp import ClientSession
-from memory_worker import in_loop, until
+from memory_worker import until
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pages import server
@@ -37,7 +37,6 @@ async def _hello(host, port):
         return await response.text()
 
 
-@in_loop
 async def test_the_oldest_of_too_many_connections_give_way(monkeypatch, free_port):
     monkeypatch.setattr(server, "_MOST_CONNECTIONS", 10)
     port = free_port()
@@ -52,7 +51,6 @@ async def test_the_oldest_of_too_many_connections_give_way(monkeypatch, free_por
             writer.close()
 
 
-@in_loop
 async def test_connections_are_accepted_at_a_bounded_rate(monkeypatch, free_port):
     monkeypatch.setattr(server, "_NEW_PER_SECOND", 20)
     port = free_port()
@@ -63,14 +61,12 @@ async def test_connections_are_accepted_at_a_bounded_rate(monkeypatch, free_port
         assert time.monotonic() - began > 0.4  # twenty that were saved up, and 20 each second
 
 
-@in_loop
 async def test_a_name_stands_for_all_its_addresses(free_port):
     port = free_port()
     async with _serving("localhost", port):
         assert await _hello("localhost", port) == "hello"
 
 
-@in_loop
 async def test_a_port_is_free_again_at_the_end_and_a_taken_one_is_refused(free_port):
     port = free_port()
     async with _serving("127.0.0.1", port):
@@ -81,7 +77,6 @@ async def test_a_port_is_free_again_at_the_end_and_a_taken_one_is_refused(free_p
         assert await _hello("127.0.0.1", port) == "hello"
 
 
-@in_loop
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
 async def test_a_host_that_is_not_this_one_is_refused(host, free_port):
     with pytest.raises(SettingsError, match=f"setting web_host: .* address to listen on, {host}"):
@@ -89,7 +84,6 @@ async def test_a_host_that_is_not_this_one_is_refused(host, free_port):
             pass
 
 
-@in_loop
 async def test_what_a_client_sends_with_a_request_is_not_waited_for(free_port):
     port = free_port()
     async with _serving("127.0.0.1", port):

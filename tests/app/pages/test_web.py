@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from aiokafka.errors import KafkaConnectionError
-from memory_worker import FIRST, SECOND, in_loop
+from memory_worker import FIRST, SECOND
 
 from faust_oslrau.app.pages.web import add_pages
 from faust_oslrau.app.worker import ScoringApp
@@ -27,7 +27,7 @@ def browse(app, joined, worker):
     @asynccontextmanager
     async def browse():
         add_pages(app, joined)
-        async with worker, TestClient(TestServer(await app.web.wsgi())) as client:
+        async with TestClient(TestServer(await app.web.wsgi())) as client:
             await worker.assign(FIRST, SECOND)
             await worker.read(FIRST)
             await worker.held[FIRST].measure_network()
@@ -41,7 +41,6 @@ async def _json(answer):
         return response.status, await response.json()
 
 
-@in_loop
 async def test_health_is_a_status_and_a_reason(browse, joined):
     async with browse() as client:
         for page in ("/healthz", "/readyz"):
@@ -52,7 +51,6 @@ async def test_health_is_a_status_and_a_reason(browse, joined):
         assert await _json(client.get("/healthz")) == (200, {"status": "ok"})
 
 
-@in_loop
 async def test_requests_that_no_page_answers_wait_their_turn(browse):
     async with browse() as client:
         began, found = time.monotonic(), []
@@ -65,7 +63,6 @@ async def test_requests_that_no_page_answers_wait_their_turn(browse):
         assert len(found) < 10 * (1 + elapsed) + 8  # ten are saved up, ten come each second
 
 
-@in_loop
 async def test_a_rebalance_of_the_app_is_one_of_the_worker(browse, app):
     async with browse() as client:
         app.rebalancing = True
@@ -75,14 +72,12 @@ async def test_a_rebalance_of_the_app_is_one_of_the_worker(browse, app):
         assert answer["waiting_for"] == "the group is rebalancing"
 
 
-@in_loop
 async def test_metrics_come_in_the_format_of_prometheus(browse, joined):
     async with browse() as client, client.get("/metrics") as response:
         assert response.headers["Content-Type"].startswith("text/plain; version=")
         assert "oslrau_assigned_partitions" in await response.text()
 
 
-@in_loop
 async def test_models_are_summed_up_or_drawn(browse, worker):
     async with browse() as client:
         _, models = await _json(client.get("/model"))
@@ -99,7 +94,6 @@ async def test_models_are_summed_up_or_drawn(browse, worker):
     "query",
     ["partition=1", "partition=7", "partition=x", "partition=00", "topic=other", "topic=&x=1"],
 )
-@in_loop
 async def test_a_structure_that_there_is_not_is_refused(query, browse):
     async with browse() as client:
         status, answer = await _json(client.get(f"/model?{query}"))
@@ -107,7 +101,6 @@ async def test_a_structure_that_there_is_not_is_refused(query, browse):
         assert answer["reason"] == "no such partition here, or nothing learned yet"
 
 
-@in_loop
 async def test_numbers_that_are_not_known_are_null(browse, monkeypatch):
     monkeypatch.setattr("faust_oslrau.app.pages.live_state._STARTED", 0)
     async with browse() as client:
@@ -117,7 +110,6 @@ async def test_numbers_that_are_not_known_are_null(browse, monkeypatch):
         assert set(state["seconds"]["scored"]) == {0}
 
 
-@in_loop
 async def test_the_live_state_of_no_partition_is_empty_not_an_error(browse, joined):
     async with browse() as client:
         status, state = await _json(client.get("/live?partition=7"))
@@ -127,7 +119,6 @@ async def test_the_live_state_of_no_partition_is_empty_not_an_error(browse, join
         assert (status, state["partitions"]) == (200, [])
 
 
-@in_loop
 async def test_an_entity_that_is_not_known_is_refused(browse):
     async with browse() as client:
         for query, reason in (
@@ -138,7 +129,6 @@ async def test_an_entity_that_is_not_known_is_refused(browse):
             assert (status, answer["reason"]) == (404, reason)
 
 
-@in_loop
 async def test_entities_are_found_by_a_part_of_their_name(browse, joined):
     async with browse() as client:
         status, answer = await _json(client.get("/entities?name=nobody"))
@@ -157,7 +147,6 @@ async def _found(part, most):
 
 
 @pytest.mark.parametrize("since", ["yesterday", "", "1.5", "nan", "1e3", "9" * 5000])
-@in_loop
 async def test_a_moment_that_is_none_is_refused(since, browse):
     async with browse() as client:
         status, answer = await _json(client.get("/live", params={"since": since}))
@@ -166,14 +155,12 @@ async def test_a_moment_that_is_none_is_refused(since, browse):
 
 
 @pytest.mark.parametrize("since", ["-1", "0", "9" * 40])
-@in_loop
 async def test_any_whole_number_is_a_moment(since, browse):
     async with browse() as client:
         status, state = await _json(client.get(f"/live?since={since}"))
         assert status == 200 and state["since"] <= state["until"]
 
 
-@in_loop
 async def test_the_page_is_there_with_a_strict_policy(browse):
     async with browse() as client:
         async with client.get("/") as response:
@@ -186,7 +173,6 @@ async def test_the_page_is_there_with_a_strict_policy(browse):
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2fweb.py", "static", "%00", "index.html%20"])
-@in_loop
 async def test_files_that_are_not_the_pages_are_refused(name, browse):
     async with browse() as client:
         status, answer = await _json(client.get(f"/page/{name}"))
@@ -194,13 +180,11 @@ async def test_files_that_are_not_the_pages_are_refused(name, browse):
 
 
 @pytest.mark.parametrize("page", ["/", "/metrics", "/healthz", "/readyz", "/model", "/live"])
-@in_loop
 async def test_pages_only_answer_questions(page, browse):
     async with browse() as client, client.post(page) as response:
         assert response.status == 405
 
 
-@in_loop
 async def test_a_page_that_the_app_has_stays(app, browse):
     async def own(view, request):
         return view.web.text("mine")
@@ -237,7 +221,6 @@ def past(joined):
     return joined.past_incidents
 
 
-@in_loop
 async def test_an_incident_is_found_whoever_holds_its_partition(browse, worker, past):
     async with browse() as client:
         worker.held[SECOND].metrics.history.incidents.add(_incident(7), 3.0)
@@ -251,7 +234,6 @@ async def test_an_incident_is_found_whoever_holds_its_partition(browse, worker, 
         assert not found["is_held"] and found["incident"]["partition"] == 9
 
 
-@in_loop
 async def test_the_address_of_an_incident_is_the_page_below_the_root(browse, past):
     async with browse() as client:
         async with client.get("/incidents/features/1/5") as response:
@@ -271,7 +253,6 @@ async def test_the_address_of_an_incident_is_the_page_below_the_root(browse, pas
         ("features/2/5", 503, "The topic anomalies cannot be read at present."),
     ],
 )
-@in_loop
 async def test_an_address_without_an_incident_says_why(place, status, said, browse, past):
     async with browse() as client, client.get(f"/incidents/{place}") as response:
         assert (response.status, response.content_type) == (status, "text/plain")
@@ -289,7 +270,6 @@ _OPEN = ("/metrics", "/healthz", "/readyz")
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:6066", "", "10.0.0.7", "localhost.evil.example"]
 )
-@in_loop
 async def test_under_a_foreign_name_only_health_and_metrics_are_shown(host, browse, past):
     async with browse() as client:
         for page in _PRIVATE:
@@ -306,7 +286,6 @@ async def test_under_a_foreign_name_only_health_and_metrics_are_shown(host, brow
     ["localhost", "LOCALHOST:1", "localhost.", "127.0.0.1:6066", "127.1.2.3", "[::1]:6066", 
      "10.0.0.7", "Worker.example:80", "ops.example"],
 )  # fmt: skip
-@in_loop
 async def test_loopback_names_and_named_hosts_are_shown_everything(host, browse, joined, past):
     joined.settings = replace(
         joined.settings,
@@ -321,7 +300,6 @@ async def test_loopback_names_and_named_hosts_are_shown_everything(host, browse,
                 assert response.status == (404 if page.startswith("/entity?") else 200)
 
 
-@in_loop
 async def test_any_host_is_allowed_only_if_the_setting_says_so(browse, joined):
     joined.settings = replace(joined.settings, web_allowed_hosts="*")
     async with browse() as client, client.get("/", headers={"Host": "any.example"}) as response:

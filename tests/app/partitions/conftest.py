@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memory_worker import MemoryBroker, values
+from memory_worker import MemoryBroker, MemoryWorker, values
 
 from faust_oslrau.app.partitions import assignment
 
@@ -14,3 +14,9 @@ def broker(monkeypatch):
     monkeypatch.setattr(assignment, "_RETRY_SECONDS", 0.005)
     monkeypatch.setattr(assignment, "_TOPICS_SECONDS", 0.005)
     return MemoryBroker(values(300), values(100, seed=1))
+
+
+@pytest.fixture
+def worker(tmp_path, broker):
+    """A worker of this broker, without partitions yet."""
+    return MemoryWorker(tmp_path, broker)

@@ -11,7 +11,6 @@ from memory_worker import (
     SECOND,
     MemoryWorker,
     clean_scores,
-    in_loop,
     records,
     turns,
     until,
@@ -35,19 +34,16 @@ async def never_answers(_):
 # Assignment and work
 
 
-@in_loop
-async def test_a_new_deployment_records_where_it_begins_and_reads_from_there(tmp_path, broker):
+async def test_a_new_deployment_records_where_it_begins_and_reads_from_there(worker, broker):
     broker.delete_before(FIRST, 20)
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST, SECOND)
-        assert worker.consumer.positions == {FIRST: 20, SECOND: 0}
-        assert {tp: broker.committed(tp) for tp in broker.group} == {FIRST: 20, SECOND: 0}
-        assert recorded_start(broker.group[FIRST]) == 20
-        assert recorded_topic(broker.group[FIRST]) == "id-1"
-        assert worker.metric("assigned_partitions") == 2
+    await worker.assign(FIRST, SECOND)
+    assert worker.consumer.positions == {FIRST: 20, SECOND: 0}
+    assert {tp: broker.committed(tp) for tp in broker.group} == {FIRST: 20, SECOND: 0}
+    assert recorded_start(broker.group[FIRST]) == 20
+    assert recorded_topic(broker.group[FIRST]) == "id-1"
+    assert worker.metric("assigned_partitions") == 2
 
 
-@in_loop
 async def test_commits_record_the_initial_model(tmp_path, broker):
     pipeline = PartitionPipeline(*FIRST, Settings())
     pipeline.process(records(FIRST, _LOG))
@@ -63,30 +59,25 @@ async def test_commits_record_the_initial_model(tmp_path, broker):
     assert recorded_model(broker.group[FIRST]) == expected
 
 
-@in_loop
 @pytest.mark.parametrize("metadata", ["[" * 4000, '{"start": true}', '{"start": 10000000}'])
 async def test_what_another_program_commits_ends_the_worker_before_it_scores(
-    metadata, tmp_path, broker
+    worker, metadata, broker
 ):
     broker.group[FIRST] = OffsetAndMetadata(200, metadata)
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        await until(lambda: worker.crashes)
-        assert isinstance(worker.crashes[0], ForeignOffsetError)
-        assert "another program committed offset 200 of features/0" in str(worker.crashes[0])
+    await worker.assign(FIRST)
+    await until(lambda: worker.crashes)
+    assert isinstance(worker.crashes[0], ForeignOffsetError)
+    assert "another program committed offset 200 of features/0" in str(worker.crashes[0])
 
 
-@in_loop
-async def test_the_metadata_of_an_earlier_version_are_named(tmp_path, broker, caplog):
+async def test_the_metadata_of_an_earlier_version_are_named(worker, broker, caplog):
     broker.group[FIRST] = OffsetAndMetadata(200, '{"start": 0}')
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        assert "features/0: offset 200 was committed by an earlier version" in caplog.text
-        await worker.read(FIRST, 200)
-        assert broker.offsets(FIRST) == []
+    await worker.assign(FIRST)
+    assert "features/0: offset 200 was committed by an earlier version" in caplog.text
+    await worker.read(FIRST, 200)
+    assert broker.offsets(FIRST) == []
 
 
-@in_loop
 async def test_the_first_records_without_an_entity_are_named(tmp_path, broker, caplog):
     async with MemoryWorker(tmp_path, broker, entity="machine") as worker:
         await worker.assign(FIRST)
@@ -99,79 +90,68 @@ async def test_the_first_records_without_an_entity_are_named(tmp_path, broker, c
     ]
 
 
-@in_loop
-async def test_nothing_is_read_before_the_beginning_is_recorded(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        commit, recording = worker.consumer.commit_offsets, asyncio.Event()
+async def test_nothing_is_read_before_the_beginning_is_recorded(worker):
+    commit, recording = worker.consumer.commit_offsets, asyncio.Event()
 
-        async def record(offsets):
-            await recording.wait()
-            await commit(offsets)
+    async def record(offsets):
+        await recording.wait()
+        await commit(offsets)
 
-        worker.consumer.commit_offsets = record
-        worker.assignment.assigned(frozenset({FIRST}))
-        await until(lambda: FIRST in worker.held)
-        await turns()
-        assert (worker.consumer.positions, worker.assignment.is_open) == ({}, False)
-        recording.set()
-        await until(lambda: worker.assignment.is_open)
-        assert worker.consumer.positions == {FIRST: 0}
+    worker.consumer.commit_offsets = record
+    worker.assignment.assigned(frozenset({FIRST}))
+    await until(lambda: FIRST in worker.held)
+    await turns()
+    assert (worker.consumer.positions, worker.assignment.is_open) == ({}, False)
+    recording.set()
+    await until(lambda: worker.assignment.is_open)
+    assert worker.consumer.positions == {FIRST: 0}
 
 
-@in_loop
-async def test_batches_of_all_partitions_are_scored_and_committed(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST, SECOND)
-        for most in (100, 200):
-            await worker.read(FIRST, most)
-        await worker.read(SECOND)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
-        assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
-        assert await worker.assignment.commit(worker.held.values())
-        assert (broker.committed(FIRST), broker.committed(SECOND)) == (300, 100)
+async def test_batches_of_all_partitions_are_scored_and_committed(worker, broker):
+    await worker.assign(FIRST, SECOND)
+    for most in (100, 200):
+        await worker.read(FIRST, most)
+    await worker.read(SECOND)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
+    assert await worker.assignment.commit(worker.held.values())
+    assert (broker.committed(FIRST), broker.committed(SECOND)) == (300, 100)
 
 
-@in_loop
-async def test_a_partition_whose_outputs_wait_does_not_hold_up_the_others(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST, SECOND)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST)
-        await worker.begin(SECOND)
-        assert worker.delivery.waiting == 2
-        worker.delivery.acknowledging.set()
-        await until(lambda: len(broker.scores[FIRST]) == 300)
+async def test_a_partition_whose_outputs_wait_does_not_hold_up_the_others(worker, broker):
+    await worker.assign(FIRST, SECOND)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST)
+    await worker.begin(SECOND)
+    assert worker.delivery.waiting == 2
+    worker.delivery.acknowledging.set()
+    await until(lambda: len(broker.scores[FIRST]) == 300)
 
 
-@in_loop
-async def test_work_that_piles_up_makes_the_reader_wait(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        worker.delivery.acknowledging.clear()
-        for _ in range(32):
-            await worker.assignment.handle(worker.consumer.fetch(FIRST, 5))
-        last = asyncio.create_task(worker.assignment.handle(worker.consumer.fetch(FIRST, 5)))
-        await turns()
-        assert not last.done()
-        worker.delivery.acknowledging.set()
-        await last
+async def test_work_that_piles_up_makes_the_reader_wait(worker):
+    await worker.assign(FIRST)
+    worker.delivery.acknowledging.clear()
+    for _ in range(32):
+        await worker.assignment.handle(worker.consumer.fetch(FIRST, 5))
+    last = asyncio.create_task(worker.assignment.handle(worker.consumer.fetch(FIRST, 5)))
+    await turns()
+    assert not last.done()
+    worker.delivery.acknowledging.set()
+    await last
 
 
-@in_loop
-async def test_batches_that_wait_for_the_one_before_them_are_scored_together(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST, 20)
-        for count in (10, 30, 240):
-            await worker.assignment.handle(worker.consumer.fetch(FIRST, count))
-        worker.delivery.acknowledging.set()
-        await until(lambda: len(broker.scores[FIRST]) == 300)
-        assert worker.delivery.sent == [20, 280]
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+async def test_batches_that_wait_for_the_one_before_them_are_scored_together(worker, broker):
+    await worker.assign(FIRST)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST, 20)
+    for count in (10, 30, 240):
+        await worker.assignment.handle(worker.consumer.fetch(FIRST, count))
+    worker.delivery.acknowledging.set()
+    await until(lambda: len(broker.scores[FIRST]) == 300)
+    assert worker.delivery.sent == [20, 280]
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
 async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, batch_records=40) as worker:
         await worker.assign(FIRST)
@@ -184,114 +164,95 @@ async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, b
         assert worker.delivery.sent == [20, 40, 20, 40]
 
 
-@in_loop
 async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignment(
-    tmp_path, broker, monkeypatch
+    worker, broker, monkeypatch
 ):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        batch = worker.consumer.fetch(FIRST, 50)
-        gap = RecordBatch(batch.position, batch.records[10:])
-        with monkeypatch.context() as patched:
-            patched.setattr(worker.consumer, "first_offsets", never_answers)
-            await worker.assignment.handle(gap)
-            await turns()
-            await worker.assignment.handle(worker.consumer.fetch(FIRST, 50))
-            await worker.assignment.revoked(0.01)
-        await worker.assign(FIRST)
-        await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    batch = worker.consumer.fetch(FIRST, 50)
+    gap = RecordBatch(batch.position, batch.records[10:])
+    with monkeypatch.context() as patched:
+        patched.setattr(worker.consumer, "first_offsets", never_answers)
+        await worker.assignment.handle(gap)
+        await turns()
+        await worker.assignment.handle(worker.consumer.fetch(FIRST, 50))
+        await worker.assignment.revoked(0.01)
+    await worker.assign(FIRST)
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
-async def test_a_batch_of_a_partition_that_is_not_held_is_ignored(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        worker.consumer.positions[SECOND] = 0
-        await worker.assignment.handle(worker.consumer.fetch(SECOND))
-        await worker.read(FIRST)
-        assert broker.offsets(SECOND) == []
-        assert worker.crashes == []
+async def test_a_batch_of_a_partition_that_is_not_held_is_ignored(worker, broker):
+    await worker.assign(FIRST)
+    worker.consumer.positions[SECOND] = 0
+    await worker.assignment.handle(worker.consumer.fetch(SECOND))
+    await worker.read(FIRST)
+    assert broker.offsets(SECOND) == []
+    assert worker.crashes == []
 
 
-@in_loop
-async def test_after_a_dropped_batch_the_partition_is_read_from_where_its_state_is(
-    tmp_path, broker
-):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 50)
-        worker.consumer.fetch(FIRST, 50)  # dropped
-        await worker.read(FIRST, 50)
-        assert worker.consumer.positions[FIRST] == 50
-        await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+async def test_after_a_dropped_batch_the_partition_is_read_from_where_its_state_is(worker, broker):
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 50)
+    worker.consumer.fetch(FIRST, 50)  # dropped
+    await worker.read(FIRST, 50)
+    assert worker.consumer.positions[FIRST] == 50
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
-async def test_when_the_flow_resumes_all_partitions_are_read_from_where_they_are(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST, SECOND)
-        await worker.read(FIRST, 50)
-        worker.consumer.positions.clear()
-        worker.assignment.resumed()
-        await until(lambda: worker.consumer.positions == {FIRST: 50, SECOND: 0})
+async def test_when_the_flow_resumes_all_partitions_are_read_from_where_they_are(worker):
+    await worker.assign(FIRST, SECOND)
+    await worker.read(FIRST, 50)
+    worker.consumer.positions.clear()
+    worker.assignment.resumed()
+    await until(lambda: worker.consumer.positions == {FIRST: 50, SECOND: 0})
 
 
-@in_loop
-async def test_an_error_that_nobody_expected_ends_the_app(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        batch = worker.consumer.fetch(FIRST, 2)
-        await worker.assignment.handle(RecordBatch(0, batch.records[::-1]))
-        await until(lambda: worker.crashes)
-        assert "expected offset" in str(worker.crashes[0])
+async def test_an_error_that_nobody_expected_ends_the_app(worker):
+    await worker.assign(FIRST)
+    batch = worker.consumer.fetch(FIRST, 2)
+    await worker.assignment.handle(RecordBatch(0, batch.records[::-1]))
+    await until(lambda: worker.crashes)
+    assert "expected offset" in str(worker.crashes[0])
 
 
 # Commits
 
 
-@in_loop
-async def test_a_commit_that_fails_is_repeated_later(tmp_path, broker, caplog):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 50)
-        broker.is_away = True
-        assert not await worker.assignment.commit([partition])
-        assert "could not commit, will retry" in caplog.text
-        broker.is_away = False
-        assert await worker.assignment.commit([partition])
-        assert broker.committed(FIRST) == 50
+async def test_a_commit_that_fails_is_repeated_later(worker, broker, caplog):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 50)
+    broker.is_away = True
+    assert not await worker.assignment.commit([partition])
+    assert "could not commit, will retry" in caplog.text
+    broker.is_away = False
+    assert await worker.assignment.commit([partition])
+    assert broker.committed(FIRST) == 50
 
 
-@in_loop
-async def test_what_is_committed_is_not_committed_again(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 50)
-        assert await worker.assignment.commit([partition])
-        broker.group.clear()
-        assert await worker.assignment.commit([partition])
-        assert broker.group == {}
+async def test_what_is_committed_is_not_committed_again(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 50)
+    assert await worker.assignment.commit([partition])
+    broker.group.clear()
+    assert await worker.assignment.commit([partition])
+    assert broker.group == {}
 
 
 # Logs that change under the worker
 
 
-@in_loop
-async def test_retention_that_overtakes_the_worker_ends_the_app(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        broker.delete_before(FIRST, 200)
-        await worker.read(FIRST)
-        await until(lambda: worker.crashes)
-        assert "the log begins at 200" in str(worker.crashes[0])
-        assert broker.offsets(FIRST) == list(range(100))
+async def test_retention_that_overtakes_the_worker_ends_the_app(worker, broker):
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    broker.delete_before(FIRST, 200)
+    await worker.read(FIRST)
+    await until(lambda: worker.crashes)
+    assert "the log begins at 200" in str(worker.crashes[0])
+    assert broker.offsets(FIRST) == list(range(100))
 
 
-@in_loop
 async def test_with_lost_history_continue_a_worker_skips_records_that_retention_deleted(
     tmp_path, broker
 ):
@@ -307,18 +268,16 @@ async def test_with_lost_history_continue_a_worker_skips_records_that_retention_
         assert partition.missing == 100
 
 
-@in_loop
-async def test_a_gap_is_read_again_while_no_broker_says_where_the_log_begins(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        batch = worker.consumer.fetch(FIRST, 50)
-        gap = RecordBatch(batch.position, batch.records[10:])
-        broker.is_away = True
-        await worker.assignment.handle(gap)
-        await until(lambda: worker.consumer.positions[FIRST] == 100)
-        assert partition.next_offset == 100
-        broker.is_away = False
-        await worker.assignment.handle(gap)  # offsets that were never records
-        await until(lambda: partition.next_offset == 150)
-        assert partition.missing == 10
+async def test_a_gap_is_read_again_while_no_broker_says_where_the_log_begins(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    batch = worker.consumer.fetch(FIRST, 50)
+    gap = RecordBatch(batch.position, batch.records[10:])
+    broker.is_away = True
+    await worker.assignment.handle(gap)
+    await until(lambda: worker.consumer.positions[FIRST] == 100)
+    assert partition.next_offset == 100
+    broker.is_away = False
+    await worker.assignment.handle(gap)  # offsets that were never records
+    await until(lambda: partition.next_offset == 150)
+    assert partition.missing == 10

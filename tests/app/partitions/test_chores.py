@@ -16,7 +16,6 @@ from memory_worker import (
     MemoryBroker,
     MemoryWorker,
     clean_scores,
-    in_loop,
     turns,
     until,
     values,
@@ -98,7 +97,6 @@ class _Working(MemoryWorker):
         await asyncio.wait(tasks)
 
 
-@in_loop
 async def test_what_is_acknowledged_is_committed(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         await worker.assign(FIRST, SECOND)
@@ -108,7 +106,6 @@ async def test_what_is_acknowledged_is_committed(tmp_path, broker):
         await until(lambda: broker.committed(SECOND) == 50)
 
 
-@in_loop
 async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, snapshot_records=200) as worker, worker.chores():
         await worker.assign(FIRST, SECOND)
@@ -122,7 +119,6 @@ async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, br
         assert await worker.snapshots(SECOND) == []
 
 
-@in_loop
 async def test_snapshots_are_due_by_time_as_well(tmp_path, broker):
     async with _Working(tmp_path, broker, snapshot_interval=0.01) as worker, worker.chores():
         await worker.assign(FIRST)
@@ -131,7 +127,6 @@ async def test_snapshots_are_due_by_time_as_well(tmp_path, broker):
             await turns()
 
 
-@in_loop
 async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, snapshot_records=10) as worker:
         await worker.assign(FIRST, SECOND)
@@ -148,7 +143,6 @@ async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_pa
         assert await worker.snapshots(second.tp) == []
 
 
-@in_loop
 async def test_the_lag_is_what_waits_in_the_log(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         first, second = await worker.assign(FIRST, SECOND)
@@ -158,7 +152,6 @@ async def test_the_lag_is_what_waits_in_the_log(tmp_path, broker):
         assert worker.metric("consumer_lag_records", **place) == 200
 
 
-@in_loop
 async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path, broker, looks):
     broker.is_away = True
     async with _Working(tmp_path, broker) as worker, worker.chores():
@@ -168,7 +161,6 @@ async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path
         await until(lambda: worker.contact.silent_seconds >= 0)
 
 
-@in_loop
 async def test_a_lag_measured_after_a_partition_was_revoked_is_ignored(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         first, second = await worker.assign(FIRST, SECOND)
@@ -182,7 +174,6 @@ async def test_a_lag_measured_after_a_partition_was_revoked_is_ignored(tmp_path,
         assert first.lag is None
 
 
-@in_loop
 async def test_chores_continue_when_the_broker_comes_back(tmp_path, broker, caplog):
     caplog.set_level(logging.DEBUG)
     async with _Working(tmp_path, broker) as worker, worker.chores():
@@ -202,7 +193,6 @@ async def test_chores_continue_when_the_broker_comes_back(tmp_path, broker, capl
         assert worker.crashes == []
 
 
-@in_loop
 async def test_a_broker_that_does_not_answer_in_time_counts_as_silent(
     tmp_path, broker, monkeypatch, caplog
 ):
@@ -216,7 +206,6 @@ async def test_a_broker_that_does_not_answer_in_time_counts_as_silent(
         await until(lambda: worker.contact.silent_seconds >= 0)
 
 
-@in_loop
 async def test_networks_are_measured_as_they_grow(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
@@ -226,7 +215,6 @@ async def test_networks_are_measured_as_they_grow(tmp_path, broker):
         assert partition.network.nodes["leaf"] >= 2
 
 
-@in_loop
 async def test_a_recreated_topic_ends_the_worker(tmp_path, broker):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         await worker.assign(FIRST)
@@ -236,7 +224,6 @@ async def test_a_recreated_topic_ends_the_worker(tmp_path, broker):
         assert isinstance(worker.crashes[0], LostHistoryError)
 
 
-@in_loop
 async def test_with_lost_history_continue_a_recreated_topic_is_learned_from_its_start(
     tmp_path, broker
 ):
@@ -252,7 +239,6 @@ async def test_with_lost_history_continue_a_recreated_topic_is_learned_from_its_
         await until(lambda: broker.committed(FIRST) == 100)
 
 
-@in_loop
 async def test_a_recreated_topic_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):
     async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
         (partition,) = await worker.assign(FIRST)
@@ -265,7 +251,6 @@ async def test_a_recreated_topic_is_not_opened_again_in_the_middle_of_a_batch(tm
         await until(lambda: worker.held.get(FIRST, partition) is not partition)
 
 
-@in_loop
 async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
     monkeypatch.setattr("faust_oslrau.app.partitions.rejection_log.INTERVAL_SECONDS", 0.0)
     broker.logs[FIRST] = [b"broken"] * 10
@@ -275,7 +260,6 @@ async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
         await until(lambda: "7 more records rejected" in caplog.text)
 
 
-@in_loop
 async def test_a_member_of_the_group_that_is_no_worker_is_named_once(
     tmp_path, broker, caplog, looks
 ):
@@ -294,7 +278,6 @@ async def test_a_member_of_the_group_that_is_no_worker_is_named_once(
         await until(lambda: len(warnings()) == 2)
 
 
-@in_loop
 async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker, looks):
     async with _Working(tmp_path, broker) as worker, worker.chores():
         await worker.assign(FIRST, SECOND)
@@ -305,7 +288,6 @@ async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker, 
         assert (known.offset, known.is_open) == (3, False)
 
 
-@in_loop
 async def test_without_incidents_none_are_read(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, events=["records"]) as worker, worker.chores():
         await worker.assign(FIRST)
@@ -321,7 +303,6 @@ def _of_machines(names, number=100):
     ]
 
 
-@in_loop
 @pytest.mark.parametrize("second", [["lathe", "press"], ["lathe", "saw"]])
 async def test_an_entity_with_records_in_two_partitions_is_warned_of_once(
     second, tmp_path, caplog, looks

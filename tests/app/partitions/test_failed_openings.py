@@ -11,7 +11,6 @@ from memory_worker import (
     SECOND,
     MemoryWorker,
     clean_scores,
-    in_loop,
     turns,
     until,
     values,
@@ -45,7 +44,6 @@ class _FailingStore(FolderStore):
             yield stored
 
 
-@in_loop
 async def test_openings_that_fail_are_counted_and_tried_again(tmp_path, broker, caplog):
     async with MemoryWorker(tmp_path, broker, _FailingStore) as worker:
         await worker.assign(FIRST)
@@ -54,51 +52,44 @@ async def test_openings_that_fail_are_counted_and_tried_again(tmp_path, broker, 
         assert worker.consumer.positions == {FIRST: 0}
 
 
-@in_loop
-async def test_a_broker_that_is_away_is_waited_for(tmp_path, broker):
+async def test_a_broker_that_is_away_is_waited_for(worker, broker):
     broker.is_away = True
-    async with MemoryWorker(tmp_path, broker) as worker:
-        worker.assignment.assigned(frozenset({FIRST}))
-        await until(lambda: worker.metric("failed_openings_total") > 2)
-        assert not worker.assignment.is_open
-        broker.is_away = False
-        await until(lambda: worker.assignment.is_open)
-        assert worker.consumer.positions == {FIRST: 0}
+    worker.assignment.assigned(frozenset({FIRST}))
+    await until(lambda: worker.metric("failed_openings_total") > 2)
+    assert not worker.assignment.is_open
+    broker.is_away = False
+    await until(lambda: worker.assignment.is_open)
+    assert worker.consumer.positions == {FIRST: 0}
 
 
-@in_loop
-async def test_a_parked_state_survives_an_opening_that_fails(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        await worker.assignment.revoked(60)
-        broker.is_away = True
-        worker.assignment.assigned(frozenset({FIRST}))
-        await until(lambda: worker.metric("failed_openings_total") > 1)
-        broker.is_away = False
-        assert await worker.assign(FIRST) == [partition]
+async def test_a_parked_state_survives_an_opening_that_fails(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    await worker.assignment.revoked(60)
+    broker.is_away = True
+    worker.assignment.assigned(frozenset({FIRST}))
+    await until(lambda: worker.metric("failed_openings_total") > 1)
+    broker.is_away = False
+    assert await worker.assign(FIRST) == [partition]
 
 
-@in_loop
-async def test_where_the_beginning_cannot_be_recorded_the_opening_is_tried_again(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        await worker.assignment.revoked(60)
-        commit, failures = worker.consumer.commit_offsets, [KafkaConnectionError()]
+async def test_where_the_beginning_cannot_be_recorded_the_opening_is_tried_again(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    await worker.assignment.revoked(60)
+    commit, failures = worker.consumer.commit_offsets, [KafkaConnectionError()]
 
-        async def commit_offsets(offsets):
-            if failures:
-                raise failures.pop()
-            await commit(offsets)
+    async def commit_offsets(offsets):
+        if failures:
+            raise failures.pop()
+        await commit(offsets)
 
-        worker.consumer.commit_offsets = commit_offsets
-        first, second = await worker.assign(FIRST, SECOND)
-        assert worker.metric("failed_openings_total") == 1
-        assert (first, second.start, broker.committed(SECOND)) == (partition, 0, 0)
+    worker.consumer.commit_offsets = commit_offsets
+    first, second = await worker.assign(FIRST, SECOND)
+    assert worker.metric("failed_openings_total") == 1
+    assert (first, second.start, broker.committed(SECOND)) == (partition, 0, 0)
 
 
-@in_loop
 async def test_a_parked_state_survives_snapshots_that_cannot_be_read(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, _FailingStore) as worker:
         (partition,) = await worker.assign(FIRST)
@@ -112,68 +103,58 @@ async def test_a_parked_state_survives_snapshots_that_cannot_be_read(tmp_path, b
         assert broker.offsets(FIRST) == [*range(100), *range(150, 300)]
 
 
-@in_loop
-async def test_partitions_taken_away_while_they_are_opened_are_not_held(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        broker.answering.clear()
-        worker.assignment.assigned(frozenset({FIRST, SECOND}))
-        await turns()
-        assert await worker.assignment.revoked(60)
-        broker.answering.set()
-        await turns()
-        assert (worker.held, worker.consumer.positions) == ({}, {})
-        assert not worker.assignment.is_open
-        await worker.assign(SECOND)
-        assert worker.consumer.positions == {SECOND: 0}
+async def test_partitions_taken_away_while_they_are_opened_are_not_held(worker, broker):
+    broker.answering.clear()
+    worker.assignment.assigned(frozenset({FIRST, SECOND}))
+    await turns()
+    assert await worker.assignment.revoked(60)
+    broker.answering.set()
+    await turns()
+    assert (worker.held, worker.consumer.positions) == ({}, {})
+    assert not worker.assignment.is_open
+    await worker.assign(SECOND)
+    assert worker.consumer.positions == {SECOND: 0}
 
 
-@in_loop
-async def test_a_new_assignment_ends_the_opening_of_the_one_before(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        broker.answering.clear()
-        worker.assignment.assigned(frozenset({FIRST}))
-        await turns()
-        worker.assignment.assigned(frozenset({SECOND}))
-        broker.answering.set()
-        await until(lambda: worker.assignment.is_open)
-        await turns()
-        assert worker.consumer.positions == {SECOND: 0}
+async def test_a_new_assignment_ends_the_opening_of_the_one_before(worker, broker):
+    broker.answering.clear()
+    worker.assignment.assigned(frozenset({FIRST}))
+    await turns()
+    worker.assignment.assigned(frozenset({SECOND}))
+    broker.answering.set()
+    await until(lambda: worker.assignment.is_open)
+    await turns()
+    assert worker.consumer.positions == {SECOND: 0}
 
 
-@in_loop
-async def test_history_that_is_lost_ends_the_app(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        await worker.assignment.revoked(60)
-        broker.delete_before(FIRST, 200)
-        await worker.assign(FIRST)
-        assert isinstance(worker.crashes[0], LostHistoryError)
-        assert not worker.assignment.is_open
+async def test_history_that_is_lost_ends_the_app(worker, broker):
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    await worker.assignment.revoked(60)
+    broker.delete_before(FIRST, 200)
+    await worker.assign(FIRST)
+    assert isinstance(worker.crashes[0], LostHistoryError)
+    assert not worker.assignment.is_open
 
 
-@in_loop
-async def test_partitions_without_output_partitions_wait_for_them(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        worker.topics.granted = 1
-        await worker.assign(FIRST, SECOND)
-        assert set(worker.held) == {FIRST}
-        assert worker.metric("waiting_partitions") == 1
-        worker.topics.granted = 2
-        await until(lambda: SECOND in worker.consumer.positions)
-        assert worker.metric("waiting_partitions") == 0
-        await worker.read(SECOND)
-        assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
+async def test_partitions_without_output_partitions_wait_for_them(worker, broker):
+    worker.topics.granted = 1
+    await worker.assign(FIRST, SECOND)
+    assert set(worker.held) == {FIRST}
+    assert worker.metric("waiting_partitions") == 1
+    worker.topics.granted = 2
+    await until(lambda: SECOND in worker.consumer.positions)
+    assert worker.metric("waiting_partitions") == 0
+    await worker.read(SECOND)
+    assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
 
 
-@in_loop
-async def test_waiting_for_outputs_ends_when_the_partition_goes_elsewhere(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        worker.topics.granted = 1
-        await worker.assign(FIRST, SECOND)
-        await worker.assignment.revoked(60)
-        await worker.assign(FIRST)
-        assert worker.metric("waiting_partitions") == 0
-        worker.topics.granted = 2
-        await asyncio.sleep(0.03)  # several looks
-        assert set(worker.held) == {FIRST}
+async def test_waiting_for_outputs_ends_when_the_partition_goes_elsewhere(worker):
+    worker.topics.granted = 1
+    await worker.assign(FIRST, SECOND)
+    await worker.assignment.revoked(60)
+    await worker.assign(FIRST)
+    assert worker.metric("waiting_partitions") == 0
+    worker.topics.granted = 2
+    await asyncio.sleep(0.03)  # several looks
+    assert set(worker.held) == {FIRST}

@@ -10,7 +10,6 @@ from memory_worker import (
     GatedStore,
     MemoryWorker,
     clean_scores,
-    in_loop,
     turns,
     until,
     values,
@@ -22,26 +21,23 @@ from faust_oslrau.app.snapshots import SnapshotError
 _LOG = values(300)
 
 
-@in_loop
 async def test_a_partition_lost_in_the_middle_of_a_batch_is_given_up_and_the_others_go_on(
-    tmp_path, broker
+    worker, broker
 ):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST, SECOND)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST, 100)
-        await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))  # waits for its turn
-        worker.delivery.lost = {FIRST}
-        worker.delivery.acknowledging.set()
-        await until(lambda: FIRST not in worker.held)
-        assert not worker.is_shown(FIRST)
-        await worker.read(SECOND)
-        assert broker.offsets(FIRST) == []
-        assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
-        assert worker.crashes == []
+    await worker.assign(FIRST, SECOND)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST, 100)
+    await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))  # waits for its turn
+    worker.delivery.lost = {FIRST}
+    worker.delivery.acknowledging.set()
+    await until(lambda: FIRST not in worker.held)
+    assert not worker.is_shown(FIRST)
+    await worker.read(SECOND)
+    assert broker.offsets(FIRST) == []
+    assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
+    assert worker.crashes == []
 
 
-@in_loop
 async def test_a_lost_partition_that_stays_assigned_is_opened_again(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, session_timeout=0.01) as worker:
         (partition,) = await worker.assign(FIRST)
@@ -56,7 +52,6 @@ async def test_a_lost_partition_that_stays_assigned_is_opened_again(tmp_path, br
         assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
 async def test_a_lost_partition_that_the_group_assigned_elsewhere_is_not_opened_again(
     tmp_path, broker
 ):
@@ -70,26 +65,21 @@ async def test_a_lost_partition_that_the_group_assigned_elsewhere_is_not_opened_
         assert set(worker.held) == {SECOND}
 
 
-@in_loop
-async def test_a_partition_lost_while_its_snapshot_waits_for_the_batch_saves_nothing(
-    tmp_path, broker
-):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST, 100)
-        saving = asyncio.create_task(worker.assignment.save_snapshot(partition, now=True))
-        await turns()
-        assert not saving.done()
-        worker.delivery.lost = {FIRST}
-        worker.delivery.acknowledging.set()
-        await saving
-        assert worker.held == {}
-        assert await worker.snapshots(FIRST) == []  # its state is beyond what is acknowledged
+async def test_a_partition_lost_while_its_snapshot_waits_for_the_batch_saves_nothing(worker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST, 100)
+    saving = asyncio.create_task(worker.assignment.save_snapshot(partition, now=True))
+    await turns()
+    assert not saving.done()
+    worker.delivery.lost = {FIRST}
+    worker.delivery.acknowledging.set()
+    await saving
+    assert worker.held == {}
+    assert await worker.snapshots(FIRST) == []  # its state is beyond what is acknowledged
 
 
-@in_loop
 async def test_a_partition_that_turns_out_lost_when_its_snapshot_is_saved_is_given_up(
     tmp_path, broker
 ):
@@ -103,7 +93,6 @@ async def test_a_partition_that_turns_out_lost_when_its_snapshot_is_saved_is_giv
         assert not worker.is_shown(FIRST)
 
 
-@in_loop
 async def test_the_loss_of_a_former_state_does_not_touch_the_one_that_replaced_it(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
         (partition,) = await worker.assign(FIRST)
@@ -121,7 +110,6 @@ async def test_the_loss_of_a_former_state_does_not_touch_the_one_that_replaced_i
         assert worker.is_shown(FIRST)
 
 
-@in_loop
 async def test_a_snapshot_that_cannot_be_written_is_counted_and_the_work_goes_on(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
         (partition,) = await worker.assign(FIRST)
@@ -135,7 +123,6 @@ async def test_a_snapshot_that_cannot_be_written_is_counted_and_the_work_goes_on
         assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
 async def test_without_snapshots_nothing_is_saved(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, snapshots="off") as worker:
         (partition,) = await worker.assign(FIRST)

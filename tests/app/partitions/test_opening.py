@@ -13,7 +13,6 @@ from memory_worker import (
     MemoryBroker,
     MemoryWorker,
     clean_scores,
-    in_loop,
     records,
     values,
 )
@@ -225,7 +224,6 @@ class _Parked:
             return await opener.find(log, self.partition)
 
 
-@in_loop
 async def test_a_parked_state_goes_on_as_it_is(tmp_path):
     async with _Parked(tmp_path) as parked:
         await parked.worker.store.save(FIRST, 50, Extent.of(_snapshot(50)))
@@ -235,14 +233,12 @@ async def test_a_parked_state_goes_on_as_it_is(tmp_path):
         assert parked.worker.metric("stage_seconds_count", stage="restore", **place) is None
 
 
-@in_loop
 async def test_a_parked_state_learns_records_that_others_emitted_without_emitting_them(tmp_path):
     async with _Parked(tmp_path) as parked:
         assert await parked.find(_log(committed=150)) is parked.partition
         assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 150)
 
 
-@in_loop
 async def test_the_newer_snapshot_of_another_worker_beats_a_parked_state(tmp_path):
     async with _Parked(tmp_path) as parked:
         await parked.worker.store.save(FIRST, 140, Extent.of(_snapshot(140)))
@@ -251,14 +247,12 @@ async def test_the_newer_snapshot_of_another_worker_beats_a_parked_state(tmp_pat
         assert found.pipeline.next_offset == 140
 
 
-@in_loop
 async def test_a_parked_state_beats_an_older_snapshot_though_others_went_on(tmp_path):
     async with _Parked(tmp_path) as parked:
         await parked.worker.store.save(FIRST, 50, Extent.of(_snapshot(50)))
         assert await parked.find(_log(committed=150)) is parked.partition
 
 
-@in_loop
 async def test_a_parked_state_of_a_deleted_topic_is_lost_history(tmp_path):
     async with _Parked(tmp_path) as parked:
         log = _log(topic_id="id-2", committed=None, recorded=None)
@@ -268,7 +262,6 @@ async def test_a_parked_state_of_a_deleted_topic_is_lost_history(tmp_path):
         assert (found.resume, found.pipeline.scorer) == (Resume(0, 0, topic_id="id-2"), None)
 
 
-@in_loop
 async def test_a_parked_state_passes_over_what_retention_deleted_if_told_to(tmp_path):
     async with _Parked(tmp_path) as parked:
         log = _log(first=130, committed=100)

@@ -11,7 +11,6 @@ from memory_worker import (
     GatedStore,
     MemoryWorker,
     clean_scores,
-    in_loop,
     turns,
     until,
     values,
@@ -23,60 +22,53 @@ from faust_oslrau.app.pipeline import PartitionPipeline
 _LOG = values(300)
 
 
-@in_loop
 async def test_revocation_finishes_the_work_commits_saves_and_lets_the_state_come_back(
-    tmp_path, broker
+    worker, broker
 ):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST, 100)
-        revoked = asyncio.create_task(worker.assignment.revoked(60))
-        await turns()
-        assert not revoked.done() and worker.held == {}
-        worker.delivery.acknowledging.set()
-        assert await revoked
-        assert broker.committed(FIRST) == 100
-        assert await worker.snapshots(FIRST) == [100]
-        assert await worker.assign(FIRST) == [partition]
-        await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    (partition,) = await worker.assign(FIRST)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST, 100)
+    revoked = asyncio.create_task(worker.assignment.revoked(60))
+    await turns()
+    assert not revoked.done() and worker.held == {}
+    worker.delivery.acknowledging.set()
+    assert await revoked
+    assert broker.committed(FIRST) == 100
+    assert await worker.snapshots(FIRST) == [100]
+    assert await worker.assign(FIRST) == [partition]
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
-async def test_batches_that_wait_at_a_revocation_are_dropped(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST, 100)
-        await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
-        revoked = asyncio.create_task(worker.assignment.revoked(60))
-        await turns()
-        worker.delivery.acknowledging.set()
-        assert await revoked
-        assert broker.offsets(FIRST) == list(range(100))
-        assert broker.committed(FIRST) == 100
+async def test_batches_that_wait_at_a_revocation_are_dropped(worker, broker):
+    await worker.assign(FIRST)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST, 100)
+    await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
+    revoked = asyncio.create_task(worker.assignment.revoked(60))
+    await turns()
+    worker.delivery.acknowledging.set()
+    assert await revoked
+    assert broker.offsets(FIRST) == list(range(100))
+    assert broker.committed(FIRST) == 100
 
 
-@in_loop
-async def test_work_without_acknowledgement_ends_in_bounded_time_and_is_repeated(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        worker.delivery.acknowledging.clear()
-        await worker.begin(FIRST, 100)
-        assert not await worker.assignment.revoked(0.01)
-        assert not worker.is_shown(FIRST)  # its state is of no use any more
-        worker.delivery.acknowledging.set()
-        (again,) = await worker.assign(FIRST)
-        assert again is not partition
-        await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+async def test_work_without_acknowledgement_ends_in_bounded_time_and_is_repeated(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    worker.delivery.acknowledging.clear()
+    await worker.begin(FIRST, 100)
+    assert not await worker.assignment.revoked(0.01)
+    assert not worker.is_shown(FIRST)  # its state is of no use any more
+    worker.delivery.acknowledging.set()
+    (again,) = await worker.assign(FIRST)
+    assert again is not partition
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
-@in_loop
 async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snapshot(
-    tmp_path, broker, monkeypatch, caplog
+    worker, broker, monkeypatch, caplog
 ):
     started, going_on = threading.Event(), threading.Event()
     process = PartitionPipeline.process
@@ -86,40 +78,36 @@ async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snaps
         going_on.wait()
         return process(pipeline, records)
 
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        monkeypatch.setattr(PartitionPipeline, "process", slow)
-        await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
-        await until(started.is_set)
-        revoked = asyncio.create_task(worker.assignment.revoked(0.01))
-        await until(lambda: "not acknowledged in time" in caplog.text)
-        await turns()
-        going_on.set()
-        assert not await revoked
-        assert await worker.snapshots(FIRST) == []
-        (again,) = await worker.assign(FIRST)
-        assert again is not partition
-        await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
-        assert worker.crashes == []
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    monkeypatch.setattr(PartitionPipeline, "process", slow)
+    await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
+    await until(started.is_set)
+    revoked = asyncio.create_task(worker.assignment.revoked(0.01))
+    await until(lambda: "not acknowledged in time" in caplog.text)
+    await turns()
+    going_on.set()
+    assert not await revoked
+    assert await worker.snapshots(FIRST) == []
+    (again,) = await worker.assign(FIRST)
+    assert again is not partition
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert worker.crashes == []
 
 
-@in_loop
-async def test_without_a_broker_a_revocation_saves_nothing_but_parks_the_state(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        broker.is_away = True
-        assert not await worker.assignment.revoked(60)
-        assert await worker.snapshots(FIRST) == []
-        broker.is_away = False
-        assert await worker.assign(FIRST) == [partition]
-        assert await worker.assignment.commit([partition])
-        assert broker.committed(FIRST) == 100
+async def test_without_a_broker_a_revocation_saves_nothing_but_parks_the_state(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    broker.is_away = True
+    assert not await worker.assignment.revoked(60)
+    assert await worker.snapshots(FIRST) == []
+    broker.is_away = False
+    assert await worker.assign(FIRST) == [partition]
+    assert await worker.assignment.commit([partition])
+    assert broker.committed(FIRST) == 100
 
 
-@in_loop
 async def test_last_snapshots_that_take_too_long_are_given_up(
     tmp_path, broker, monkeypatch, caplog
 ):
@@ -132,22 +120,19 @@ async def test_last_snapshots_that_take_too_long_are_given_up(
         assert await worker.snapshots(FIRST) == []
 
 
-@in_loop
-async def test_the_state_of_a_partition_that_went_elsewhere_is_dropped(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        await worker.assignment.revoked(60)
-        assert worker.is_shown(FIRST)  # it may come back
-        await worker.assign(SECOND)
-        assert not worker.is_shown(FIRST)
-        await worker.assignment.revoked(60)
-        (again, _) = await worker.assign(FIRST, SECOND)
-        assert again is not partition
-        assert again.next_offset == 100  # from its snapshot
+async def test_the_state_of_a_partition_that_went_elsewhere_is_dropped(worker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    await worker.assignment.revoked(60)
+    assert worker.is_shown(FIRST)  # it may come back
+    await worker.assign(SECOND)
+    assert not worker.is_shown(FIRST)
+    await worker.assignment.revoked(60)
+    (again, _) = await worker.assign(FIRST, SECOND)
+    assert again is not partition
+    assert again.next_offset == 100  # from its snapshot
 
 
-@in_loop
 async def test_another_worker_goes_on_from_the_snapshot(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker) as worker:
         await worker.assign(FIRST)

@@ -9,7 +9,7 @@ import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.partitions.field_log import FieldLog
-from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
@@ -60,24 +60,6 @@ def test_a_number_is_held_against_its_category():
     (latency,) = alert["contributions"]
     assert latency["field"] == "latency"
     assert latency["expected"] == pytest.approx(1.0, abs=0.1)
-
-
-def test_restarts_change_no_message():
-    failing = {f"at_{i}": {"http": {"status": 503 + i % 3}} for i in range(1500, 1530)}
-    stream = records(2500, **failing)
-    whole = process(PartitionPipeline("features", 0, SETTINGS), stream)
-    assert any(b'"incident"' in alert for alert in whole[1])
-    rng, pipeline, scores, alerts = np.random.default_rng(1), None, [], []
-    start = 0
-    while start < len(stream):
-        stop = start + int(rng.integers(1, 300))
-        if pipeline is None:
-            pipeline = PartitionPipeline("features", 0, SETTINGS)
-        found = process(pipeline, stream[start:stop])
-        scores, alerts, start = scores + found[0], alerts + found[1], stop
-        snapshot = pipeline.snapshot(0, pipeline.next_offset).to_bytes()
-        pipeline = PartitionPipeline.restored(Snapshot.from_bytes(snapshot), SETTINGS)
-    assert (scores, alerts) == whole
 
 
 def test_forgotten_texts_change_no_message(monkeypatch):

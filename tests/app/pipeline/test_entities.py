@@ -7,9 +7,8 @@ import orjson
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import EntityCounts, IncompatibleSnapshotError, PartitionPipeline
+from faust_oslrau.app.pipeline import EntityCounts, PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
-from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(5)
@@ -32,15 +31,6 @@ def values(block):
     return [message.value for message in block.scores]
 
 
-def test_scores_are_those_of_the_scorer_alone():
-    block = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
-    valid = np.arange(N) % 100 != 99
-    keys = [b"%d" % machine if machine else None for machine in OF[valid]]
-    alone = StreamScorer(OSLRAU(), max_entities=6).process(ROWS[valid], keys)
-    assert block.log_likelihood.tobytes() == alone.log_likelihood.tobytes()
-    assert block.p_value.tobytes() == alone.p_value.tobytes()
-
-
 def test_a_field_names_the_same_entities_as_the_key_and_is_no_feature():
     by_key = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
     pipeline = PartitionPipeline("features", 0, BY_FIELD)
@@ -48,20 +38,6 @@ def test_a_field_names_the_same_entities_as_the_key_and_is_no_feature():
     assert pipeline.fields == ("a", "b")
     numbers = [json.loads(value)["log_likelihood"] for value in values(by_key)[16:300]]
     assert numbers == [json.loads(value)["log_likelihood"] for value in values(by_field)[16:300]]
-
-
-@pytest.mark.parametrize("settings", [BY_KEY, BY_FIELD])
-def test_snapshots_and_cuts_do_not_change_a_message(settings):
-    whole = PartitionPipeline("features", 0, settings)
-    expected = values(whole.process(list(records())))
-    pipeline, found = PartitionPipeline("features", 0, settings), []
-    for piece in np.array_split(np.arange(N), [0, 5, 16, 40, 700, 701]):
-        pipeline = PartitionPipeline.restored(
-            pipeline.snapshot(0, pipeline.next_offset or 0), settings
-        )
-        found += values(pipeline.process([list(records())[i] for i in piece]))
-    assert found == expected
-    assert pipeline.snapshot(0, N).to_bytes() == whole.snapshot(0, N).to_bytes()
 
 
 def test_entities_are_counted():
@@ -76,15 +52,6 @@ def test_entities_are_counted():
     nothing = pipeline.process([])
     assert nothing.entities == EntityCounts(6, 0, 0)
     assert PartitionPipeline("features", 0, Settings()).process(list(records())).entities is None
-
-
-def test_a_snapshot_without_entities_is_not_continued_with_them():
-    plain = PartitionPipeline("features", 0, Settings())
-    plain.process(list(records()))
-    snapshot = plain.snapshot(0, N)
-    assert not any("entit" in name for name in snapshot.settings)
-    with pytest.raises(IncompatibleSnapshotError, match="made with entity = None, now 'key'"):
-        PartitionPipeline.restored(snapshot, BY_KEY)
 
 
 def test_a_feature_is_no_entity():

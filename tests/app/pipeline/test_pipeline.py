@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import orjson
@@ -56,10 +55,6 @@ def run(pieces, chosen=SETTINGS):
     pipeline = PartitionPipeline("features", 2, chosen)
     blocks = [pipeline.process(piece) for piece in pieces]
     return pipeline, blocks
-
-
-def joined(blocks, name):
-    return [message for block in blocks for message in getattr(block, name)]
 
 
 @pytest.fixture(scope="module")
@@ -124,19 +119,6 @@ def test_the_stages_are_timed(whole):
     _, (block,) = whole
     assert set(block.seconds) == set(STAGES)
     assert min(block.seconds.values()) > 0
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(0, N), max_size=12).map(sorted))
-def test_any_cutting_of_the_records_gives_the_same_messages(whole, cuts):
-    edges = [0, *cuts, N]
-    pieces = [RECORDS[a:b] for a, b in pairwise(edges)]
-    pipeline, blocks = run(pieces)
-    _, (together,) = whole
-    for name in ("scores", "anomalies", "dead_letters", "incidents"):
-        assert joined(blocks, name) == getattr(together, name)
-    assert sum(block.learned for block in blocks) == together.learned
-    assert pipeline.next_offset == N
 
 
 def test_rejected_records_move_no_score():
@@ -310,16 +292,6 @@ def test_an_incident_is_sent_with_key_and_time_of_the_record_that_changed_it():
         assert message.key == b"k%d" % message.offset
     offsets = [message.offset for message in block.alerts]
     assert offsets == sorted(offsets) and set(block.incidents) <= set(block.alerts)
-
-
-@pytest.mark.parametrize("cut", [1501, 1502, 1503, 1700, 2020, 2100])
-def test_incidents_go_on_after_a_restart_to_the_same_bytes(cut):
-    _, (whole,) = run([FAULTY], Settings())
-    pipeline, (first,) = run([FAULTY[:cut]], Settings())
-    restored = PartitionPipeline.restored(pipeline.snapshot(0, cut), Settings())
-    assert restored.open_incidents == pipeline.open_incidents
-    second = restored.process(FAULTY[cut:])
-    assert first.incidents + second.incidents == whole.incidents
 
 
 def test_the_setting_events_chooses_what_is_sent_and_scores_do_not_depend_on_it():

@@ -57,18 +57,6 @@ def test_the_entities_that_are_silent_now_are_known_also_after_a_restart():
     assert restored.scorer.silent_entities(10) == []
 
 
-def test_snapshots_and_cuts_do_not_change_an_event():
-    whole = PartitionPipeline("features", 2, SETTINGS)
-    expected = whole.process(RECORDS).silences
-    pipeline, found = PartitionPipeline("features", 2, SETTINGS), []
-    for piece in np.array_split(np.arange(len(RECORDS)), [0, 5, 16, 300, 301, 410, 700]):
-        next_offset = pipeline.next_offset or 0
-        pipeline = PartitionPipeline.restored(pipeline.snapshot(0, next_offset), SETTINGS)
-        found += pipeline.process([RECORDS[row] for row in piece]).silences
-    assert found == expected
-    assert pipeline.snapshot(0, 9000).to_bytes() == whole.snapshot(0, 9000).to_bytes()
-
-
 def test_the_setting_may_change_at_any_restart():
     without = dataclasses.replace(SETTINGS, events=["incidents"])
     pipeline = PartitionPipeline("features", 2, without)

@@ -23,6 +23,10 @@ SASL = {
 }
 
 
+_NO_ZONES = ("Berlin", "Europe", "../UTC", "+01:00", "localtime", "posixrules", "Factory")
+_NO_ZONES += ("posix/Europe/Berlin", "right/UTC", "europe/berlin", "")
+
+
 def toml(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "settings.toml"
     path.write_text(text)
@@ -112,6 +116,11 @@ def test_every_setting_can_be_given_in_the_environment():
         ("transforms", "x=sqrt", "expected fields with one of log, log1p, asinh"),
         ("transforms", "x", "expected fields with one of log"),
         ("transforms", {"x": 3}, "expected fields with one of log"),
+        *(
+            ("history", spans, "expected up to 4 different")
+            for spans in ("10,10", "0", "5 days", "1e9", "1,2,3,4,5")
+        ),
+        *(("seasons", zone, "expected a time zone such as") for zone in _NO_ZONES),
         ("features", ["\udcff"], "expected"),
         ("scores_topic", "..", "expected a topic name"),
         ("scores_topic", "features", "expected a topic of its own"),
@@ -333,17 +342,6 @@ def test_toml_of_too_many_brackets_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["localtime", "posixrules", "Factory", "posix/Europe/Berlin", "right/UTC", "europe/berlin", ""],
-)
-def test_only_names_of_the_zone_database_are_zones(name):
-    with pytest.raises(SettingsError, match="setting seasons: expected a time zone such as"):
-        Settings(seasons=name)
-    assert Settings(seasons="Europe/Berlin").seasons == "Europe/Berlin"
-    assert Settings(seasons="EST5EDT").seasons == "EST5EDT"
-
-
-@pytest.mark.parametrize(
     ("security", "message"),
     [
         ({"protocol": "TLS"}, "security.protocol: expected one of PLAINTEXT, SSL"),
@@ -377,6 +375,14 @@ def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_pat
     assert load_settings(None, given).transforms == expected
     assert load_settings(None, {}).transforms == ()
     assert tuple(LOWER_BOUNDS) == TRANSFORM_NAMES
+
+
+def test_spans_and_a_time_zone_are_read_from_the_environment():
+    assert load_settings(None, {"OSLRAU_HISTORY": "10, 5m"}).history == ("10", "5m")
+    assert load_settings(None, {"OSLRAU_HISTORY": "none"}).history is None
+    assert load_settings(None, {"OSLRAU_SEASONS": "Asia/Kolkata"}).seasons == "Asia/Kolkata"
+    assert load_settings(None, {"OSLRAU_SEASONS": "none"}).seasons is None
+    assert Settings(seasons="EST5EDT").seasons == "EST5EDT"
 
 
 def test_a_transform_of_a_field_that_is_not_chosen_fails():

@@ -38,25 +38,6 @@ def _pipeline(records, settings=None):
     return pipeline
 
 
-@pytest.mark.parametrize("cut", [0, 1, 16, 100, 497, 2000])
-def test_a_restored_pipeline_goes_on_to_the_same_bytes(cut):
-    whole = _pipeline(_records(0, cut))
-    data = whole.snapshot(0, cut).to_bytes()
-    restored = PartitionPipeline.restored(Snapshot.from_bytes(data), Settings())
-    assert restored.snapshot(0, cut).to_bytes() == data
-    rest = _records(cut, 3000)
-    assert restored.process(rest).scores == whole.process(rest).scores
-    assert restored.snapshot(0, 3000).to_bytes() == whole.snapshot(0, 3000).to_bytes()
-
-
-def test_a_snapshot_does_not_depend_on_how_the_records_came():
-    one = _pipeline(_records(0, 1500))
-    other = PartitionPipeline(*_TP, Settings())
-    for record in _records(0, 1500):
-        other.process([record])
-    assert one.snapshot(0, 1500).to_bytes() == other.snapshot(0, 1500).to_bytes()
-
-
 def test_found_fields_come_back():
     snapshot = _pipeline([Record(*_TP, 0, 0, None, b'{"z": 1, "y": {"x": 2}}')]).snapshot(0, 1)
     restored = PartitionPipeline.restored(Snapshot.from_bytes(snapshot.to_bytes()), Settings())
@@ -80,6 +61,10 @@ def test_damaged_bytes_are_no_snapshot():
         ({"features": ("a", "b")}, "features = 'auto', now ['a', 'b']"),
         ({"batch_size": 128}, "batch_size = 256, now 128"),
         ({"alarm_rate": 0.01}, "alarm_rate = 0.001, now 0.01"),
+        ({"history": ["10"]}, "history = None, now ['10']"),
+        ({"seasons": "UTC"}, "seasons = None, now 'UTC'"),
+        ({"entity": "key"}, "entity = None, now 'key'"),
+        ({"transforms": "a=asinh"}, "transforms = {}, now {'a': 'asinh'}"),
         ({"learner": LearnerSettings(max_nodes=900)}, "learner.max_nodes = 2000, now 900"),
         ({"learner": LearnerSettings(kind="stacked")}, "learner.kind = 'oslrau', now 'stacked'"),
     ],
