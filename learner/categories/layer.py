@@ -190,6 +190,11 @@ class Categories:
         """Return the slots of a field's values, its rest first."""
         return np.flatnonzero(self.values.field == f)
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether rows wait to be learned; those that are learned anew were before."""
+        return len(self._pending) > 0
+
     def end_batch(self, memory: float | None, *, learning: bool) -> FloatArray:
         """Learn all rows (m, d + c) since the last boundary, and return them.
 

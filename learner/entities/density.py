@@ -15,6 +15,7 @@ from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.stacked import StackedSPN
 from faust_oslrau.learner.state import pack, record_count, unpack
+from faust_oslrau.learner.state_schema import check_types
 
 from .habits import WIDEST
 from .layer import Entities, Others
@@ -236,6 +237,7 @@ class EntityDensity(Parameters):
         values, arrays = unpack(data, "EntityDensity")
         try:
             network = learner.from_bytes(arrays["learner"].tobytes())
+            check_types(values, {"max_entities": (int,), "max_former_entities": (int,)})
             limits = values["max_entities"], values["max_former_entities"]
             model = cls(network.untrained(), max_entities=limits[0], max_former_entities=limits[1])
             entities = model._begun()[1]

@@ -56,7 +56,7 @@ _HABITS = {
     "products": Entry(("k", "p"), dtype="<f4"),
     "common": Entry((DENSITIES,), 0.0),
     "shares": Entry(("s", "K"), 0.0),
-    "new_common": Entry((DENSITIES,)),
+    "new_common": Entry((DENSITIES,), 0.0),
 }
 
 

@@ -34,11 +34,14 @@ FARTHEST = 30.0
 """Usual deviations by which a field may be off at the most in what kinds are made of."""
 
 
+_LARGEST = 1e9
+"""More than any sum of squares that is remembered."""
+
 _MIXTURE = {
-    "count": Entry(("K",), 0.0),
-    "mean": Entry(("K", "d")),
-    "sums": Entry(("K", "d")),
-    "squares": Entry(("K", "w")),
+    "count": Entry(("K",), 0.0, _LARGEST),
+    "mean": Entry(("K", "d"), -FARTHEST, FARTHEST),
+    "sums": Entry(("K", "d"), -_LARGEST, _LARGEST),
+    "squares": Entry(("K", "w"), -_LARGEST, _LARGEST),
 }
 
 
@@ -111,7 +114,7 @@ class Kinds:
         waiting = self.n if 0 < self.n < STARTS[-1] else 0
         (self._first,) = read(
             arrays,
-            {"kinds_first": Entry(("n", "d"), nan=True)},
+            {"kinds_first": Entry(("n", "d"), -FARTHEST, FARTHEST, nan=True)},
             n=waiting,
             d=d if waiting else (0, d),
         )

@@ -19,7 +19,7 @@ from . import population, profiles
 from .age_scores import AgeScores
 from .former import FormerEntities
 from .habits import Habits
-from .levels import B0, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
+from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
 from .memory import Memories
 from .roster import Key, Newcomer, Roster, enlarged, stored
 from .sampling import Sampled
@@ -39,7 +39,7 @@ _ENTITIES = {
     "levels": Entry(("k", "d")),
     "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
     "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "population": Entry((5, "d")),
+    "population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
     "first": counts("m"),
     "first_fresh": flags("m"),
     "records": counts(1),

@@ -42,6 +42,8 @@ class Scaling:
         """Return a scaling from stored arrays; StateError if they cannot be one."""
         if location is None or scale is None or location.shape != scale.shape or scale.ndim != 1:
             raise StateError("state: expected a location and a scale for each variable")
+        if not location.dtype == scale.dtype == np.float64:
+            raise StateError("state: expected locations and scales as doubles")
         unknown = np.isnan(location) & np.isnan(scale)
         known = np.isfinite(location) & np.isfinite(scale) & (scale > 0)
         if len(scale) == 0 or not (unknown | known).all():

@@ -233,7 +233,7 @@ class Seasons:
         self._usual = profile(*usual)
         self._days = Days(len(self._centre))
         self._days.restore(arrays)
-        self.recent.restore(arrays, pending)
+        self.recent.restore(arrays, d, pending)
 
 
 def of_dates(level: FloatArray, dates: IntArray) -> FloatArray:

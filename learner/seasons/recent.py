@@ -87,10 +87,10 @@ class RecentRows:
             "season_log_probability": rows.log_probability,
         }
 
-    def restore(self, arrays: Arrays, pending: int) -> None:
-        """Restore a state whose last ``pending`` rows came after the last boundary."""
+    def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
+        """Restore a state of ``d`` fields, whose last ``pending`` rows came after the boundary."""
         values, times, slots, fresh, log_probability = read(
-            arrays, _ROWS, "season_", m=range(pending, pending + MOST + 1)
+            arrays, _ROWS, "season_", m=range(pending, pending + MOST + 1), d=(0, d or 0)
         )
         rows = Rows(values, times, slots, fresh.astype(np.bool_), log_probability)
         m = len(values)

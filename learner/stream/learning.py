@@ -21,7 +21,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     under full load, the evaluation of all.
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
-    if state.categories is not None:
+    if state.categories is not None and state.categories.has_pending:
         latest_rows = state.categories.end_batch(state.learner.memory, learning=state.learning)
         if not state.has_units:  # nothing is learned yet: in units of categories from the beginning
             rows = state.categories.average(latest_rows).rows

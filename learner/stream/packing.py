@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.watch import Watch
+from faust_oslrau.learner.entities.watch import EVENTS, Watch
 from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
@@ -34,6 +34,8 @@ again."""
 
 
 _SCORES = Entry(("n",), -np.inf, np.inf, nan=True)
+_MOST_MEASURES = 16
+
 _PENDING = {
     "rows": Entry(("n", "d"), nan=True),
     "measures": Entry(("n", "k"), -np.inf, nan=True),
@@ -159,7 +161,7 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
 
 def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     """Restore the rows that are kept, all of them as wide as the stream."""
-    pending = Pending(*read(arrays, _PENDING, "pending_"))
+    pending = Pending(*read(arrays, _PENDING, "pending_", k=range(1, _MOST_MEASURES)))
     state.n_records = record_count(values["n_records"])
     state.next_batch = record_count(values["next_batch"])
     n_pending = len(pending.rows)
@@ -206,6 +208,8 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         n_pending = _n_pending(state)
         scored = n_pending if state.learner.n_records_ > 0 else 0
         if "entity_events" in values:
+            if not set(values["entity_events"]) <= set(EVENTS):
+                raise StateError(f"state: expected some of {EVENTS} as entity_events")
             state.entities.watch = Watch(values["entity_events"], state.alarm_rate)
         state.entities.restore(arrays, state.n_fields, n_pending, scored)
     if state.history is not None:
@@ -232,6 +236,8 @@ def _check_measures(state: ScorerState) -> None:
     k += int(state.has_nearness) + int(state.history is not None)
     if state.ranking.level.shape != (k,):
         raise StateError(f"state: expected {k} measures of each record")
+    if any(piece.measures.shape[1] != k for piece in state.pending):
+        raise StateError(f"state: expected {k} measures of each pending record")
 
 
 def _follow_pending(state: ScorerState) -> None:

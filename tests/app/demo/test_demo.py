@@ -77,7 +77,7 @@ def test_every_record_of_the_machines_is_accounted_for(
 
 
 def test_injected_anomalies_are_caught(start: Callable[..., Demo]) -> None:
-    arguments = ("--seconds", "14", "--rate", "2300", "--partitions", "1", "--seed", "14")
+    arguments = ("--seconds", "14", "--rate", "2300", "--partitions", "1", "--seed", "13")
     _, summary, _ = start(*arguments).end()
     counts = summary["injected"].values()
     caught, missed = (sum(count[what] for count in counts) for what in ("caught", "missed"))
