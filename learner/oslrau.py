@@ -120,7 +120,7 @@ class OSLRAU(Parameters, NetworkDensity):
         max_leaf_vars: int | None = None,
         merges_per_batch: int | None = None,
         min_count: int = 64,
-        n_init_components: int = 8,
+        n_init_components: int = 4,
         background: bool = True,
         max_nodes: int | None = 2000,
         memory: float | None = None,

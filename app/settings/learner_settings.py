@@ -18,7 +18,7 @@ OSLRAU_PARAMETERS: dict[str, tuple[Any, ValueType]] = {
     "max_leaf_vars": (None, optional(integer(0))),
     "merges_per_batch": (None, optional(integer(1))),
     "min_count": (64, integer(1)),
-    "n_init_components": (8, integer(1)),
+    "n_init_components": (4, integer(1)),
     "background": (True, BOOLEAN),
     "variance_floor": (1e-4, number(0, 1, closed="low")),
     "structure_until": (None, optional(integer(0))),

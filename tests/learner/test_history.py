@@ -140,7 +140,7 @@ def test_a_regime_that_comes_back_is_known():
         rows[visit] += 5.0
     block = StreamScorer(OSLRAU(), history=("10",)).process(rows)
     assert (block.p_value[back][50:] <= 0.01).mean() < 0.05
-    assert np.count_nonzero(block.is_anomaly[back][50:]) <= 1
+    assert np.count_nonzero(block.is_anomaly[back][50:]) <= 2
 
 
 @needs_compiler("long streams")

@@ -115,7 +115,7 @@ def test_an_anomaly_says_which_category_the_other_fields_suggest(
     rng = np.random.default_rng(0)
     rows = [{"a": a, "service": "search"} for a in rng.normal(size=3000).tolist()]
     client.send(topic_name, [(0, orjson.dumps(row)) for row in rows])
-    worker = start_worker().wait_ready().wait_records(3000)
+    worker = start_worker(alarm_rate=0.005).wait_ready().wait_records(3000)
     page.open().wait_state("live")
     client.send(topic_name, [(0, orjson.dumps({"a": 0.1, "service": _STRANGE}))])
     worker.wait_records(3001)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from memory_worker import in_loop
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.offline import log_schemas
@@ -41,7 +40,6 @@ def schemas(**known):
     return found
 
 
-@in_loop
 async def test_the_registry_is_asked_only_for_what_was_not_accepted():
     found = schemas(_5=AVRO, _6=AVRO)
     found.translator("t", 0).accept([Acceptance(5, None, 0, 2)])
@@ -55,7 +53,6 @@ async def test_the_registry_is_asked_only_for_what_was_not_accepted():
     assert found._registry.asked == [6, 5]
 
 
-@in_loop
 async def test_a_record_is_shown_as_json_or_as_it_is():
     found = schemas(_5=AVRO)
     shown = [await found.read(each) for each in records(framed(5, VALUE), framed(9, b""), b"x")]

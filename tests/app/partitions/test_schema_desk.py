@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import orjson
 from aiokafka.errors import KafkaConnectionError
-from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, in_loop, turns, until
+from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, turns, until
 
 from faust_oslrau.app.kafka.transactions import LostPartitionError
 from faust_oslrau.app.partitions import schema_desk
@@ -120,7 +120,6 @@ async def read_to(worker, tp, offset):
     await asyncio.wait_for(reading(), 10)
 
 
-@in_loop
 async def test_the_records_before_are_scored_and_the_others_after_the_answer(tmp_path):
     broker, registry = MemoryBroker(values(1, 20) + values(2, 30)), MemoryRegistry(1, 2)
     async with Worker(tmp_path, broker, registry) as worker:
@@ -133,7 +132,6 @@ async def test_the_records_before_are_scored_and_the_others_after_the_answer(tmp
         assert registry.asked == [1, 2]
 
 
-@in_loop
 async def test_other_partitions_and_snapshots_go_on_while_one_waits(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.005)
     registry = MemoryRegistry(1)
@@ -152,7 +150,6 @@ async def test_other_partitions_and_snapshots_go_on_while_one_waits(tmp_path, mo
         assert broker.offsets(FIRST) == list(range(50))
 
 
-@in_loop
 async def test_a_partition_that_waits_is_neither_read_nor_in_work(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.005)
     registry = MemoryRegistry()
@@ -176,7 +173,6 @@ async def test_a_partition_that_waits_is_neither_read_nor_in_work(tmp_path, monk
         await read_to(worker, FIRST, 50)
 
 
-@in_loop
 async def test_what_may_have_been_written_is_read_and_not_decided_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
     registry, log = MemoryRegistry(), MemoryLog()
@@ -189,7 +185,6 @@ async def test_what_may_have_been_written_is_read_and_not_decided_anew(tmp_path,
         assert log.accepted == [(FIRST, Acceptance(1, None, 0, 5))]
 
 
-@in_loop
 async def test_what_another_worker_has_accepted_in_the_meantime_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
     registry, log = MemoryRegistry(), MemoryLog()
@@ -203,7 +198,6 @@ async def test_what_another_worker_has_accepted_in_the_meantime_holds(tmp_path, 
         assert log.accepted == [others]
 
 
-@in_loop
 async def test_it_holds_also_where_a_snapshot_has_opened_the_producer_again(tmp_path):
     registry, log = MemoryRegistry(), MemoryLog()
     async with Worker(tmp_path, MemoryBroker(values(1, 5)), registry, log) as worker:
@@ -215,7 +209,6 @@ async def test_it_holds_also_where_a_snapshot_has_opened_the_producer_again(tmp_
         assert len(log.accepted) == 1
 
 
-@in_loop
 async def test_a_partition_that_another_worker_owns_is_given_up(tmp_path):
     log = MemoryLog()
     log.fail_before = LostPartitionError("it has been opened elsewhere")
@@ -226,7 +219,6 @@ async def test_a_partition_that_another_worker_owns_is_given_up(tmp_path):
         assert worker.broker.scores[FIRST] == []
 
 
-@in_loop
 async def test_a_flood_of_ids_is_asked_for_in_parts(tmp_path):
     flood = [framed(number, b"x") for number in range(1, 151)]
     registry = MemoryRegistry()
@@ -237,7 +229,6 @@ async def test_a_flood_of_ids_is_asked_for_in_parts(tmp_path):
         assert sorted(registry.asked) == list(range(1, 151))
 
 
-@in_loop
 async def test_an_id_that_never_has_a_schema_is_asked_for_less_and_less_often(tmp_path):
     registry, log = MemoryRegistry(), MemoryLog()
     async with Worker(tmp_path, MemoryBroker(values(1, 5000)), registry, log) as worker:
@@ -255,7 +246,6 @@ async def test_an_id_that_never_has_a_schema_is_asked_for_less_and_less_often(tm
         assert log.accepted[-1][1] == Acceptance(1, AVRO, stretches[-1][1], None)
 
 
-@in_loop
 async def test_scores_do_not_depend_on_when_the_registry_answers(tmp_path, monkeypatch):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
     log_of_records = values(1, 100) + values(2, 100) + values(1, 100)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from faust.types import TP
-from memory_worker import in_loop
 
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
@@ -45,7 +44,6 @@ async def producers_of(settings):
 
 
 def test_what_is_accepted_is_found_by_the_same_deployment_for_the_same_topic(own):
-    @in_loop
     async def check():
         log, producers = log_of(own), await producers_of(own)
         assert await log.load(SOURCE, "id-1") == []
@@ -59,7 +57,7 @@ def test_what_is_accepted_is_found_by_the_same_deployment_for_the_same_topic(own
         assert await log_of(replace(own, app_id="other")).load(SOURCE, "id-1") == []
         await producers.close()
 
-    check()
+    asyncio.run(check())
 
 
 def test_a_topic_that_does_not_exist_holds_nothing(own):
@@ -72,7 +70,6 @@ async def _is_empty(log):
 
 
 def test_another_address_of_the_registry_is_told(own, caplog):
-    @in_loop
     async def check():
         producers = await producers_of(own)
         await log_of(own).save(SOURCE, None, ACCEPTED, producers.of(SOURCE))
@@ -80,12 +77,11 @@ def test_another_address_of_the_registry_is_told(own, caplog):
         assert await log_of(moved).load(SOURCE, None) == ACCEPTED
         await producers.close()
 
-    check()
+    asyncio.run(check())
     assert "schemas were accepted from http://r and go on to hold" in caplog.text
 
 
 def test_a_fenced_owner_accepts_nothing(own):
-    @in_loop
     async def check():
         former, log = await producers_of(own), log_of(own)
         later = await producers_of(own)
@@ -96,11 +92,10 @@ def test_a_fenced_owner_accepts_nothing(own):
         await former.close()
         await later.close()
 
-    check()
+    asyncio.run(check())
 
 
 def test_what_comes_after_an_open_transaction_of_another_deployment_is_found(own):
-    @in_loop
     async def check():
         producers, log = await producers_of(own), log_of(own)
         other = await producers_of(replace(own, app_id=f"{own.app_id}-other"))
@@ -115,4 +110,4 @@ def test_what_comes_after_an_open_transaction_of_another_deployment_is_found(own
         await producers.close()
         await other.close()
 
-    check()
+    asyncio.run(check())

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 from aiohttp import web
-from memory_worker import in_loop
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.registry import Registry, RegistryError, check_format
@@ -60,7 +59,6 @@ def answers(**found):
     return Answers(**{f"/schemas/ids/{name[1:]}": answer for name, answer in found.items()})
 
 
-@in_loop
 async def test_a_schema_is_asked_for_once_with_what_it_refers_to():
     server = answers(_1=(200, OUTER))
     server.answers["/subjects/in%2Fner/versions/3"] = (200, INNER)
@@ -72,7 +70,6 @@ async def test_a_schema_is_asked_for_once_with_what_it_refers_to():
     ]  # fmt: skip
 
 
-@in_loop
 async def test_that_there_is_no_schema_is_asked_for_again():
     server = answers()
     async with server.registry() as registry:
@@ -95,21 +92,18 @@ async def test_that_there_is_no_schema_is_asked_for_again():
         (200, {"schema": "x", "references": 7}),
     ],
 )
-@in_loop
 async def test_any_other_answer_says_nothing_of_a_schema(answer):
     async with answers(_1=answer).registry() as registry:
         with pytest.raises(RegistryError, match=r"registry http://127.0.0.1:\d+: "):
             await registry.schema(1)
 
 
-@in_loop
 async def test_a_registry_that_is_away_says_nothing_of_a_schema():
     async with Registry(RegistrySettings(url="http://127.0.0.1:1")) as registry:
         with pytest.raises(RegistryError, match="Cannot connect"):
             await registry.schema(1)
 
 
-@in_loop
 async def test_a_registry_that_is_silent_says_nothing_of_a_schema(monkeypatch):
     monkeypatch.setattr(client_module, "_TIMEOUT_SECONDS", 0.01)
     server = answers()
@@ -124,7 +118,6 @@ async def _never(request):
     return web.Response()
 
 
-@in_loop
 async def test_a_schema_that_no_topic_takes_is_one_of_another_format():
     async with answers(_1=(200, {"schema": "x" * 500_000})).registry() as registry:
         assert await registry.schema(1) == Schema(
@@ -140,7 +133,6 @@ async def test_a_schema_that_no_topic_takes_is_one_of_another_format():
         ({"username": "me", "password": "sé"}, b"Basic " + base64.b64encode("me:sé".encode())),
     ],
 )
-@in_loop
 async def test_a_password_or_a_token_is_sent(settings, expected):
     server = answers()
     async with server.registry(**settings) as registry:
@@ -148,7 +140,6 @@ async def test_a_password_or_a_token_is_sent(settings, expected):
     assert server.authorization == (expected.decode() if isinstance(expected, bytes) else expected)
 
 
-@in_loop
 async def test_a_schema_is_registered_with_its_kind_unless_that_is_avro():
     server = Answers(**{"/subjects/t-value/versions": (200, {"id": 7})})
     async with server.registry() as registry:
