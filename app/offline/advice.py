@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.quality import mean_of_best
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 
 from .columns import MANY, Column, columns_of
@@ -157,21 +158,34 @@ class Advisor:
                 log.process(list(records))
         return self._logs[settings]
 
+    def _features(self) -> list[Column]:
+        """Return the fields that may be scored; one that is chosen is never ignored."""
+        chosen = self._settings.chosen_fields
+        if chosen is None:
+            return [*self._columns.values()]
+        found = [column for name, column in self._columns.items() if name in chosen]
+        return [column for column in found if column.kind != Kind.IGNORED]
+
+    def _others(self) -> list[Column]:
+        """Return the fields that may have another role."""
+        chosen = self._settings.chosen_fields or ()
+        return [column for name, column in self._columns.items() if name not in chosen]
+
     def _topic(self) -> None:
         topic = self._records[0].topic if self._records else self._settings.source_topics[0]
         if topic not in self._settings.source_topics:
             self._choose("source_topics", (topic,), "the records are its")
 
     def _time(self) -> None:
-        names = [name for name, column in self._columns.items() if column.is_time]
+        names = [column.name for column in self._others() if column.is_time]
         if names:
             self._choose("time", names[0], "its contents are times")
 
     def _kinds(self) -> None:
         """Say what fields are that look like something else at the first record."""
         kinds = {
-            name: column.kind.value for name, column in self._columns.items()
-            if not column.by_auto and name != self._settings.time
+            column.name: column.kind.value for column in self._features()
+            if not column.by_auto and column.name != self._settings.time
         }  # fmt: skip
         if kinds:
             why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)
@@ -192,7 +206,7 @@ class Advisor:
 
     def _candidates(self) -> list[str]:
         fields = [
-            column for column in self._columns.values()
+            column for column in self._others()
             if column.may_name_entity and column.n_values >= FEWEST_ENTITIES
         ]  # fmt: skip
         fields.sort(key=lambda column: -column.n_values)
@@ -207,7 +221,7 @@ class Advisor:
 
     def _is_better_category(self, name: str, gain: Gain) -> bool:
         """Tell whether a field says clearly more of the others as a category."""
-        if name == KEY:
+        if name == KEY or self._settings.chosen_fields is not None:
             return False
         category, ignored = (
             self._likelihood(self._with_kind(name, kind)) for kind in (Kind.CATEGORY, Kind.IGNORED)
@@ -216,7 +230,7 @@ class Advisor:
         return category - ignored + self._columns[name].entropy > gain.nats + self._least
 
     def _with_kind(self, name: str, kind: Kind) -> Settings:
-        if name == KEY:
+        if name == KEY or self._settings.chosen_fields is not None:
             return self._settings
         kinds = {**dict(self._settings.kinds), name: kind.value}
         return replace(self._settings, kinds=tuple(kinds.items()))
@@ -225,13 +239,13 @@ class Advisor:
         """Return the mean log-likelihood of records but the lowest."""
         scores = self._log(settings).scores.values()
         found = np.concatenate([each.log_likelihood for each in scores])
-        return float(found[found >= np.quantile(found, _LOWEST)].mean())
+        return mean_of_best(found)
 
     def _transforms(self) -> None:
         """Try logarithms of all numbers that are positive and skewed, together."""
         kinds = dict(self._settings.kinds)
         skewed = [
-            column.name for column in self._columns.values()
+            column.name for column in self._features()
             if column.name not in kinds and is_skewed(column)
         ]  # fmt: skip
         if skewed:

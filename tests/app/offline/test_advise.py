@@ -102,6 +102,15 @@ def test_what_the_given_settings_say_stays(tmp_path):
     assert "entity" not in text and "history" not in text
 
 
+def test_chosen_features_stay_and_others_name_entity_and_time(tmp_path):
+    given = tmp_path / "given.toml"
+    given.write_text('features = ["x", "of.y", "status", "seq"]')
+    result, settings = advise(tmp_path, machines(), "--settings", str(given))
+    assert result.exit_code == 0, result.output
+    assert settings.entity == "machine" and settings.time == "at"
+    assert dict(settings.kinds) == {"status": "category"}
+
+
 @pytest.mark.parametrize(
     ("contents", "kind", "why"),
     [
