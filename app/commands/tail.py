@@ -153,7 +153,7 @@ async def _follow(
     messages: AsyncGenerator[KafkaRecord, None], printer: _Printer, settings: Settings
 ) -> None:
     schemas = LogSchemas(settings) if settings.uses_registry else None
-    async with aclosing(messages), schemas or nullcontext():
+    async with aclosing(messages), aclosing(schemas) if schemas else nullcontext():
         async for record in messages:
             shown = record
             if schemas is not None and record.topic in settings.source_topics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import orjson
@@ -37,7 +38,7 @@ async def row_encoder(settings: Settings, topic: str, schema_file: Path | None) 
     if not settings.uses_registry:
         return lambda value: value
     check_format(settings)
-    async with Registry(settings.registry) as registry:
+    async with aclosing(Registry(settings.registry)) as registry:
         subject = f"{topic}-value"
         if schema_file is None:
             schema_id, schema = await registry.latest(subject)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 from aiokafka.structs import TopicPartition
 
@@ -16,7 +14,7 @@ from faust_oslrau.topics.formats import Acceptance, Translator
 
 
 class LogSchemas:
-    """The translators of a topic's partitions; a context while records are read.
+    """The translators of a topic's partitions; to be closed after records are read.
 
     Parameters
     ----------
@@ -36,18 +34,9 @@ class LogSchemas:
         self._log = AcceptanceLog(settings, client_arguments(settings))
         self._registry = Registry(settings.registry)
 
-    async def __aenter__(self) -> Self:
-        """Do nothing: the first question connects."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def aclose(self) -> None:
         """Disconnect from the registry."""
-        await self._registry.close()
+        await self._registry.aclose()
 
     def translator(self, topic: str, partition: int) -> Translator:
         """Return the translator of a partition."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
@@ -93,7 +93,7 @@ async def read_topic(
         auto_offset_reset="none",
         max_partition_fetch_bytes=settings.max_output_bytes,
     )
-    async with connected(consumer, settings), schemas or nullcontext():
+    async with connected(consumer, settings), aclosing(schemas) if schemas else nullcontext():
         try:
             tps = [TopicPartition(topic, partition) for partition in range(partitions)]
             ranges = await _ranges(consumer, tps, start, end)

@@ -83,7 +83,7 @@ class SchemaDesk:
 
     async def close(self) -> None:
         """Disconnect from the registry."""
-        await self._registry.close()
+        await self._registry.aclose()
 
     async def _ask(
         self, partition: HeldPartition, needed: Mapping[int, int], end: int

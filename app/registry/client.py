@@ -6,8 +6,7 @@ import base64
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
@@ -63,19 +62,6 @@ class Registry:
         self._session: aiohttp.ClientSession | None = None
         self._known: dict[int, Schema] = {}
 
-    async def __aenter__(self) -> Self:
-        """Do nothing: the first question connects."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Disconnect."""
-        await self.close()
-
     async def schema(self, schema_id: int) -> Schema | None:
         """Return the schema of an id; None if the registry has none.
 
@@ -112,7 +98,7 @@ class Registry:
         with self._understood():
             return int(found["id"])
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Disconnect."""
         session, self._session = self._session, None
         if session is not None:

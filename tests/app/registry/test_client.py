@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import orjson
 import pytest
@@ -49,7 +49,7 @@ class Answers:
         port = site._server.sockets[0].getsockname()[1]
         url = f"http://127.0.0.1:{port}/"
         try:
-            async with Registry(RegistrySettings(url=url, **settings)) as registry:
+            async with aclosing(Registry(RegistrySettings(url=url, **settings))) as registry:
                 yield registry
         finally:
             await runner.cleanup()
@@ -99,7 +99,7 @@ async def test_any_other_answer_says_nothing_of_a_schema(answer):
 
 
 async def test_a_registry_that_is_away_says_nothing_of_a_schema():
-    async with Registry(RegistrySettings(url="http://127.0.0.1:1")) as registry:
+    async with aclosing(Registry(RegistrySettings(url="http://127.0.0.1:1"))) as registry:
         with pytest.raises(RegistryError, match="Cannot connect"):
             await registry.schema(1)
 
