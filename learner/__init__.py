@@ -13,7 +13,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import Forecast, ScoredBlock, Silence, SilentEntity
+from .scoring.block import Forecast, RateChange, ScoredBlock, Silence, SilentEntity
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incident import Incident, IncidentEvent, IncidentParameters
@@ -39,6 +39,7 @@ __all__ = [
     "Network",
     "NetworkLearner",
     "NotFittedError",
+    "RateChange",
     "ScoredBlock",
     "Silence",
     "SilentEntity",

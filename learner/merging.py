@@ -77,7 +77,7 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     merged = StreamScorer.from_bytes(pack("StreamScorer", values, arrays), type(model))
     like = scorers[largest]
     merged.incidents, merged.silences = like.incidents, like.silences
-    merged.entity_events = like.entity_events
+    merged.entity_events, merged.rates = like.entity_events, like.rates
     return merged.to_bytes()
 
 
@@ -99,7 +99,7 @@ def _check(scorer: StreamScorer, first: StreamScorer) -> None:
 def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
     """Return the state without what belongs to the log of one partition."""
     copy = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
-    copy.incidents, copy.silences, copy.entity_events = None, False, ()
+    copy.incidents, copy.silences, copy.entity_events, copy.rates = None, False, (), None
     values, arrays = unpack(copy.to_bytes(), "StreamScorer")
     arrays["run_last"] = arrays["run_lengths"] = np.empty((0, 0))
     if "history" in values:

@@ -36,7 +36,7 @@ class Forecast(NamedTuple):
 
 
 BEGAN, ENDED = "began", "ended"
-"""States of a silence in its events."""
+"""States of a silence, and of a change of a rate, in their events."""
 
 
 class SilentEntity(NamedTuple):
@@ -85,6 +85,40 @@ class Silence(NamedTuple):
     limit: float
 
 
+class RateChange(NamedTuple):
+    """A change of how many records come, as a row of a block shows it.
+
+    Attributes
+    ----------
+    row
+        The row whose time stamp ends the window.
+    state
+        ``began`` or ``ended``.
+    entity
+        The name of the entity; None for the partition.
+    since
+        When the first window began that speaks for it, in milliseconds since 1970 (UTC).
+    seconds
+        The length of a window.
+    records
+        Records in the window that has ended.
+    expected
+        How many were expected.
+    low, high
+        Between how many is usual: quantiles at 1 % and 99 %.
+    """
+
+    row: int
+    state: str
+    entity: str | None
+    since: int
+    seconds: float
+    records: int
+    expected: float
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
     """Scores of the m rows of one call, with what the call learned and how long it took.
@@ -121,6 +155,8 @@ class ScoredBlock:
         Entities that are new, or became unusual as a whole, in the order of the rows.
     silences
         Silences that began or ended, in the order of the rows.
+    rate_changes
+        Changes of how many records come that began or ended, in the order of the rows.
     forecast
         What was expected of each row before it came; None unless it is asked for.
     """
@@ -140,6 +176,7 @@ class ScoredBlock:
     learn_seconds: float
     entity_events: tuple[EntityEvent, ...] = ()
     silences: tuple[Silence, ...] = ()
+    rate_changes: tuple[RateChange, ...] = ()
     forecast: Forecast | None = None
 
     @property
@@ -184,6 +221,7 @@ class BlockMaker:
         self.learned = 0
         self.held_back = 0
         self.silences: list[Silence] = []
+        self.rate_changes: list[RateChange] = []
         self.forecasts: list[Forecast] = []
         self.score_seconds = 0.0
         self.learn_seconds = 0.0
@@ -206,6 +244,7 @@ class BlockMaker:
             learn_seconds=self.learn_seconds,
             entity_events=tuple(self.entity_events),
             silences=tuple(self.silences),
+            rate_changes=tuple(self.rate_changes),
             forecast=Forecast(*map(np.concatenate, zip(*self.forecasts, strict=True)))
             if self.forecasts
             else None,

@@ -103,7 +103,7 @@ class Silences:
                 self._numbers, self._largest, self._deadlines, self._last, found, before,
             )  # fmt: skip
             for at in (start + np.flatnonzero(unnamed[start : row + 1])).tolist():
-                self._names[own[at]] = _name(keys[at])
+                self._names[own[at]] = entity_name(keys[at])
             if row < len(own):
                 silences += self._ended(row, own[row], found, before) + self._begun(row)
             start = row + 1
@@ -189,5 +189,6 @@ def _silence(
     return Silence(row, state, name, int(last[0]), int(last[1]), seconds, limit)
 
 
-def _name(key: Key) -> str:
+def entity_name(key: Key) -> str:
+    """Return the name of an entity as events tell it."""
     return (key or b"")[:LONGEST_NAME].decode(errors="replace")

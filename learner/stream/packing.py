@@ -14,6 +14,7 @@ from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import Reference
@@ -58,6 +59,7 @@ _TYPES = {
     "seasons": (str, _NONE),
     "entity_events": (list, _NONE),
     "incidents": (dict, _NONE),
+    "rates": (list, _NONE),
 }
 
 
@@ -105,6 +107,9 @@ def to_parts(state: ScorerState) -> Parts:
         arrays |= state.seasons.state()
     if state.silences is not None:
         arrays |= state.silences.state()
+    if state.rates is not None:
+        values["rates"] = [state.rates.seconds, state.rates.zone]
+        arrays |= state.rates.state()
     if state.incidents is not None:
         values["incidents"], more = state.incidents.state(_slots(state))
         arrays |= more
@@ -221,6 +226,9 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.silences = Silences()
         held = 0 if state.entities is None else len(state.entities.roster)
         state.silences.restore(arrays, held)
+    if "rates" in values:
+        state.rates = Rates(*values["rates"])
+        state.rates.restore(arrays, 0 if state.entities is None else len(state.entities.roster))
     if "incidents" in values:
         state.incidents = Incidents.restored(
             values["incidents"], arrays, (state.n_fields or 0) + state.n_categories

@@ -8,6 +8,7 @@ from typing import Any
 from faust_oslrau.learner.entities.watch import EVENTS, Watch
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.incident import IncidentParameters
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.silence.layer import Silences
@@ -69,7 +70,7 @@ class ScorerParameters:
         """Whether anything but incidents depends on the rows' time stamps."""
         state = self._state
         is_timed = state.history is not None and state.history.is_timed
-        return is_timed or state.seasons is not None or self.silences
+        return is_timed or state.seasons is not None or self.silences or self.rates is not None
 
     @property
     def incidents(self) -> IncidentParameters | None:
@@ -94,6 +95,21 @@ class ScorerParameters:
     def silences(self, wanted: bool) -> None:
         if wanted != self.silences:
             self._state.silences = Silences() if wanted else None
+
+    @property
+    def rates(self) -> float | None:
+        """Seconds of the windows whose records are counted; a new value begins with the next row.
+
+        Hours are those of the zone of ``seasons``, else of UTC.
+        """
+        return None if self._state.rates is None else self._state.rates.seconds
+
+    @rates.setter
+    def rates(self, seconds: float | None) -> None:
+        if seconds == self.rates:
+            return
+        zone = "UTC" if self._state.seasons is None else self._state.seasons.zone
+        self._state.rates = None if seconds is None else Rates(seconds, zone)
 
     @property
     def forecasting(self) -> bool:

@@ -96,6 +96,10 @@ class StreamScorer(ScorerParameters, ScorerQueries):
     silences
         Whether to find silences of entities, and of the partition, that are longer than the gaps
         between their records so far.
+    rates
+        Seconds of a window of record time, 1 to 3,600: finds changes of how many records the
+        partition and each entity bring in one, given the hour of the day and of the week. None does
+        not look at that.
     forecasting
         Whether blocks tell what was expected of each row before it came. No score depends on it.
 
@@ -143,6 +147,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         incidents: IncidentParameters | None = None,
         entity_events: Sequence[str] = (),
         silences: bool = False,
+        rates: float | None = None,
         forecasting: bool = False,
         may_leave_out: Collection[int] = (),
     ) -> None:
@@ -158,11 +163,12 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             None if history is None else History(history, centred=max_entities is not None),
             None if seasons is None else Seasons(seasons),
             Silences() if silences else None,
-            forecasting,
+            forecasting=forecasting,
             reference=Reference(adapt_after),
             growing=Growing(may_leave_out),
         )
         self.entity_events = entity_events
+        self.rates = rates
 
     def process(
         self,
@@ -175,9 +181,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         With ``max_entities``, ``entity`` has the entity of each row: bytes, text as UTF-8, a whole
         number as its digits, or None for the entity of all rows without one. ``places`` (m, 2) are
         the rows' offsets and timestamps, by which incidents name them; by default their numbers in
-        the stream, and -1.
-        Seasons, silences and a history over seconds need the timestamps, in milliseconds; negative
-        ones are unknown. Values beyond 1e150 count as 1e150, and those below -1e150 as -1e150.
+        the stream, and -1. Seasons, silences, rates and a history over seconds need the timestamps,
+        in milliseconds; negative ones are unknown. Values beyond 1e150 count as 1e150, and those
+        below -1e150 as -1e150.
 
         Raises
         ------
@@ -319,6 +325,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         rows = state.growing.without(rows)
         layered = self._layered(rows, keys, block.places[at, 2])
         block.silences += state.find_silences(block, at)
+        block.rate_changes += state.find_rate_changes(block, at)
         marks, slots = state.marks(rows), state.latest_slots(len(rows))
         stuck = state.repeats.take(layered.numbers, *slots)
         ranked = score(state, layered, stuck, marks, block, at)

@@ -16,8 +16,9 @@ from faust_oslrau.learner.entities.watch import Watch
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner, Predictive
+from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.alike import marks
-from faust_oslrau.learner.scoring.block import BlockMaker, Silence
+from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
@@ -105,6 +106,8 @@ class ScorerState:
         What is usual at each hour of the week, None without seasons.
     silences
         When entities and the partition were silent for too long, None if that is not looked for.
+    rates
+        How many records entities and the partition bring, None if that is not looked at.
     forecasting
         Whether to tell what is expected of each row before it is scored. No score depends on it,
         and it is not part of the state.
@@ -142,6 +145,7 @@ class ScorerState:
     history: History | None = None
     seasons: Seasons | None = None
     silences: Silences | None = None
+    rates: Rates | None = None
     forecasting: bool = False
     shares: Shares = field(default_factory=Shares)
     neighbours: Neighbours = field(default_factory=Neighbours)
@@ -188,6 +192,7 @@ class ScorerState:
             history,
             None if seasons is None else Seasons(seasons.zone),
             None if self.silences is None else Silences(),
+            None if self.rates is None else Rates(self.rates.seconds, self.rates.zone),
             self.forecasting,
             reference=Reference(self.reference.adapt_after),
             growing=self.growing,
@@ -263,6 +268,14 @@ class ScorerState:
         slots, fresh = self.latest_slots(at.stop - at.start)
         found = self.silences.take(block.places[at], slots, fresh, block.keys[at])
         return [silence._replace(row=at.start + silence.row) for silence in found]
+
+    def find_rate_changes(self, block: BlockMaker, at: slice) -> list[RateChange]:
+        """Return the changes that the next rows show, whose entities have their slots."""
+        if self.rates is None:
+            return []
+        slots, fresh = self.latest_slots(at.stop - at.start)
+        found = self.rates.take(block.places[at], slots, fresh, block.keys[at])
+        return [change._replace(row=at.start + change.row) for change in found]
 
     @property
     def habits(self) -> Entities | None:

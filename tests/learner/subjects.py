@@ -152,7 +152,9 @@ class Model:
 
 
 ENTITIES = {"max_entities": 40, "max_former_entities": 30, "entity_events": ["new", "unusual"]}
-LAYERS = {"history": ("10", "30m"), "seasons": "Europe/Berlin", "silences": True}
+LAYERS = {
+    "history": ("10", "30m"), "seasons": "Europe/Berlin", "silences": True, "rates": 60.0,
+}  # fmt: skip
 INCIDENTS = {"incidents": IncidentParameters(quiet_records=60)}
 FORECASTS = {"forecasting": True}
 SMALL = partial(OSLRAU, min_count=32)
@@ -166,6 +168,7 @@ SCORERS = {
     "stacked": Scorer(STACKED, later=FORECASTS),
     "incidents": Scorer(SMALL, INCIDENTS),
     "silences": Scorer(SMALL, {"silences": True}),
+    "rates": Scorer(SMALL, {"rates": 60.0}),
     "history": Scorer(SMALL, {"history": ("10", "30m")}, later=FORECASTS),
     "seasons": Scorer(SMALL, {"seasons": "UTC", "batch_size": 64}, later=FORECASTS),
     "categories": Scorer(

@@ -1,0 +1,142 @@
+"""Evidence that subjects bring more or fewer records than usual: cumulative sums (Page 1954)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
+
+from .filters import Predicted
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+FACTORS = np.array([0.2, 0.5, 0.8, 1.25, 2.0, 5.0])
+"""Changes that are looked for: so many times the usual number of records."""
+
+FALSE_ALARM_RATE = 1e-5
+"""Changes that begin by chance, for each window at the most (Lorden 1971)."""
+
+ENOUGH = float(np.log(len(FACTORS) / FALSE_ALARM_RATE))
+"""Nats for one of the factors from which on there is a change."""
+
+OVER = 0.5 * ENOUGH
+"""Nats against it from which on it is over."""
+
+LONGEST = 128
+"""Windows after which a change is what is usual from then on."""
+
+_MOST = 1e9
+
+_EVIDENCE = {
+    "nats": Entry(("n", len(FACTORS)), -_MOST, _MOST),
+    "since": Entry(("n", len(FACTORS)), -1, dtype="<i8"),
+    "changed": counts("n", most=LONGEST),
+    "factor": counts("n", most=len(FACTORS) - 1),
+    "against": Entry(("n",), -_MOST, _MOST),
+}
+
+
+class Found(NamedTuple):
+    """A change of a subject that begins or ends with a window.
+
+    Attributes
+    ----------
+    subject
+        Its number.
+    begins
+        Whether the change begins, else it ends.
+    stays
+        Whether it ends as what is usual from now on.
+    since
+        The number of the first window that speaks for it.
+    """
+
+    subject: int
+    begins: bool
+    stays: bool
+    since: int
+
+
+class Evidence:
+    """Nats for each factor since they last spoke against it, of each subject."""
+
+    def __init__(self) -> None:
+        self._known = _new(0)
+
+    def reserve(self, n: int) -> None:
+        """Make room for ``n`` subjects."""
+        more = n - len(self.changed)
+        if more > 0:
+            new = _new(more)
+            self._known = {
+                name: np.concatenate([array, new[name]]) for name, array in self._known.items()
+            }
+
+    def begin(self, subject: int) -> None:
+        """Forget what speaks for changes of a subject."""
+        for name, (begun,) in _new(1).items():
+            self._known[name][subject] = begun
+
+    @property
+    def changed(self) -> IntArray:
+        """Windows since a change began (n,), 0 for none."""
+        return self._known["changed"]
+
+    def add(
+        self, records: FloatArray, predicted: Predicted, window: int, which: Mask
+    ) -> list[Found]:
+        """Add the counts (n,) of the subjects ``which`` in a window; return what it shows."""
+        usual, *others = predicted.log_probabilities(records, np.array([1.0, *FACTORS])).T
+        told = np.clip(np.column_stack(others) - usual[:, None], -_MOST, _MOST)
+        told[~which] = 0.0
+        known, rows = self._known, np.arange(len(told))
+        known["since"] = np.where(known["nats"] <= 0.0, window, known["since"])
+        known["nats"] = np.minimum(np.maximum(known["nats"], 0.0) + told, _MOST)
+        against = np.maximum(known["against"], 0.0) - told[rows, known["factor"]]
+        known["against"] = np.minimum(against, _MOST)
+        known["changed"] += which & (known["changed"] > 0)
+        return [*self._ended(), *self._begun(which)]
+
+    def _ended(self) -> Iterator[Found]:
+        known = self._known
+        over = (known["against"] > OVER) | (known["changed"] >= LONGEST)
+        for subject in np.flatnonzero((known["changed"] > 0) & over).tolist():
+            since = int(known["since"][subject, known["factor"][subject]])
+            stays = bool(known["against"][subject] <= OVER)
+            self.begin(subject)
+            yield Found(subject, begins=False, stays=stays, since=since)
+
+    def _begun(self, which: Mask) -> Iterator[Found]:
+        known = self._known
+        enough = which & (known["changed"] == 0) & (known["nats"].max(axis=1) > ENOUGH)
+        for subject in np.flatnonzero(enough).tolist():
+            factor = int(known["nats"][subject].argmax())
+            known["factor"][subject], known["changed"][subject] = factor, 1
+            known["against"][subject] = 0.0
+            since = int(known["since"][subject, factor])
+            yield Found(subject, begins=True, stays=False, since=since)
+
+    def state(self) -> Arrays:
+        """Return all that ``restore`` needs, as arrays."""
+        return {f"rate_{name}": array for name, array in self._known.items()}
+
+    def restore(self, arrays: Arrays, n: int) -> None:
+        """Restore a state of ``n`` subjects; StateError if it cannot be one."""
+        known = read(arrays, _EVIDENCE, "rate_", n=n)
+        self._known = dict(zip(_EVIDENCE, known, strict=True))
+
+
+def _new(n: int) -> Arrays:
+    return {
+        "nats": np.zeros((n, len(FACTORS))),
+        "since": np.full((n, len(FACTORS)), -1),
+        "changed": np.zeros(n, np.int64),
+        "factor": np.zeros(n, np.int64),
+        "against": np.zeros(n),
+    }

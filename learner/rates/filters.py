@@ -1,0 +1,214 @@
+"""How many records a window is expected to bring: gamma-Poisson filters, mixed by their likelihood.
+
+A filter has a gamma distribution of the level, whose evidence fades (West and Harrison 1997), times
+a profile of the day or of the week, and a dispersion: what it predicts is negative binomial. Of
+each subject there is one filter for each combination of these. Their weights are those of dynamic
+model averaging (Raftery, Karny and Ettler 2010), so that a steady subject is held against a long
+memory, and one that comes in bursts against the last windows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, gammaln, logsumexp
+
+from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
+
+FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+KEPT = np.array([0.5, 0.9, 0.99, 0.999])[:, None]
+"""Share of a level's evidence that is left after a window."""
+
+SIZE = np.array([np.inf, 30.0, 5.0])
+"""Size of the negative binomial of a known level: the smaller, the more windows vary."""
+
+HOURS = (24, 168)
+"""Hours of the profiles of a day and of a week."""
+
+PROFILES = ("none", "daily steps", "weekly steps", "daily lines", "weekly lines")
+"""By what a level is multiplied: steps from hour to hour, or lines between the middles of hours."""
+
+FILTERS = (len(PROFILES), len(KEPT), len(SIZE))
+
+KEPT_WEIGHT = 0.999
+"""Share of the filters' log-likelihoods that is left after a window."""
+
+FIRST_RECORDS, FIRST_WINDOWS = 0.5, 0.01
+"""What is known of a level before the first window: next to nothing."""
+
+LEAST = {"shape": FIRST_RECORDS / 10.0, "rate": FIRST_WINDOWS / 10.0}
+"""Evidence never fades below these."""
+
+VISITS = 8.0
+"""Days or weeks after which what an hour of a profile brought weighs 1/e."""
+
+PROFILE_RECORDS = 4.0
+"""Records that speak for an hour of a profile to be an average one."""
+
+_LARGEST = 1e15
+
+_FILTERS = {
+    "shape": Entry(("n", *FILTERS), POSITIVE, _LARGEST),
+    "rate": Entry(("n", *FILTERS), POSITIVE, _LARGEST),
+    "log_weight": Entry(("n", *FILTERS), -1e9, 1e9),
+    "hours": Entry(("n", 2, sum(HOURS)), 0.0, _LARGEST),
+}
+
+
+class Predicted(NamedTuple):
+    """What is expected of one window of n subjects.
+
+    Attributes
+    ----------
+    log_weight
+        Logarithms of the filters' weights (n, filters).
+    mean, size
+        Of their negative binomial distributions (n, filters); the variance is
+        mean + mean**2 / size.
+    profile
+        By what the levels are multiplied (n, profiles).
+    """
+
+    log_weight: FloatArray
+    mean: FloatArray
+    size: FloatArray
+    profile: FloatArray
+
+    @property
+    def expected(self) -> FloatArray:
+        """The mean of the mixture (n,)."""
+        weighted: FloatArray = (np.exp(self.log_weight) * self.mean).sum(axis=(1, 2, 3))
+        return weighted
+
+    def log_probabilities(self, records: FloatArray, factors: FloatArray) -> FloatArray:
+        """Return log-probabilities (n, f) of counts (n,), were the means so many times as large."""
+        y, k = records[:, None, None, None], self.size
+        base = self.log_weight + gammaln(y + k) - gammaln(k) - gammaln(y + 1.0)
+        found = [
+            logsumexp(base + _log_power(y, k, factor * self.mean), axis=(1, 2, 3))
+            for factor in factors
+        ]
+        return np.stack(found, axis=1)
+
+    def quantile(self, subject: int, level: float) -> int:
+        """Return the least count of a subject that has this share of the mixture at or below it."""
+        mean, size = self.mean[subject], self.size[subject]
+        weight, share = np.exp(self.log_weight[subject]), size / (size + mean)
+        low, high = -1, 1
+        while (weight * betainc(size, high + 1.0, share)).sum() < level:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            below = (weight * betainc(size, middle + 1.0, share)).sum() < level
+            low, high = (middle, high) if below else (low, middle)
+        return high
+
+
+class Filters:
+    """The filters of subjects, which begin with the first window of each.
+
+    Windows have a length in ``seconds``.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._known = _new(0)
+        self._kept = np.exp(-min(seconds / 3600.0, 1.0) / VISITS)
+
+    def reserve(self, n: int) -> None:
+        """Make room for ``n`` subjects; new ones begin."""
+        more = n - len(self._known["shape"])
+        if more > 0:
+            new = _new(more)
+            self._known = {
+                name: np.concatenate([array, new[name]]) for name, array in self._known.items()
+            }
+
+    def begin(self, subject: int) -> None:
+        """Forget what is known of a subject."""
+        for name, (begun,) in _new(1).items():
+            self._known[name][subject] = begun
+
+    def forget_level(self, subject: int) -> None:
+        """Forget what is known of a subject but for its hours."""
+        hours = self._known["hours"][subject].copy()
+        self.begin(subject)
+        self._known["hours"][subject] = hours
+
+    def predict(self, hour: float) -> Predicted:
+        """Return what a window brings in the middle of which it is this ``hour`` of the week."""
+        shape, log_weight = self._known["shape"], self._known["log_weight"]
+        profile = self._profile(hour)
+        mean = shape / self._known["rate"] * profile[:, :, None, None]
+        total = logsumexp(log_weight, axis=(1, 2, 3), keepdims=True)
+        return Predicted(log_weight - total, mean, 1.0 / (1.0 / shape + 1.0 / SIZE), profile)
+
+    def learn(self, records: FloatArray, predicted: Predicted, hour: float, which: Mask) -> None:
+        """Learn the counts (n,) of the window that was ``predicted``, of the subjects ``which``."""
+        y, mean, size = records[:, None, None, None], predicted.mean, predicted.size
+        told = gammaln(y + size) - gammaln(size) + _log_power(y, size, mean)
+        log_weight = KEPT_WEIGHT * (predicted.log_weight + told)
+        worth = 1.0 / (1.0 + mean / SIZE)  # of what varies more, a window tells less
+        learned = {
+            "shape": KEPT * self._known["shape"] + worth * y,
+            "rate": KEPT * self._known["rate"] + worth * predicted.profile[:, :, None, None],
+            "log_weight": log_weight - log_weight.max(axis=(1, 2, 3), keepdims=True),
+        }
+        for name, array in learned.items():
+            least = LEAST.get(name, -np.inf)
+            self._known[name][which] = np.maximum(array[which], least)
+        window = np.column_stack([records, np.ones(len(records))])
+        for at in _places(hour):
+            self._known["hours"][which, :, at] *= self._kept
+            self._known["hours"][which, :, at] += window[which]
+
+    def _profile(self, hour: float) -> FloatArray:
+        """Return how an hour of the week differs from an average one (n, profiles)."""
+        before, after = self._hour(hour - 0.5), self._hour(hour + 0.5)
+        share = (hour - 0.5) % 1.0
+        between = (1.0 - share) * before + share * after
+        return np.column_stack([np.ones(len(between)), self._hour(hour), between])
+
+    def _hour(self, hour: float) -> FloatArray:
+        """Return what an hour of the day and of the week brings (n, 2), in average hours."""
+        hours = self._known["hours"]
+        records, windows = hours[:, :, : HOURS[0]].sum(axis=2).T[:, :, None]
+        mean = np.maximum(records, FIRST_RECORDS) / np.maximum(windows, 1.0)
+        records, windows = hours[:, :, _places(hour)].transpose(1, 0, 2)
+        brought: FloatArray = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
+        return brought
+
+    def state(self) -> Arrays:
+        """Return all that ``restore`` needs, as arrays."""
+        return {f"rate_{name}": array for name, array in self._known.items()}
+
+    def restore(self, arrays: Arrays, n: int) -> None:
+        """Restore a state of ``n`` subjects; StateError if it cannot be one."""
+        known = read(arrays, _FILTERS, "rate_", n=n)
+        self._known = dict(zip(_FILTERS, known, strict=True))
+
+
+def _new(n: int) -> Arrays:
+    """Return what is known of ``n`` subjects before their first window."""
+    return {
+        "shape": np.full((n, *FILTERS), FIRST_RECORDS),
+        "rate": np.full((n, *FILTERS), FIRST_WINDOWS),
+        "log_weight": np.zeros((n, *FILTERS)),
+        "hours": np.zeros((n, 2, sum(HOURS))),
+    }
+
+
+def _places(hour: float) -> tuple[int, int]:
+    """Return where an hour of the week is among those of the day, and those of the week."""
+    return math.floor(hour) % HOURS[0], HOURS[0] + math.floor(hour) % HOURS[1]
+
+
+def _log_power(records: FloatArray, size: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the part of a negative binomial log-probability that depends on its mean."""
+    spread = size + mean
+    found: FloatArray = size * np.log(size / spread) + records * np.log(mean / spread)
+    return found

@@ -1,0 +1,219 @@
+"""Rates: windows with far more or far fewer records than usual."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
+from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST, Evidence
+from faust_oslrau.learner.rates.filters import Filters
+from faust_oslrau.learner.rates.layer import Rates
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+START = 1_767_225_600_000  # a Thursday at midnight
+
+
+def records(rates, rng, start=START):
+    """Return times and entities of records, in order of time: so many a minute (m, entities)."""
+    counts = rng.poisson(rates)
+    minute, who = np.nonzero(counts)
+    minute, who = (np.repeat(each, counts[minute, who]) for each in (minute, who))
+    times = start + MINUTE * minute + rng.integers(0, MINUTE, len(minute))
+    order = times.argsort(kind="stable")
+    return times[order], who[order]
+
+
+def follow(times, who=None, rates=None, pieces=1):
+    """Return the changes that records show, and the layer afterwards."""
+    m = len(times)
+    fresh, keys = np.zeros(m, np.bool_), []
+    if who is not None:
+        fresh[np.unique(who, return_index=True)[1]] = rates is None
+        keys = [None if entity < 0 else b"e%d" % entity for entity in who]
+    slots = np.zeros(m, np.int64) if who is None else np.maximum(who, 0)
+    places = np.column_stack([np.arange(m), np.arange(m), times])
+    rates, found = rates or Rates(60.0, "UTC"), []
+    for start, stop in pairwise(np.linspace(0, m, pieces + 1).astype(int).tolist()):
+        part = slice(start, stop)
+        found += [
+            change._replace(row=change.row + start)
+            for change in rates.take(places[part], slots[part], fresh[part], keys[part])
+        ]
+    return found, rates
+
+
+def mean_of(predicted):
+    return float(predicted.expected[0])
+
+
+def test_a_drop_and_a_surge_begin_within_windows_and_end():
+    rate = np.full((3000, 1), 60.0)
+    rate[1500:1560], rate[2200:2230] = 30.0, 120.0
+    times, _ = records(rate, np.random.default_rng(0))
+    changes, _ = follow(times)
+    assert [change.state for change in changes] == ["began", "ended"] * 2
+    drop, back, surge, _ = changes
+    for change, first in ((drop, 1500), (surge, 2200)):
+        assert first <= (change.since - START) // MINUTE <= first + 1
+        assert times[change.row] < START + MINUTE * (first + 5)
+        assert change.expected == pytest.approx(60, rel=0.1)
+        assert change.low < 60 < change.high
+        assert change.seconds == 60.0
+        assert change.entity is None
+    assert drop.records < drop.low
+    assert surge.records > surge.high
+    assert back.since == drop.since
+    assert times[back.row] > START + MINUTE * 1560
+
+
+def test_usual_windows_have_hardly_any_changes():
+    day = 1.0 + 0.8 * np.sin(2 * np.pi * np.arange(6 * 1440) / 1440)
+    rates = day[:, None] * np.array([[3.0, 10.0, 40.0, 100.0]])
+    changes, _ = follow(*records(rates, np.random.default_rng(1)))
+    assert len(changes) <= 2
+    assert all(change.row < 0.2 * rates.sum() for change in changes)
+
+
+def test_a_night_that_comes_each_day_is_usual():
+    minute = np.arange(5 * 1440) % 1440
+    rate = np.where(minute < 360, 10.0, 80.0)[:, None]
+    times, _ = records(rate, np.random.default_rng(2))
+    changes, _ = follow(times)
+    began = [times[change.row] for change in changes if change.state == "began"]
+    assert len(began) >= 1  # the first nights and mornings are changes
+    assert all(time < START + 3 * DAY for time in began)
+
+
+def test_an_entity_that_slows_down_is_found_among_others():
+    rates = np.full((2000, 5), 30.0)
+    rates[1500:1600, 3] = 6.0
+    times, who = records(rates, np.random.default_rng(3))
+    began = [change for change in follow(times, who)[0] if change.state == "began"]
+    assert {change.entity for change in began} == {"e3", None}
+    first = min(began, key=lambda change: change.row)
+    assert (first.entity, first.expected) == ("e3", pytest.approx(30, rel=0.1))
+
+
+def test_records_without_an_entity_count_for_the_partition_alone():
+    rates = np.full((800, 3), 20.0)
+    times, who = records(rates, np.random.default_rng(4))
+    _, layer = follow(times, np.where(who == 2, -1, who))
+    hour = 13.0
+    expected = layer._filters.predict(hour).expected
+    assert expected == pytest.approx([60, 20, 20], rel=0.15)
+
+
+def test_another_entity_in_a_slot_begins_anew():
+    times, who = records(np.full((600, 1), 40.0), np.random.default_rng(5))
+    changes, layer = follow(times, who)
+    later, who = records(np.full((300, 1), 5.0), np.random.default_rng(6), START + 600 * MINUTE)
+    fresh = np.zeros(len(later), np.bool_)
+    fresh[0] = True
+    places = np.column_stack([np.arange(len(later)), np.arange(len(later)), later])
+    more = layer.take(places, np.zeros(len(later), np.int64), fresh, [b"new"] * len(later))
+    assert [change.entity for change in more if change.state == "began"] == [None]
+    assert not changes
+
+
+def test_what_lasts_is_usual_after_some_windows():
+    rate = np.full((1500, 1), 50.0)
+    rate[800:] = 100.0
+    times, _ = records(rate, np.random.default_rng(7))
+    began, ended = follow(times)[0]
+    assert (times[ended.row] - times[began.row]) // MINUTE == pytest.approx(LONGEST, abs=2)
+
+
+def test_pauses_of_the_partition_are_no_drops():
+    times, _ = records(np.full((1000, 1), 50.0), np.random.default_rng(8))
+    times[times > START + 600 * MINUTE + 20_000] += 5 * HOUR
+    assert follow(times)[0] == []
+
+
+def test_records_without_a_time_belong_to_the_window_that_is_open():
+    times, _ = records(np.full((600, 1), 50.0), np.random.default_rng(9))
+    times[::3] = -1
+    _, layer = follow(times)
+    assert mean_of(layer._filters.predict(10.0)) == pytest.approx(50, rel=0.1)
+    assert follow(np.full(1000, -1))[0] == []
+
+
+def test_pieces_change_nothing():
+    rates = np.full((900, 3), 12.0)
+    rates[600:640, 1] = 0.5
+    times, who = records(rates, np.random.default_rng(10))
+    whole, layer = follow(times, who)
+    parts, other = follow(times, who, pieces=97)
+    assert whole
+    assert parts == whole
+    assert all(np.array_equal(array, other.state()[name]) for name, array in layer.state().items())
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3601.0, math.nan])
+def test_windows_have_a_second_to_an_hour(seconds):
+    with pytest.raises(InvalidParameterError, match="rates"):
+        StreamScorer(OSLRAU(), rates=seconds)
+
+
+def test_scores_do_not_depend_on_rates():
+    rng = np.random.default_rng(11)
+    X, places = rng.normal(size=(600, 2)), np.column_stack([np.arange(600), START + np.arange(600)])
+    plain = StreamScorer(OSLRAU()).process(X, places=places)
+    rated = StreamScorer(OSLRAU(), rates=1.0).process(X, places=places)
+    assert np.array_equal(plain.p_value, rated.p_value, equal_nan=True)
+
+
+def learned(counts, hours=None):
+    filters = Filters(60.0)
+    filters.reserve(1)
+    for window, count in enumerate(counts):
+        hour = window / 60 % 168 if hours is None else hours[window]
+        predicted = filters.predict(hour)
+        filters.learn(np.array([float(count)]), predicted, hour, np.ones(1, np.bool_))
+    return filters
+
+
+def test_probabilities_add_up_and_quantiles_are_theirs():
+    rng = np.random.default_rng(12)
+    predicted = learned(rng.poisson(7.0, 300)).predict(5.0)
+    counts = np.arange(400.0)
+    each = [predicted.log_probabilities(np.array([y]), np.array([1.0]))[0, 0] for y in counts]
+    below = np.exp(each).cumsum()
+    assert below[-1] == pytest.approx(1.0, abs=1e-6)
+    for level in (0.01, 0.5, 0.99):
+        assert predicted.quantile(0, level) == np.flatnonzero(below >= level)[0]
+    assert (np.exp(each) * counts).sum() == pytest.approx(mean_of(predicted), rel=1e-6)
+
+
+def test_steady_counts_are_predicted_as_by_a_poisson():
+    rng = np.random.default_rng(13)
+    predicted = learned(rng.poisson(100.0, 3000)).predict(5.0)
+    poisson = stats.poisson(100.0)
+    assert predicted.quantile(0, 0.01) == pytest.approx(poisson.ppf(0.01), abs=3)
+    assert predicted.quantile(0, 0.99) == pytest.approx(poisson.ppf(0.99), abs=3)
+
+
+def test_counts_that_wander_have_wide_quantiles():
+    rng = np.random.default_rng(14)
+    noise = np.zeros(3000)
+    for i in range(1, 3000):
+        noise[i] = 0.9 * noise[i - 1] + 0.3 * rng.normal()
+    predicted = learned(rng.poisson(100.0 * np.exp(noise))).predict(5.0)
+    assert predicted.quantile(0, 0.99) > 1.5 * predicted.expected[0]
+
+
+def test_evidence_is_the_sum_of_log_likelihood_ratios():
+    filters = learned(np.random.default_rng(15).poisson(50.0, 1000))
+    predicted, evidence = filters.predict(3.0), Evidence()
+    evidence.reserve(1)
+    records, which = np.array([20.0]), np.ones(1, np.bool_)
+    logs = predicted.log_probabilities(records, np.array([1.0, *FACTORS]))[0]
+    told = logs[1:] - logs[0]
+    windows = math.ceil(ENOUGH / told.max())
+    for window in range(windows):
+        found = evidence.add(records, predicted, window, which)
+        assert bool(found) == (window == windows - 1)
+    assert found[0] == (0, True, False, 0)
+    assert evidence.changed.tolist() == [1]
