@@ -129,6 +129,8 @@ class Settings(Section):
     web_allowed_hosts: tuple[str, ...] = setting((), HOSTS)
     page_url: str | None = setting(None, optional(ADDRESS))
     session_timeout: float = setting(10.0, number(0, 1800))
+    group_instance_id: str | None = setting(None, optional(TOPIC))
+    client_rack: str | None = setting(None, optional(TEXT))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     incidents: IncidentSettings = field(default_factory=IncidentSettings)
     notify: NotifySettings = field(default_factory=NotifySettings)
