@@ -15,7 +15,7 @@ from faust_oslrau.app.settings import SecuritySettings, Settings
 _MAX_TOKEN_BYTES = 65_536
 
 
-class TokenFile(AbstractTokenProvider):
+class TokenFile(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
     """A file with a token; it is read for each connection, as somebody else renews it."""
 
     def __init__(self, path: str) -> None:
