@@ -58,7 +58,7 @@ lint: $(READY) ## check style and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/oxlint app
 	@mkdir -p .typing && ln -sfn .. .typing/faust_oslrau
-	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana
+	@$(BIN)/mypy $(PACKAGES:%=-p faust_oslrau.%) -p grafana -p schemas
 	@$(BIN)/lint-imports
 
 # An environment of its own: the dependencies of pip-audit are not audited.

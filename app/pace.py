@@ -10,3 +10,6 @@ BATCH_RECORDS = 4096
 
 SNAPSHOT_RECORDS = 100_000
 """Most records from one snapshot to the next: a restart learns as many again within seconds."""
+
+METADATA_SECONDS = 30.0
+"""How long new partitions of a source topic may go unnoticed, at a request for each refresh."""

@@ -14,6 +14,7 @@ import faust
 from faust.app.base import BootStrategy
 from prometheus_client import CollectorRegistry, disable_created_metrics
 
+from . import pace
 from .errors import OslrauError
 from .kafka.batches import BatchSchema
 from .kafka.rebalances import RebalanceSensor
@@ -40,8 +41,6 @@ _COLLECT_AFTER = 100_000
 # has not acknowledged.
 _MAX_STOP_SECONDS = 20.0
 _EXIT_NO_BROKER = 3
-# The worker finds new partitions of a source topic within this time.
-_METADATA_MILLISECONDS = 30_000
 
 
 class _NoProducer(BootStrategy):
@@ -89,7 +88,8 @@ def _plain_app(settings: Settings) -> faust.App:
         # Less than a third of the session timeout, as Kafka recommends.
         broker_heartbeat_interval=min(3.0, settings.session_timeout / 4),
         broker_request_timeout=max(90.0, settings.session_timeout),
-        consumer_metadata_max_age_ms=_METADATA_MILLISECONDS,
+        consumer_group_instance_id=settings.group_instance_id,
+        consumer_metadata_max_age_ms=int(1000 * pace.METADATA_SECONDS),
         stream_wait_empty=False,
         topic_allow_declare=False,
         topic_disable_leader=True,

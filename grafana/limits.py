@@ -9,13 +9,13 @@ from typing import Any
 
 import yaml
 
-_RULES = Path(__file__).parents[1] / "docker" / "prometheus" / "rules.yml"
+RULES = Path(__file__).parents[1] / "docker" / "prometheus" / "rules.yml"
 _COMPARED = re.compile(r"[<>]=?\s*(\d+(?:\.\d+)?)")
 
 
 @cache
 def _alerts() -> dict[str, str]:
-    groups: list[Any] = yaml.safe_load(_RULES.read_text(encoding="utf-8"))["groups"]
+    groups: list[Any] = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     return {rule["alert"]: rule["expr"] for rule in rules if "alert" in rule}
 
@@ -30,5 +30,5 @@ def limit(alert: str) -> float:
     """
     found = _COMPARED.search(_alerts().get(alert, ""))
     if found is None:
-        raise ValueError(f"expected an alert of {_RULES.name} with a number, got {alert}")
+        raise ValueError(f"expected an alert of {RULES.name} with a number, got {alert}")
     return float(found[1])

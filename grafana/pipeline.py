@@ -236,8 +236,8 @@ def _delay() -> Row:
 def _rejected() -> Row:
     return row(
         500,
-        "Rejected and missing records",
-        3,
+        "Rejected, missing and waiting records",
+        4,
         lines(
             501,
             "Dead letters by reason",
@@ -268,6 +268,18 @@ def _rejected() -> Row:
                 "{{topic}}/{{partition}}": "sum by (topic, partition)"
                 " (rate(oslrau_missing_offsets_total{selected}[$__rate_interval]))"
             },
+        ),
+        lines(
+            504,
+            "Awaited schemas",
+            "Schemas that the next records need while the registry does not answer: the partition "
+            "waits. The dashed line is the limit of OslrauSchemasAwaited.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "sum by (topic, partition)"
+                " (oslrau_awaited_schemas{selected})"
+            },
+            alert="OslrauSchemasAwaited",
         ),
     )
 

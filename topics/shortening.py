@@ -25,15 +25,17 @@ def without_largest(message: OutMessage) -> OutMessage:
     The headers name its record and the size of the original message. A message without any such
     part, and a dead letter, whose headers name its record already, are reduced to the headers.
     """
-    headers = tuple(header for header in message.headers if header[0].startswith("oslrau-"))
-    names = [name for name, _ in headers]
+    names = [name for name, _ in message.headers]
+    is_letter = "oslrau-reason" in names  # of which other headers are the record's own
+    kept = ("oslrau-",) if is_letter else ("oslrau-", "ce_", "content-type")
+    headers = tuple(header for header in message.headers if header[0].startswith(kept))
     if _LEFT_OUT not in names:
         headers += ((_LEFT_OUT, str(_size(message)).encode()),)
-    if message.value is None or "oslrau-reason" in names:
+    if message.value is None or is_letter:
         return message._replace(key=None, value=None, headers=headers)
 
     score, members = _last_members(message.value)
-    if not names:
+    if "oslrau-topic" not in names:
         place = orjson.loads(score + b"}")
         headers = (*place_headers(place["topic"], place["partition"], place["offset"]), *headers)
     if len(message.key or b"") > max(map(len, members.values()), default=0):

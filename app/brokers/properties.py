@@ -26,6 +26,7 @@ def node_properties(node: int, ports: Sequence[NodePorts], log_dir: Path) -> dic
         | _SMALL
         | {
             "node.id": str(node),
+            "broker.rack": f"rack-{node}",
             "controller.quorum.voters": ",".join(
                 f"{voter}@{LOOPBACK}:{own.controller}" for voter, own in enumerate(ports, start=1)
             ),
@@ -67,6 +68,8 @@ def _replication(nodes: int) -> dict[str, str]:
 
 
 _SMALL = {
+    # A client that names its rack reads from the replica there.
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     # One partition each is enough for a few groups, and fast to create.
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",

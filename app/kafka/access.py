@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Any
 
-from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.conn import AIOKafkaConnection, collect_hosts, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     IllegalSaslStateError,
@@ -14,11 +14,13 @@ from aiokafka.errors import (
     SaslAuthenticationFailed,
     UnsupportedSaslMechanismError,
 )
+from aiokafka.protocol.admin import ApiVersionRequest
 
 from faust_oslrau.app.errors import BrokerError
 
 # Brokers delay the refusal of a password, to slow down guessing.
 _TIMEOUT_MILLISECONDS = 10_000
+_TOKEN = "sasl_oauth_token_provider"
 _UNSUPPORTED = (IllegalSaslStateError, UnsupportedSaslMechanismError)
 _REFUSED = (AuthenticationFailedError, SaslAuthenticationFailed)
 
@@ -52,8 +54,16 @@ async def _refusal(host: str, port: int, arguments: Mapping[str, Any]) -> str | 
     except (TimeoutError, KafkaError, OSError) as error:
         # A broker that rejects our certificate may send its alert after the handshake.
         return _tls_refusal(error) or _tls_refusal(error.__cause__)
-    connection.close()
-    return None
+    try:
+        return await _token_refusal(connection) if _TOKEN in arguments else None
+    finally:
+        connection.close()
+
+
+async def _token_refusal(connection: AIOKafkaConnection) -> str | None:
+    """Return whether the broker answers: aiokafka does not read what it says of a token."""
+    answer = await connection.send(ApiVersionRequest())
+    return "the token is refused, or has expired" if answer.error_code else None
 
 
 def _tls_refusal(error: BaseException | None) -> str | None:

@@ -85,3 +85,5 @@ async def _start(client: Client | AIOKafkaAdminClient, settings: Settings) -> No
     except (KafkaError, OSError) as error:
         await check_access(client_arguments(settings))
         raise BrokerError(f"no Kafka broker at {settings.broker}: {error}") from error
+    if settings.security.uses_token:  # aiokafka's clients start with a refused one, too
+        await check_access(client_arguments(settings))

@@ -94,6 +94,7 @@ async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any])
         except KafkaError as error:
             if not error.retriable:
                 raise
+            await check_access(client_arguments)
             logger.warning("waiting for the broker: %r", error)
         finally:
             await admin.close()

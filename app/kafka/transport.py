@@ -47,6 +47,10 @@ class SourceListener(Protocol):
     def batch_records(self) -> int:
         """The largest number of records in a batch."""
 
+    @property
+    def client_rack(self) -> str | None:
+        """The rack of this worker: replicas there are read, if the brokers say so."""
+
     async def start(self, consumer: Consumer) -> None:
         """Prepare to process records; the consumer joins the group afterwards."""
 
@@ -150,6 +154,17 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         await asyncio.wait({leaving}, timeout=_LEAVE_SECONDS)
         leaving.cancel()
 
+    async def watch_partitions(self) -> None:
+        """Have the group share out new partitions of its topics.
+
+        This is for its leader to notice. A static member that led before it was restarted leads
+        again, but aiokafka does not get to know.
+        """
+        coordinator = self.kafka._coordinator
+        if coordinator._group_instance_id is not None and coordinator._group_subscription is None:
+            coordinator._group_subscription = set(self.kafka.subscription())
+            coordinator._metadata_snapshot = coordinator._get_metadata_snapshot()
+
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Seek the partitions that belong to no source topic."""
         others = [tp for tp in self.assignment() if not self.consumer.is_source(tp)]
@@ -162,6 +177,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # Faust has no settings for these options; aiokafka reads them at the consumer's start.
         consumer._isolation_level = "read_committed"
         consumer._fetch_max_wait_ms = _FETCH_MILLISECONDS
+        consumer._client_rack = self.consumer.sources.client_rack
         create_no_topics(consumer)
         return consumer
 
@@ -227,6 +243,7 @@ class Consumer(driver.Consumer):
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Open the source partitions; each is read once it has a position."""
         self._thread.forget_positions()
+        await self._thread.run(self._thread.watch_partitions())
         self.sources.assigned(frozenset(tp for tp in assigned if self.is_source(tp)))
         await super().on_partitions_assigned(assigned, generation_id)
 

@@ -14,11 +14,11 @@ from faust_oslrau.app.settings import Settings
 
 from .broker_contact import BrokerContact
 from .families import PREFIX, PartitionCollector
-from .page import metrics_page
+from .page import accepted, metrics_page
 from .partition import BlamedFields, NetworkSize, PartitionMetrics
 from .worker import BlamedFieldsCollector, WorkerMetrics
 
-__all__ = ["Metrics", "NetworkSize", "PartitionMetrics", "metrics_page"]
+__all__ = ["Metrics", "NetworkSize", "PartitionMetrics", "accepted", "metrics_page"]
 
 
 class Metrics:

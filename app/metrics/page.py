@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from prometheus_client import generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 
-async def metrics_page(registry: Collector) -> bytes:
-    """Return the page in Prometheus's text format without blocking the event loop for long.
+class Format(NamedTuple):
+    """How metrics are written: the media type, the encoder, and what ends a page."""
+
+    media_type: str
+    encode: Callable[[Collector], bytes]
+    end: bytes
+
+
+PROMETHEUS = Format(CONTENT_TYPE_LATEST, generate_latest, b"")
+OPENMETRICS = Format(openmetrics.CONTENT_TYPE_LATEST, openmetrics.generate_latest, b"# EOF\n")
+
+
+def accepted(accept: str) -> Format:
+    """Return the format that a reader asks for by its header Accept."""
+    _, media_type = choose_encoder(accept)
+    return OPENMETRICS if media_type.startswith("application/openmetrics-text") else PROMETHEUS
+
+
+async def metrics_page(registry: Collector, written: Format = PROMETHEUS) -> bytes:
+    """Return the page without blocking the event loop for long.
 
     The series of one metric are consistent; between two metrics batches may be processed.
     """
     pieces = []
     for metric in registry.collect():  # a generator: one metric at a time
-        pieces.append(await asyncio.to_thread(generate_latest, _Alone(metric)))
-    return b"".join(pieces)
+        piece = await asyncio.to_thread(written.encode, _Alone(metric))
+        pieces.append(piece.removesuffix(written.end))
+    return b"".join([*pieces, written.end])
 
 
 class _Alone(Collector):

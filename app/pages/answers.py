@@ -63,7 +63,7 @@ async def send(request: Request, answer: Answer) -> StreamResponse:
     response = StreamResponse(status=answer.status, headers=answer.headers)
     content = answer.content
     if answer.compressed is not None:
-        response.headers["Vary"] = "Accept-Encoding"
+        response.headers.add("Vary", "Accept-Encoding")
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             response.headers["Content-Encoding"] = "gzip"
             content = answer.compressed

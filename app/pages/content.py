@@ -6,9 +6,8 @@ from typing import Any
 
 from aiohttp.web import Request
 from faust import App
-from prometheus_client import CONTENT_TYPE_LATEST
 
-from faust_oslrau.app.metrics import metrics_page
+from faust_oslrau.app.metrics import accepted, metrics_page
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
 from faust_oslrau.app.pipeline import profile_data
@@ -68,14 +67,15 @@ class PageContent:
         """Return whether the worker is ready."""
         return _verdict(self._readiness())
 
-    async def metrics(self, _: Request) -> Answer:
-        """Return the metrics in the format of Prometheus."""
+    async def metrics(self, request: Request) -> Answer:
+        """Return the metrics in OpenMetrics if the request asks for it, else as Prometheus does."""
+        written = accepted(request.headers.get("Accept", ""))
 
         async def make() -> Answer:
-            text = await metrics_page(self._runtime.metrics.registry)
-            return Answer(text, {"Content-Type": CONTENT_TYPE_LATEST})
+            text = await metrics_page(self._runtime.metrics.registry, written)
+            return Answer(text, {"Content-Type": written.media_type, "Vary": "Accept"})
 
-        return await self._metrics.get("metrics", make)
+        return await self._metrics.get(written, make)
 
     async def model(self, request: Request) -> Answer:
         """Return a summary of all models, or one network if the request names a partition."""

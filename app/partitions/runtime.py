@@ -89,6 +89,11 @@ class Runtime:
         return frozenset(self.settings.source_topics)
 
     @property
+    def client_rack(self) -> str | None:
+        """The rack of this worker."""
+        return self.settings.client_rack
+
+    @property
     def batch_records(self) -> int:
         """The largest number of records in a batch."""
         return pace.BATCH_RECORDS

@@ -25,6 +25,7 @@ from faust_oslrau.topics import (
     out_messages,
     trace_of,
 )
+from faust_oslrau.topics.cloud_events import event_headers, source_address
 from faust_oslrau.topics.shortening import shortened
 
 Timed = tuple[KafkaRecord, int | None]
@@ -42,6 +43,7 @@ class Messages:
         self._partition = partition
         self._forecasts = settings.forecasts
         self._limit = settings.max_output_bytes
+        self._address = source_address(settings.app_id, topic, partition)
 
     def scores(
         self,
@@ -62,10 +64,11 @@ class Messages:
         scores = out_messages(offsets, keys, texts, timestamps, map(trace_of, records))
         anomalous = np.flatnonzero(scored.is_anomaly).tolist()
         anomalies = [
-            scores[i]._replace(value=encode_anomaly(texts[i], records[i].value or b""))
+            self._event(
+                (records[i], times[i]), encode_anomaly(texts[i], records[i].value or b""), "anomaly"
+            )
             for i in anomalous
         ]
-        anomalies = [shortened(anomaly, self._limit) for anomaly in anomalies]
         # without forecasts, only scores of anomalies have what may be large
         for i in anomalous if scored.forecast is None else range(len(scores)):
             scores[i] = shortened(scores[i], self._limit)
@@ -73,24 +76,24 @@ class Messages:
 
     def drift(self, record: Timed, change: Change) -> OutMessage:
         """Return the drift event that this record triggered."""
-        return _message(
-            record[0], encode_drift(self._source(*record), change.statistic, change.records)
-        )
+        value = encode_drift(self._source(*record), change.statistic, change.records)
+        return self._event(record, value, "drift")
 
     def incident(self, record: Timed, event: IncidentEvent, columns: Columns) -> OutMessage:
         """Return the event of an incident that this record opened, updated or closed."""
-        source = self._source(*record)
-        value = encode_incident(source, event.state, event.incident, event.blame, columns)
-        return shortened(_message(record[0], value), self._limit)
+        source, incident = self._source(*record), event.incident
+        value = encode_incident(source, event.state, incident, event.blame, columns)
+        return self._event(record, value, "incident", event.state, incident.entity)
 
     def entity(self, record: Timed, event: EntityEvent, fields: Sequence[str]) -> OutMessage:
         """Return the event of an entity that this record completed."""
         value = encode_entity_event(self._source(*record), event, fields)
-        return shortened(_message(record[0], value), self._limit)
+        return self._event(record, value, "entity", event.state, event.entity)
 
     def silence(self, record: Timed, silence: Silence) -> OutMessage:
         """Return the event of a silence that this record shows or ends."""
-        return _message(record[0], encode_silence(self._source(*record), silence))
+        value = encode_silence(self._source(*record), silence)
+        return self._event(record, value, "silence", silence.state, silence.entity)
 
     def dead_letters(
         self, records: Sequence[KafkaRecord], decoded: DecodedBlock
@@ -108,7 +111,17 @@ class Messages:
             "timestamp": time,
         }
 
-
-def _message(record: KafkaRecord, value: bytes) -> OutMessage:
-    """Return a message with a record's offset, key, time and trace."""
-    return OutMessage(record.offset, record.key, value, record.timestamp, trace_of(record))
+    def _event(
+        self,
+        timed: Timed,
+        value: bytes,
+        kind: str,
+        state: str | None = None,
+        entity: str | None = None,
+    ) -> OutMessage:
+        """Return a message of the anomalies topic, with its record's key, time and trace."""
+        record, time = timed
+        headers = event_headers(self._address, record.offset, time, kind, state, entity)
+        traced = (*trace_of(record), *headers)
+        message = OutMessage(record.offset, record.key, value, record.timestamp, traced)
+        return shortened(message, self._limit)

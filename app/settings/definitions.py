@@ -53,9 +53,12 @@ class SecuritySettings(Section):
     ca_file: str | None = setting(None, optional(TEXT))
     cert_file: str | None = setting(None, optional(TEXT))
     key_file: str | None = setting(None, optional(TEXT))
-    sasl_mechanism: str = setting("PLAIN", choice("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
+    sasl_mechanism: str = setting(
+        "PLAIN", choice("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+    )
     sasl_username: str | None = setting(None, optional(TEXT))
     sasl_password: str | None = setting(None, optional(TEXT), secret=True)
+    sasl_token_file: str | None = setting(None, optional(TEXT))
 
     @property
     def uses_tls(self) -> bool:
@@ -64,14 +67,20 @@ class SecuritySettings(Section):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the client authenticates with a user name and a password."""
+        """Whether the client authenticates with a password or a token."""
         return self.protocol.startswith("SASL_")
+
+    @property
+    def uses_token(self) -> bool:
+        """Whether it is a token."""
+        return self.uses_sasl and self.sasl_mechanism == "OAUTHBEARER"
 
     def __post_init__(self) -> None:
         """Check the fields, then their combination."""
         Section.__post_init__(self)  # super() fails, as dataclass slots create a new class
-        self._require_together("sasl_username", self.uses_sasl)
-        self._require_together("sasl_password", self.uses_sasl)
+        self._require_together("sasl_username", self.uses_sasl and not self.uses_token)
+        self._require_together("sasl_password", self.uses_sasl and not self.uses_token)
+        self._require_together("sasl_token_file", self.uses_token)
         for name in ("ca_file", "cert_file", "key_file"):
             if getattr(self, name) is not None and not self.uses_tls:
                 raise SettingsError(
@@ -83,8 +92,10 @@ class SecuritySettings(Section):
     def _require_together(self, name: str, needed: bool) -> None:
         if (getattr(self, name) is not None) != needed:
             expected = "a value" if needed else "no value"
+            mechanism = f" and {self.sasl_mechanism}" if self.uses_sasl else ""
             raise SettingsError(
-                f"setting security.{name}: expected {expected} with protocol {self.protocol}"
+                f"setting security.{name}: expected {expected} with protocol "
+                f"{self.protocol}{mechanism}"
             )
 
 
@@ -129,6 +140,8 @@ class Settings(Section):
     web_allowed_hosts: tuple[str, ...] = setting((), HOSTS)
     page_url: str | None = setting(None, optional(ADDRESS))
     session_timeout: float = setting(10.0, number(0, 1800))
+    group_instance_id: str | None = setting(None, optional(TOPIC))
+    client_rack: str | None = setting(None, optional(TEXT))
     log_level: str = setting("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR"))
     incidents: IncidentSettings = field(default_factory=IncidentSettings)
     notify: NotifySettings = field(default_factory=NotifySettings)

@@ -1,14 +1,9 @@
-"""The accessibility checker axe-core, which npm downloads once."""
+"""The accessibility checker axe-core."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
-import pytest
 from browser import Page
-
-from faust_oslrau.app.brokers.jars import cache_folder
+from npm import npm_package
 
 _VERSION = "4.14.1"
 _RUN = """
@@ -20,15 +15,7 @@ axe.run().then(({ violations }) => done(violations.map(told)), (error) => done([
 
 def axe_core() -> str:
     """Return the checker's script, or skip the test where npm is missing."""
-    folder = cache_folder() / f"axe-core-{_VERSION}"
-    script = folder / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.is_file():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("no npm; Debian's package of that name brings it")
-        install = [npm, "install", "--prefix", folder, "--ignore-scripts", "--no-audit"]
-        subprocess.run([*install, f"axe-core@{_VERSION}"], check=True, capture_output=True)
-    return script.read_text()
+    return (npm_package("axe-core", _VERSION) / "axe.min.js").read_text()
 
 
 def violations(page: Page, script: str) -> list[str]:

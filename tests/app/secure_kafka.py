@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +30,23 @@ _MECHANISMS = {
     "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
 }
-_JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+_SECURITY = "org.apache.kafka.common.security"
+_JAAS = f"{_SECURITY}.scram.ScramLoginModule required;"
+# Tokens without a signature, which the broker believes.
+_TOKENS = (
+    f'{_SECURITY}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b";'
+)
+# The broker ends a connection whose token is older, or has expired.
+TOKEN_SECONDS = 4
+
+
+def new_token(user: str, seconds: float = TOKEN_SECONDS) -> str:
+    """Return a token that expires after some seconds."""
+    now = time.time()
+    claims = {"sub": user, "iat": now - 60, "exp": now + seconds}
+    texts = [json.dumps(part).encode() for part in ({"alg": "none"}, claims)]
+    parts = [base64.urlsafe_b64encode(text).rstrip(b"=") for text in texts]
+    return b".".join([*parts, b""]).decode()
 
 
 class Keys:
@@ -62,7 +81,9 @@ def secure_kafka(folder: Path, keys: Keys) -> Iterator[KafkaBroker]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(keys.ca_file),
         "listener.name.ssl.ssl.client.auth": "required",
-        "sasl.enabled.mechanisms": ",".join(_MECHANISMS),
+        "sasl.enabled.mechanisms": ",".join([*_MECHANISMS, "OAUTHBEARER"]),
+        "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": _TOKENS,
+        "listener.name.sasl_ssl.oauthbearer.connections.max.reauth.ms": f"{TOKEN_SECONDS}000",
         **{
             f"listener.name.sasl_ssl.{name.lower()}.sasl.jaas.config": _JAAS for name in _MECHANISMS
         },

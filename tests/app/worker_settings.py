@@ -9,7 +9,7 @@ from typing import Any
 from faust_oslrau.app import pace
 from faust_oslrau.app.settings import Settings
 
-PACE = ("commit_seconds", "batch_records", "snapshot_records")
+PACE = ("commit_seconds", "batch_records", "snapshot_records", "metadata_seconds")
 _VARIABLE = "TEST_PACE"
 
 

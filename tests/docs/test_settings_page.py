@@ -14,6 +14,8 @@ from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
 PAGE = read("docs/settings.md")
 ROWS = rows(PAGE, 5)
 KINDS = ("oslrau", "stacked")
+# Instead of the password of the other examples.
+TOKEN = "security.sasl_token_file"
 # No setting takes all of these.
 _WRONG_VALUES = ("", "=\n")
 
@@ -103,7 +105,7 @@ def base(row):
 
 def test_the_examples_of_each_kind_of_learner_go_together_and_all_change_a_setting():
     for kind in KINDS:
-        own = [row for row in ROWS if kind in kinds_of(row)]
+        own = [row for row in ROWS if kind in kinds_of(row) and cell(row[0]) != TOKEN]
         found = load_settings(None, dict(map(variable, own)) | {"OSLRAU_LEARNER_KIND": kind})
         names = [cell(row[0]) for row in own]
         unchanged = [name for name in names if value_of(found, name) == value_of(Settings(), name)]
@@ -133,5 +135,5 @@ def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_o
 
 def test_a_model_is_continued_with_other_values_of_all_other_settings():
     snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
-    others = [variable(row) for row in ROWS if not is_of_the_model(row)]
+    others = [variable(row) for row in ROWS if not is_of_the_model(row) and cell(row[0]) != TOKEN]
     assert PartitionPipeline.restored(snapshot, load_settings(None, dict(others)))

@@ -30,7 +30,7 @@ def manifests():
 
 @pytest.fixture
 def pod(manifests):
-    return manifests["Deployment"]["spec"]["template"]
+    return manifests["StatefulSet"]["spec"]["template"]
 
 
 def _image_settings():
@@ -151,13 +151,14 @@ def test_grafana_finds_the_dashboards_where_the_provider_looks():
 def test_the_settings_of_the_kubernetes_example_are_settings(manifests, tmp_path):
     path = tmp_path / "settings.toml"
     path.write_text(manifests["ConfigMap"]["data"]["settings.toml"])
-    assert tomllib.loads(path.read_text()).keys() == {"broker", "source_topics"}
+    found = tomllib.loads(path.read_text())
+    assert found.keys() == {"broker", "source_topics", "session_timeout"}
     assert load_settings(path, _image_settings()).source_topics == ("features",)
 
 
 def test_the_kubernetes_objects_select_the_pods(manifests, pod):
     labels = pod["metadata"]["labels"]
-    assert manifests["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert manifests["StatefulSet"]["spec"]["selector"]["matchLabels"] == labels
     assert manifests["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
     assert manifests["Service"]["spec"]["selector"] == labels
 

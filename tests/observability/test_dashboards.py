@@ -25,14 +25,27 @@ _EXPRESSIONS = panel_expressions() | annotation_expressions()
 
 
 def test_the_files_are_what_the_code_builds(tmp_path):
-    subprocess.run([sys.executable, "-m", "grafana.build", tmp_path], cwd=ROOT, check=True)
-    built = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    address = ["--runbooks", "https://wiki.example/runbooks"]
+    command = [sys.executable, "-m", "grafana.build", tmp_path / "new", *address]
+    subprocess.run(command, cwd=ROOT, check=True)
+    built = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
+    rules = built.pop("rules.yml")
+    assert "runbook_url: https://wiki.example/runbooks#oslraulag" in rules
     assert built == {path.name: path.read_text() for path in DASHBOARDS}
 
 
 @_EVERY
+def test_an_import_needs_no_more_than_what_grafana_11_has(dashboard):
+    required = {(of["type"], of["id"]) for of in dashboard["__requires"]}
+    used = {("panel", panel["type"]) for panel in panels(dashboard)}
+    assert required == {("grafana", "grafana"), ("datasource", "prometheus")} | used
+    assert dashboard["__inputs"] == [] and "${DS_" not in str(dashboard)
+
+
+@_EVERY
 def test_a_dashboard_fits_grafanas_schema(dashboard, schema):
-    jsonschema.validate(dashboard, schema("grafana-dashboard-11.6.schema.json"))
+    stored = {name: of for name, of in dashboard.items() if not name.startswith("__")}
+    jsonschema.validate(stored, schema("grafana-dashboard-11.6.schema.json"))
 
 
 @_EVERY
@@ -115,6 +128,7 @@ def test_dashboards_link_to_each_other_with_time_and_selection(dashboard):
         ("oslrau-pipeline", 303, "OslrauScoresLate"),
         ("oslrau-pipeline", 107, "OslrauDeadLetters"),
         ("oslrau-pipeline", 502, "OslrauDeadLetters"),
+        ("oslrau-pipeline", 504, "OslrauSchemasAwaited"),
         ("oslrau-pipeline", 109, "OslrauBrokerAway"),
         ("oslrau-pipeline", 803, "OslrauBrokerAway"),
         ("oslrau-pipeline", 110, "OslrauSnapshotOld"),

@@ -61,9 +61,9 @@ def test_every_part_of_every_alert_and_annotation_sees_data(observed, expression
 
 def test_the_live_dead_letters_raise_their_alert_and_alertmanager_passes_it_on(observed):
     (alert, *_) = wait_for("alert", lambda: observed.webhook.firing("OslrauDeadLetters"))
-    summary = alert["annotations"]["summary"]
+    told = alert["annotations"]["description"]
     # One record in 97, about: what Prometheus sees of it depends on when it looks.
-    assert re.fullmatch(r"\d+(\.\d+)?% of the records of observed-\w+ are rejected\.", summary)
+    assert re.fullmatch(r"\d+(\.\d+)?% of the records of observed-\w+ are rejected\.", told)
 
 
 def test_a_killed_worker_raises_its_alerts(observed):

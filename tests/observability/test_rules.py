@@ -10,7 +10,18 @@ import subprocess
 import promql_parser
 import pytest
 import yaml
-from dashboards import ROOT, RULES, alerts, metric_names, rule_expressions, rules
+from dashboards import (
+    DASHBOARDS,
+    ROOT,
+    RULES,
+    alerts,
+    load,
+    metric_names,
+    rule_expressions,
+    rules,
+)
+
+from grafana import build
 
 _WORKER = {"job": "faust-oslrau", "instance": "w1"}
 _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
@@ -74,6 +85,7 @@ _HEALTHY = dict(
         _series("oslrau_missing_offsets_total", _STEADY),  # a mark of a transaction each
         _series("oslrau_anomalies_total", f"0+120x{_MINUTES}"),
         _series("oslrau_consumer_lag_records", f"200000x{_MINUTES}"),
+        _series("oslrau_awaited_schemas", f"0x{_MINUTES}"),
         _series("oslrau_network_nodes", f"800x{_MINUTES}", kind="sum"),
         _series("oslrau_network_nodes", f"2800x{_MINUTES}", kind="leaf"),
         *_end_to_end(f"0+59000x{_MINUTES}"),
@@ -119,6 +131,7 @@ _CASES = {
         _records("scored", "0+60000x90 5400000x40"),
         _records("rejected", "0+500x90 45000x40"),
     ],
+    "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x90 1x40")],
     "OslrauNoRecords": [
         _records("scored", "0+60000x90 5400000x40"),
         _records("rejected", "0+500x90 45000x40"),
@@ -167,6 +180,7 @@ _NEARLY = {
         _setting("snapshot_interval", f"1x{_MINUTES}"),
     ],
     "OslrauNotConsuming": [_records("scored", "0+60000x115 6900000x15")],
+    "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x119 1x11")],
     "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
     # Records wait: the worker is late, not the partition silent. One silence long ago.
     "OslrauPartitionSilent": [
@@ -265,7 +279,11 @@ def _rendered(tool, template, data, tmp_path):
 
 def test_a_chat_message_says_what_since_when_and_in_which_fields(tool, tmp_path):
     labels = {"alertname": "OslrauIncident", "topic": "machines", "partition": "2"}
-    annotations = {"summary": "machines/2 has an incident.", "runbook": "docs/runbooks.md#a"}
+    annotations = {
+        "description": "machines/2 has an incident.",
+        "runbook_url": "docs/runbooks.md#a",
+        "dashboard_url": "http://grafana/d/oslrau-model",
+    }
     begun = {"startsAt": "2026-01-02T03:04:05Z", "labels": labels, "status": "firing"}
     data = {
         "status": "firing",
@@ -280,9 +298,16 @@ def test_a_chat_message_says_what_since_when_and_in_which_fields(tool, tmp_path)
     with_fields, without = _rendered(tool, "oslrau.text", data, tmp_path).splitlines()
     assert with_fields == (
         "machines/2 has an incident. Most blamed in this topic: speed torque. "
-        "Since 2026-01-02 03:04:05 UTC. docs/runbooks.md#a"
+        "Since 2026-01-02 03:04:05 UTC. docs/runbooks.md#a http://grafana/d/oslrau-model"
     )
     assert "blamed" not in without
+
+
+def test_a_chat_message_of_notify_says_what_is_wrong(tool, tmp_path):
+    notice = {"summary": "press-7: load is high", "description": "74 records of press-7."}
+    begun = {"startsAt": "2026-01-02T03:04:05Z", "labels": {"notice": "n"}, "annotations": notice}
+    told = _rendered(tool, "oslrau.text", {"alerts": [begun]}, tmp_path)
+    assert told == "press-7: load is high. 74 records of press-7. Since 2026-01-02 03:04:05 UTC."
 
 
 def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(tool, tmp_path):
@@ -307,9 +332,12 @@ def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(tool, t
                     {
                         "exp_labels": {**labels, "severity": "warning"},
                         "exp_annotations": {
-                            "summary": "features/0 has a major or critical incident.",
+                            "summary": "There is a major or critical incident.",
+                            "description": "features/0 has a major or critical incident.",
                             "fields": "speed torque ",
-                            "runbook": "docs/runbooks.md#oslrauincident",
+                            "runbook_url": "docs/runbooks.md#oslrauincident",
+                            "dashboard_url": f"{build.GRAFANA}/d/oslrau-model"
+                            "?var-topic=features&var-partition=0",
                         },
                     }
                 ],
@@ -345,10 +373,31 @@ def test_an_alert_fires(alert, check):
 
 
 @pytest.mark.parametrize("alert", alerts().values(), ids=alerts())
-def test_an_alert_says_how_bad_what_and_what_to_do(alert):
+def test_an_alert_says_how_bad_what_where_and_what_to_do(alert):
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
-    assert alert["annotations"]["summary"].endswith(".")
-    assert alert["annotations"]["runbook"] == f"docs/runbooks.md#{alert['alert'].lower()}"
+    told = alert["annotations"]
+    assert told["summary"].endswith(".") and "{{" not in told["summary"]
+    assert told["description"].endswith(".")
+    assert told["runbook_url"] == f"docs/runbooks.md#{alert['alert'].lower()}"
+    address, _, query = told["dashboard_url"].partition("?")
+    assert address in {f"{build.GRAFANA}/d/{load(path)['uid']}" for path in DASHBOARDS}
+    shown = re.findall(r"var-(\w+)={{ \$labels\.(\w+) }}", query)
+    named = dict.fromkeys(re.findall(r"\$labels\.(\w+)", told["description"]))
+    assert shown == [(label, label) for label in named]
+
+
+def test_a_copy_of_the_rules_has_other_addresses_and_is_the_same_else(tool, tmp_path):
+    wiki, grafana = "https://wiki.example/oslrau", "https://grafana.example"
+    copy = tmp_path / "rules.yml"
+    copy.write_text(build.rules(wiki, grafana))
+    subprocess.run([tool("promtool"), "check", "rules", copy], check=True)
+    told = {
+        rule["alert"]: rule["annotations"] for rule in rules(copy.read_text()) if "alert" in rule
+    }
+    assert told["OslrauNoWorker"]["runbook_url"] == f"{wiki}#oslraunoworker"
+    assert told["OslrauNoWorker"]["dashboard_url"] == f"{grafana}/d/oslrau-pipeline"
+    back = copy.read_text().replace(wiki, "docs/runbooks.md").replace(grafana, build.GRAFANA)
+    assert rules(back) == rules()
 
 
 def test_there_is_one_runbook_for_every_alert_and_no_other():

@@ -65,3 +65,11 @@ def test_where_nothing_fits_the_headers_remain():
     short = shortened(anomaly(), 200)
     assert (short.key, short.value) == (None, None)
     assert dict(short.headers).items() >= PLACE_HEADERS.items()
+
+
+def test_an_event_stays_a_cloud_event_without_its_trace():
+    event = encode_drift({**PLACE, "timestamp": 7}, 1.5, 900)
+    told = (("traceparent", b"t"), ("ce_id", b"42/drift"), ("content-type", b"application/json"))
+    short = shortened(OutMessage(42, b"k" * 50_000, event, 7, told), 20_000)
+    assert set(told[1:]) <= set(short.headers) and told[0] not in short.headers
+    assert PLACE_HEADERS.items() <= dict(short.headers).items()

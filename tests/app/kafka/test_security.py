@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import ssl
 
 import faust
@@ -55,6 +56,35 @@ def test_faust_reaches_the_broker_with_the_same_arguments(security):
     for arguments in (through_faust, direct):
         arguments["ssl_context"] = arguments.get("ssl_context") is not None
     assert through_faust == direct
+
+
+def test_a_token_is_read_again_for_each_connection(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("a.b.c\n")
+    by_token = {"protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
+    settings = Settings(security=SecuritySettings(**by_token, sasl_token_file=str(file)))
+    arguments = client_arguments(settings)
+    assert arguments["sasl_mechanism"] == "OAUTHBEARER" and "sasl_plain_username" not in arguments
+    provider = faust_credentials(settings.security).oauth_cb
+    assert asyncio.run(provider.token()) == "a.b.c"
+    file.write_text("d.e.f")
+    assert asyncio.run(provider.token()) == "d.e.f"
+    file.unlink()
+    with pytest.raises(SettingsError, match=r"security\.sasl_token_file: .*'.*token': No such"):
+        client_arguments(settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"sasl_mechanism": "OAUTHBEARER"}, "sasl_token_file"),
+        ({"sasl_mechanism": "OAUTHBEARER", "sasl_password": "p"}, "sasl_password"),
+        ({"sasl_username": "u", "sasl_password": "p", "sasl_token_file": "t"}, "sasl_token_file"),
+    ],
+)
+def test_a_password_and_a_token_exclude_each_other(given, name):
+    with pytest.raises(SettingsError, match=rf"^setting security\.{name}: expected .*value"):
+        SecuritySettings(protocol="SASL_SSL", **given)
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])

@@ -8,8 +8,11 @@ import time
 import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from faust_oslrau.app.metrics import Metrics, metrics_page
+from faust_oslrau.app.metrics import Metrics, accepted, metrics_page
+from faust_oslrau.app.metrics.page import OPENMETRICS, PROMETHEUS
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def registry():
     metrics = Metrics(registry)
     for number in range(200):
         partition = metrics.of_partition("features", number)
-        partition.p_value.observe(np.array([-1.0, float(number)]))
+        partition.p_value.observe(np.array([0.0, float(number)]))
         partition.records["scored"] += 2
     return registry
 
@@ -33,6 +36,29 @@ def test_it_holds_what_prometheus_own_function_writes(registry):
     page = asyncio.run(metrics_page(registry))
     assert _own(page) == _own(generate_latest(registry))
     assert page.count(b'oslrau_records_total{outcome="scored"') == 200
+
+
+def test_it_holds_what_openmetrics_wants(registry):
+    page = asyncio.run(metrics_page(registry, OPENMETRICS))
+    assert _own(page) == _own(generate_openmetrics(registry))
+    assert page.endswith(b"\n# EOF\n") and page.count(b"# EOF") == 1
+    names = {family.name for family in text_string_to_metric_families(page.decode())}
+    assert "oslrau_records" in names
+
+
+@pytest.mark.parametrize(
+    ("accept", "written"),
+    [
+        ("", PROMETHEUS),
+        ("*/*", PROMETHEUS),
+        ("text/plain;version=0.0.4", PROMETHEUS),
+        ("application/openmetrics-text;version=0.0.1", PROMETHEUS),
+        ("application/openmetrics-text", OPENMETRICS),
+        ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", OPENMETRICS),
+    ],
+)
+def test_a_reader_gets_the_format_that_it_asks_for(accept, written):
+    assert accepted(accept) is written
 
 
 def test_other_work_goes_on_while_it_is_made(registry):

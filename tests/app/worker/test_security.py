@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
 from click.testing import CliRunner
-from secure_kafka import PASSWORD, USER, Keys, allow, secure_kafka
+from secure_kafka import (
+    PASSWORD,
+    TOKEN_SECONDS,
+    USER,
+    Keys,
+    allow,
+    new_token,
+    secure_kafka,
+)
 
 from faust_oslrau.app.cli import main
 
@@ -34,6 +43,14 @@ def _by_password(kafka, keys, mechanism="SCRAM-SHA-512"):
         "sasl_username": USER,
         "sasl_password": PASSWORD,
     }
+
+
+_OF_PASSWORDS = ("sasl_username", "sasl_password")
+
+
+def _by_token(kafka, keys, file):
+    access = _by_password(kafka, keys, "OAUTHBEARER") | {"sasl_token_file": file}
+    return {name: value for name, value in access.items() if name not in _OF_PASSWORDS}
 
 
 def _by_certificate(kafka, keys):
@@ -118,6 +135,22 @@ def test_a_worker_with_these_rights_and_no_others_scores_and_goes_on(
     assert newest_states(settings, 2) == states
 
 
+def test_a_worker_comes_with_a_token_from_a_file_that_is_read_again(
+    kafka, keys, allowed, client, settings, start_worker, topic_name, tmp_path
+):
+    client.create(topic_name, 2)
+    file = tmp_path / "token"
+    file.write_text(new_token(USER, 60) + "\n")
+    worker = start_worker(**_by_token(kafka, keys, file)).wait_ready()
+    for seed in range(2):  # the broker ends all connections in between
+        file.write_text(new_token(USER, 60))
+        client.send(topic_name, rows(400, 2, seed))
+        worker.wait_records(400 * (seed + 1))
+        time.sleep(TOKEN_SECONDS / 2)
+    assert worker.terminate() == 0
+    assert scores_of(client, settings) == clean_run(client, settings)[0]
+
+
 def test_every_command_takes_the_same_settings(
     password, allowed, command, client, servers, settings, start_worker, topic_name, tmp_path
 ):
@@ -141,13 +174,19 @@ def test_every_command_takes_the_same_settings(
     assert PASSWORD not in made.output + listed.output + changed.output + replayed.output
 
 
-@pytest.fixture(params=["password", "user", "mechanism", "authority", "name", "certificate"])
+@pytest.fixture(
+    params=["password", "user", "mechanism", "authority", "name", "certificate", "token"]
+)
 def refused(kafka, keys, password, tmp_path, request):
     """Settings with something wrong in them, and what is said of it."""
     if request.param == "certificate":
         stranger = Keys(tmp_path)
         wrong = {"security_cert_file": stranger.cert_file, "security_key_file": stranger.key_file}
         return _by_certificate(kafka, keys) | wrong, "TLS fails"
+    if request.param == "token":
+        file = tmp_path / "token"
+        file.write_text(new_token(USER, -1))
+        return _by_token(kafka, keys, file), "the token is refused, or has expired"
     wrong, said = {
         "password": ({"sasl_password": "wrong-horse"}, "invalid credentials"),
         "user": ({"sasl_username": "nobody"}, "invalid credentials"),

@@ -48,6 +48,24 @@ def test_the_other_nodes_replace_a_lost_leader(
     assert_as_clean(client, settings, delivery, 2)
 
 
+def test_a_worker_reads_from_the_replica_in_its_rack_and_from_the_leader_without_it(
+    kafka, client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 1, replicas=3)
+    near = client.leader(topic_name, 0) % 3 + 1
+    worker = start_worker(client_rack=f"rack-{near}", snapshot_interval=0.5).wait_ready()
+    client.send(topic_name, rows(2000))
+    worker.wait_saved(2000)
+    kafka.stop_node(near)
+    failed = f"Failed fetch messages from {near}"
+    worker.wait_until(lambda: failed in worker.log(), "without the replica")
+    client.send(topic_name, rows(1000))
+    worker.wait_saved(3000)
+    kafka.start_node(near)
+    assert worker.terminate() == 0
+    assert_as_clean(client, settings, "at_least_once", 1)
+
+
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 def test_a_topic_that_takes_no_records_for_a_while_loses_none(
     delivery, kafka, client, settings, start_worker, topic_name

@@ -1,0 +1,1 @@
+"""Schemas of all messages: `python -m schemas.build` writes them and the table in the docs."""

@@ -1,0 +1,74 @@
+"""A stream that has a bit of everything, and what the pipeline makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import orjson
+import pytest
+
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings.value_types import EVENTS_OF
+from faust_oslrau.topics import Record
+
+NEW = {2000, *range(6000, 6040)}
+"""Records with another category, which is to blame beside numbers."""
+
+
+@pytest.fixture(scope="session")
+def processed():
+    """What the pipeline makes of a stream that changes, with anomalies and bad records."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(9000, 3))
+    rows[6000:] = 3 * rows[6000:] + 2
+    rows[2000, 0] = 1000.0
+    values = [
+        orjson.dumps(dict(zip("abc", row, strict=True)) | {"s": "new" if i in NEW else "s"})
+        for i, row in enumerate(rows.tolist())
+    ]
+    keys = [b"silent" if 100 < row < 2000 and row % 9 == 0 else b"k" for row in range(9002)]
+    values += [b"broken", b'"%b"' % (b"x" * 100_000)]
+    records = [
+        Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
+        for offset, (key, value) in enumerate(zip(keys, values, strict=True))
+    ]
+    settings = Settings(max_message_bytes=1024, entity="key", events=EVENTS_OF, forecasts=True)
+    return PartitionPipeline("features", 1, settings).process(records)
+
+
+@pytest.fixture(scope="session")
+def of_entities():
+    """What the pipeline tells of 40 entities, of which three differ from all others."""
+    rng = np.random.default_rng(1)
+    of = rng.integers(40, size=9000)
+    state = np.where(of == 9, 0.0, rng.choice([-3.0, 3.0], 9000))  # all but one have two
+    rows = rng.normal(size=(9000, 2)) + rng.normal(size=(40, 2))[of] + state[:, None]
+    rows[of == 7, 0] += 30.0
+    rows[of == 8, 1] *= 20.0
+    values = [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
+    records = [
+        Record("features", 1, offset, 1767225600000, b"machine-%d" % of[offset], value)
+        for offset, value in enumerate(values)
+    ]
+    records[6000] = records[6000]._replace(key=b"new")
+    settings = Settings(entity="key", events=EVENTS_OF)
+    return PartitionPipeline("features", 1, settings).process(records).entity_events
+
+
+@pytest.fixture(scope="session")
+def sent(processed, of_entities):
+    """All messages that are JSON, by kind."""
+    return {
+        "score": processed.scores,
+        "anomaly": processed.anomalies,
+        "incident": processed.incidents,
+        "silence": processed.silences,
+        "drift": processed.events,
+        "entity": of_entities,
+    }
+
+
+@pytest.fixture(scope="session")
+def messages(sent):
+    """The same as plain data."""
+    return {kind: [orjson.loads(message.value) for message in sent[kind]] for kind in sent}

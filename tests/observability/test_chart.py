@@ -1,0 +1,155 @@
+"""The Helm chart and the example for Strimzi."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+from dashboards import DASHBOARDS, ROOT, RULES
+
+from faust_oslrau.app.settings import Settings, load_settings
+
+_CHART = ROOT / "charts" / "faust-oslrau"
+_WATCHED = ("podMonitor", "rules", "dashboards")
+
+
+@pytest.fixture(scope="module")
+def render():
+    """A function that renders the chart with some values, as text."""
+    helm = shutil.which("helm")
+    if helm is None:
+        pytest.skip("no helm; go install helm.sh/helm/v3/cmd/helm@latest brings it")
+
+    def run(command="template", **values):
+        chosen = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
+        release = ["faust-oslrau"] if command == "template" else ["--strict"]
+        done = subprocess.run(
+            [helm, command, *release, _CHART, *chosen], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def _objects(text):
+    loaded = [found for found in yaml.safe_load_all(text) if found]
+    return {(found["kind"], found["metadata"]["name"]): found for found in loaded}
+
+
+@pytest.fixture(scope="module")
+def watched(render):
+    """All objects with what watches the workers, by kind and name."""
+    values = {name: {"enabled": True, "labels": {"release": "monitoring"}} for name in _WATCHED}
+    values["rules"] |= {"runbooks": "https://wiki.example/oslrau", "grafana": "https://g.example"}
+    return _objects(render(**values))
+
+
+def test_the_chart_has_the_version_of_the_project():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    chart = yaml.safe_load((_CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (version, version)
+    example = (ROOT / "docker" / "kubernetes.yaml").read_text()
+    assert re.findall("image: (.*)", example) == [f"faust-oslrau:{version}"]
+
+
+def test_helm_finds_no_fault_in_the_chart(render):
+    render("lint")
+
+
+def test_the_kubernetes_example_is_what_the_chart_renders(render):
+    example = (ROOT / "docker" / "kubernetes.yaml").read_text()
+    assert example.partition("---\n")[2] == render().partition("---\n")[2]
+
+
+def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_path):
+    secret = {"secretKeyRef": {"name": "faust-oslrau", "key": "password"}}
+    env = [{"name": "OSLRAU_SASL_PASSWORD", "valueFrom": secret}]
+    text = 'broker = "k:9093"\n[learner]\nmemory = 1000\n'
+    objects = _objects(render(env=env, settings=text, replicas=5))
+    path = tmp_path / "settings.toml"
+    path.write_text(objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"])
+    assert load_settings(path, {}).learner.memory == 1000
+    workers = objects["StatefulSet", "faust-oslrau"]["spec"]
+    assert (workers["replicas"], workers["podManagementPolicy"]) == (5, "Parallel")
+    (worker,) = workers["template"]["spec"]["containers"]
+    assert env[0] in worker["env"]
+    named = {entry["name"]: entry.get("valueFrom") for entry in worker["env"]}
+    pod = {"fieldRef": {"fieldPath": "metadata.name"}}
+    assert named["OSLRAU_GROUP_INSTANCE_ID"] == pod
+
+
+def test_other_settings_restart_the_workers(render):
+    pods = [
+        _objects(render(settings=text))["StatefulSet", "faust-oslrau"]["spec"]["template"]
+        for text in ('app_id = "a"', 'app_id = "b"')
+    ]
+    assert pods[0]["metadata"]["annotations"] != pods[1]["metadata"]["annotations"]
+
+
+def test_prometheus_scrapes_the_pods_under_the_name_that_the_rules_look_for(watched):
+    monitor = watched["PodMonitor", "faust-oslrau"]
+    assert monitor["metadata"]["labels"]["release"] == "monitoring"
+    pods = watched["StatefulSet", "faust-oslrau"]["spec"]["template"]
+    assert monitor["spec"]["selector"]["matchLabels"] == pods["metadata"]["labels"]
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    (port,) = pods["spec"]["containers"][0]["ports"]
+    assert (endpoint["port"], endpoint["path"]) == (port["name"], "/metrics")
+    (named,) = endpoint["relabelings"]
+    assert f'up{{job="{named["replacement"]}"}}' in RULES.read_text()
+
+
+def test_the_rules_are_those_of_the_project_with_the_addresses_of_the_values(watched):
+    spec = watched["PrometheusRule", "faust-oslrau"]["spec"]
+    text = RULES.read_text().replace("docs/runbooks.md#", "https://wiki.example/oslrau#")
+    assert spec == yaml.safe_load(text.replace("http://localhost:3000", "https://g.example"))
+
+
+def test_the_dashboards_are_those_of_the_project(watched):
+    found = watched["ConfigMap", "faust-oslrau-dashboards"]
+    assert found["data"] == {path.name: path.read_text() for path in DASHBOARDS}
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+@pytest.fixture(scope="module")
+def strimzi():
+    text = (ROOT / "charts" / "strimzi.yaml").read_text()
+    return _objects(text)
+
+
+def test_strimzis_topics_are_those_of_the_default_settings(strimzi):
+    settings = Settings()
+    large = {"max.message.bytes": settings.max_output_bytes}
+    configured = {
+        **dict.fromkeys(settings.source_topics),
+        settings.scores_topic: None,
+        settings.anomalies_topic: large,
+        settings.dead_letter_topic: large,
+        settings.snapshots_topic: {"cleanup.policy": "compact"},
+    }
+    topics = {name: of["spec"] for (kind, name), of in strimzi.items() if kind == "KafkaTopic"}
+    assert {name: spec.get("config") for name, spec in topics.items()} == configured
+    assert len({spec["partitions"] for spec in topics.values()}) == 1
+
+
+def test_strimzis_user_has_the_rights_that_the_security_page_names_and_no_others(strimzi):
+    """Without Create, as the topics exist; tests/app/worker/test_security.py tries them."""
+    settings, write = Settings(), {"Write", "DescribeConfigs", "Alter"}
+    expected = {
+        ("topic", "features", "literal"): {"Read", "DescribeConfigs"},
+        ("topic", settings.scores_topic, "literal"): write,
+        ("topic", settings.anomalies_topic, "literal"): write | {"Read"},
+        ("topic", settings.dead_letter_topic, "literal"): write,
+        ("topic", settings.snapshots_topic, "literal"): write | {"Read"},
+        ("group", settings.app_id, "literal"): {"Read"},
+        ("transactionalId", f"{settings.app_id}/", "prefix"): {"Write", "Describe"},
+    }
+    granted = strimzi["KafkaUser", "faust-oslrau"]["spec"]["authorization"]["acls"]
+    found = {tuple(acl["resource"].values()): set(acl["operations"]) for acl in granted}
+    assert found == expected
