@@ -12,7 +12,6 @@ from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state_schema import Arrays, Entry, read
-from faust_oslrau.learner.vector.lanes import padded
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
 from .kinds import MOST, Kinds

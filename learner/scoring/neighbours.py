@@ -97,10 +97,10 @@ class Neighbours:
         In the fields' standard deviations, of each four at the most, summed. A missing value
         counts as one of them. NaN before there are others.
         """
-        result = np.full(len(rows), np.nan)
-        if self.n > 0:
-            n_blocks = max(1, len(self._others) // BLOCK)
-            mean_near(rows, self._scale, self._others, n_blocks, self._complete, result)
+        if self.n == 0:
+            return np.full(len(rows), np.nan)
+        result, n_blocks = np.empty(len(rows)), max(1, len(self._others) // BLOCK)
+        mean_near(rows, self._scale, self._others, n_blocks, self._complete, result)
         return result
 
     def update(self, rows: FloatArray) -> None:

@@ -43,7 +43,7 @@ def fill_log_mass(distances: Array, weight: Array, rows: Array, result: Array) -
     for r in range(0, len(rows), WIDTH):
         some = min(WIDTH, len(rows) - r)
         for i in range(some):
-            fields[0, i] = max(np.count_nonzero(rows[r + i] == rows[r + i]), 1)
+            fields[0, i] = max(int(np.count_nonzero(rows[r + i] == rows[r + i])), 1)
             for k in range(len(weight)):
                 terms[k, i] = distances[k, r + i]
         n, top, total = load(fields, 0, 0), spread(-np.inf), spread(0.0)

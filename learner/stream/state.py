@@ -297,8 +297,8 @@ class ScorerState:
     def marks(self, rows: FloatArray, slots: IntArray) -> FloatArray:
         """Return the marks (m,) of the next transformed rows: equal where these are alike.
 
-        That is: equal, of the same entity, whose slot is given. NaN, which equals nothing, where what is usual depends
-        on the hour or on earlier records, too.
+        That is: equal, of the same entity, which ``slots`` (m,) tell. NaN, which equals nothing,
+        where what is usual depends on the hour or on earlier records, too.
         """
         if self.seasons is not None or self.history is not None:
             return np.full(len(rows), np.nan)
