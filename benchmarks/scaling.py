@@ -1,4 +1,4 @@
-"""Throughput with more workers, and cost with more fields, nodes and records a batch.
+"""Throughput with more workers, and cost with more fields and nodes, and with smaller batches.
 
 ``python -m benchmarks.scaling``
 """
@@ -40,6 +40,7 @@ WORKERS = (1, 2, 4)
 FIELDS = (4, 16, 64, 250, 500)
 NODES = (100, 300, 1000, 3000, 10_000, 20_000)
 BATCHES = (16, 64, 256, 1024, 4096)
+CALLS = (5, 25, 100, 400)
 STAGES = ("decode", "score", "learn", "emit")
 _AT_A_TIME = 1024
 _POLL_SECONDS = 0.1
@@ -53,7 +54,8 @@ cores, which bound what more workers can bring."""
 COSTS_TEXT = """\
 CPU microseconds per record of one partition's pipeline in one thread, without Kafka, after {grown}
 records of correlated numbers in four regimes; the median of chunks of 1,024. Where not varied:
-16 fields, `max_nodes` 2,000, `batch_size` 256. *Emit* is encoding alone."""
+16 fields, `max_nodes` 2,000, `batch_size` 256, 1,024 records a call, which are what the worker has
+of a partition at a time. *Emit* is encoding alone, *all* has what is outside the stages, too."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Cost:
     score: float
     learn: float
     emit: float
+    all: float
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -138,10 +141,17 @@ def measure_costs(before: int) -> Iterator[Cost]:
         yield cost("max_nodes", nodes, before * max(1, nodes // 4000), 16, settings)
     for batch in BATCHES:
         yield cost("batch_size", batch, before, 16, {"OSLRAU_BATCH_SIZE": str(batch)})
+    for call in CALLS:
+        yield cost("records a call", call, before, 16, at_a_time=call)
 
 
 def cost(
-    varied: str, value: int, before: int, fields: int, settings: Mapping[str, str] | None = None
+    varied: str,
+    value: int,
+    before: int,
+    fields: int,
+    settings: Mapping[str, str] | None = None,
+    at_a_time: int = _AT_A_TIME,
 ) -> Cost:
     """Let a pipeline learn, then measure its stages."""
     click.echo(f"running: {varied} {thousands(value)}", err=True)
@@ -155,15 +165,25 @@ def cost(
         for chunk in itertools.islice(chunks, before // _AT_A_TIME):
             pipeline.process(chunk)
         # A chunk is worth four batches, or a quarter of one: whole numbers of both in a group.
-        taken = [pipeline.process(chunk).seconds for chunk in itertools.islice(chunks, 48)]
+        taken = [spent(pipeline, chunk, at_a_time) for chunk in itertools.islice(chunks, 48)]
     groups = [taken[first : first + 4] for first in range(0, len(taken), 4)]
     microseconds = {
         stage: float(np.median([sum(s[stage] for s in group) for group in groups]))
         * 1e6
         / (4 * _AT_A_TIME)
-        for stage in STAGES
+        for stage in (*STAGES, "all")
     }
     return Cost(varied, value, nodes_of(pipeline), **microseconds)
+
+
+def spent(pipeline: PartitionPipeline, chunk: list[Record], at_a_time: int) -> dict[str, float]:
+    """Return the CPU seconds of each stage, and of all, of a chunk in calls of so many records."""
+    seconds, began = dict.fromkeys(STAGES, 0.0), time.thread_time()
+    for first in range(0, len(chunk), at_a_time):
+        for stage, taken in pipeline.process(chunk[first : first + at_a_time]).seconds.items():
+            seconds[stage] += taken
+    seconds["all"] = time.thread_time() - began
+    return seconds
 
 
 def nodes_of(pipeline: PartitionPipeline) -> int:
@@ -224,7 +244,7 @@ def worker_row(each: Share) -> dict[str, str]:
 
 
 def cost_row(each: Cost) -> dict[str, str]:
-    stages = {stage: f"{getattr(each, stage):.1f}" for stage in STAGES}
+    stages = {stage: f"{getattr(each, stage):.1f}" for stage in (*STAGES, "all")}
     varied = {"varied": each.varied, "value": thousands(each.value), "nodes": thousands(each.nodes)}
     return varied | stages
 

@@ -126,7 +126,7 @@ class FeatureDecoder:
         self.n_categories = len(categories)
         # Packed in groups with the same parent object; `_order` restores the order of the columns.
         self._packed = tuple(sorted(fields, key=parent_of))
-        self._order = [self._packed.index(field) for field in fields]
+        self._order = np.array([self._packed.index(field) for field in fields])
         read, get = record_reader(self._packed, frozenset(categories))
         self._coded = [i for i, field in enumerate(self._packed) if field in categories]
         self._reader = read, coded(get, self._coded, self.codes) if categories else get
@@ -161,10 +161,12 @@ class FeatureDecoder:
                 rejected.append((len(packed) + len(rejected), row))
             else:
                 packed.append(row)
-        bad = {position for position, _ in rejected}
-        positions = [position for position in range(len(values)) if position not in bad]
+        positions = list(range(len(values)))
+        if rejected:
+            bad = {position for position, _ in rejected}
+            positions = [position for position in positions if position not in bad]
         block = DecodedBlock(self._matrix(packed), positions, rejected, self._wrong_types)
-        return self._within_bounds(block)
+        return self._within_bounds(block) if self._bounds else block
 
     def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
         """Reject the rows with a number that is not above its field's bound."""

@@ -184,7 +184,7 @@ def extend_object(message: bytes, name: str, content: bytes) -> bytes:
 
 
 def _add_contributions(messages: list[bytes], scores: Scores, columns: Columns) -> None:
-    for row, position in enumerate(np.flatnonzero(scores.is_anomaly).tolist()):
+    for row, position in enumerate(scores.is_anomaly.nonzero()[0].tolist()):
         listed = orjson.dumps(contributions(scores.blame, row, columns))
         messages[position] = extend_object(messages[position], "contributions", listed)
 

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import orjson
@@ -114,10 +115,14 @@ def _tell_earlier(committed: Mapping[TP, OffsetAndMetadata]) -> None:
             )
 
 
+@cache
 def start_metadata(
     start: int, topic_id: str | None = None, initial_model: str | None = None
 ) -> str:
-    """Return the metadata that record where learning began, in which topic, with which model."""
+    """Return the metadata that record where learning began, in which topic, with which model.
+
+    Those of a partition are asked for with each block.
+    """
     named = {"topic_id": topic_id, "initial_model": initial_model}
     known = {name: value for name, value in named.items() if value is not None}
     return json.dumps({"start": start, "format": _FORMAT} | known)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-# Arrays that are counted together: counting each alone would cost several times as much.
+# Arrays, or single values, that are counted together: counting each alone would cost several times
+# as much.
 _AT_ONCE = 16
 
 
@@ -20,13 +21,14 @@ class Distribution:
         Ascending upper bounds of the buckets, without infinity.
     """
 
-    __slots__ = ("_bounds", "_counts", "_sum", "_waiting")
+    __slots__ = ("_bounds", "_counts", "_single", "_sum", "_waiting")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = np.array([*bounds, np.inf])
         self._counts: NDArray[np.int64] = np.zeros(len(self._bounds), dtype=np.int64)
         self._sum = 0.0
         self._waiting: list[NDArray[np.float64]] = []
+        self._single: list[float] = []
 
     def observe(self, values: NDArray[np.float64]) -> None:
         """Count values (m,), ignoring NaN; the caller must not change the array later."""
@@ -36,7 +38,9 @@ class Distribution:
 
     def observe_one(self, value: float) -> None:
         """Count one value."""
-        self.observe(np.array([value]))
+        self._single.append(value)
+        if len(self._single) >= _AT_ONCE:
+            self._count_waiting()
 
     def cumulated(self) -> tuple[list[tuple[str, float]], float]:
         """Return the bounds with the number of values up to each, and the sum of all values."""
@@ -45,10 +49,9 @@ class Distribution:
         return list(zip(names, self._counts.tolist(), strict=True)), self._sum
 
     def _count_waiting(self) -> None:
-        if not self._waiting:
-            return
-        values = np.sort(np.concatenate(self._waiting))  # NaN last
+        values = np.sort(np.concatenate([*self._waiting, self._single]))  # NaN last
         self._waiting.clear()
+        self._single.clear()
         # Looking up few bounds among many sorted values is much faster than the reverse.
         counts = np.searchsorted(values, self._bounds, side="right")
         self._counts += counts

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import Change, EntityEvent, IncidentEvent, ScoredBlock, Silence
 from faust_oslrau.topics import (
@@ -62,7 +60,7 @@ class Messages:
         texts = encode_scores(self._topic, self._partition, offsets, times, scored, columns)
         keys, timestamps = [r.key for r in records], [r.timestamp for r in records]
         scores = out_messages(offsets, keys, texts, timestamps, map(trace_of, records))
-        anomalous = np.flatnonzero(scored.is_anomaly).tolist()
+        anomalous = scored.is_anomaly.nonzero()[0].tolist()
         anomalies = [
             self._event(
                 (records[i], times[i]), encode_anomaly(texts[i], records[i].value or b""), "anomaly"

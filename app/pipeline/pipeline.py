@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Self, cast
@@ -33,7 +32,6 @@ from faust_oslrau.topics import (
 from faust_oslrau.topics.formats import Translator
 
 from .block import (
-    STAGES,
     EntityCounts,
     ExpectedField,
     ProcessedBlock,
@@ -41,7 +39,7 @@ from .block import (
     Skipped,
 )
 from .building import new_decoder, new_scorer, restored_scorer
-from .messages import Messages
+from .messages import Messages, Timed
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
@@ -193,27 +191,34 @@ class PartitionPipeline:
         """
         offsets = [record.offset for record in records]
         self._check_order(offsets)
-        seconds = dict.fromkeys(STAGES, 0.0)
-        with _timed(seconds, "decode"):
-            read, decoded = self._decoded(records)
-            valid = [read[i] for i in decoded.positions] if decoded.rejected else read
-            entities = None if self._entities is None else self._entities.read(valid)
-            timestamps = [record.timestamp for record in valid]
-            times = timestamps if self._times is None else self._times.read(valid)
-        before = self._evicted
+        began = perf_counter()
+        read, decoded = self._decoded(records)
+        valid = [read[i] for i in decoded.positions] if decoded.rejected else read
+        entities = None if self._entities is None else self._entities.read(valid)
+        timestamps = [record.timestamp for record in valid]
+        times = timestamps if self._times is None else self._times.read(valid)
+        decode_seconds, before = perf_counter() - began, self._evicted
         scored = self._score(decoded.rows, entities, _places(valid, times))
-        seconds["score"], seconds["learn"] = scored.score_seconds, scored.learn_seconds
-        with _timed(seconds, "emit"):
-            columns, write = self._columns, self._messages
-            of = list(zip(valid, times, strict=True))
-            scores, anomalies = write.scores(valid, times, scored, columns)
-            events = [write.drift(of[row], change) for row, change in scored.changes]
-            incidents = [write.incident(of[each.row], each, columns) for each in scored.incidents]
-            changes = [
-                write.entity(of[each.row], each, columns.fields) for each in scored.entity_events
-            ]
-            silences = [write.silence(of[each.row], each) for each in scored.silences]
-            dead_letters = write.dead_letters(records, decoded)
+        began = perf_counter()
+        columns, write = self._columns, self._messages
+        scores, anomalies = write.scores(valid, times, scored, columns)
+
+        def of(row: int) -> Timed:
+            return valid[row], times[row]
+
+        events = [write.drift(of(row), change) for row, change in scored.changes]
+        incidents = [write.incident(of(each.row), each, columns) for each in scored.incidents]
+        changes = [
+            write.entity(of(each.row), each, columns.fields) for each in scored.entity_events
+        ]
+        silences = [write.silence(of(each.row), each) for each in scored.silences]
+        dead_letters = write.dead_letters(records, decoded)
+        seconds = {
+            "decode": decode_seconds,
+            "score": scored.score_seconds,
+            "learn": scored.learn_seconds,
+            "emit": perf_counter() - began,
+        }
         if len(self._decoder.codes) > _MOST_TEXTS:
             self._decoder.codes.keep(self._texts())
         if offsets:
@@ -322,20 +327,13 @@ def _alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[
     """Return the names of the entities of the anomalies, of records that have one."""
     if entities is None:
         return []
-    names = (entities[i] for i in np.flatnonzero(scored.is_anomaly).tolist())
+    names = (entities[i] for i in scored.is_anomaly.nonzero()[0].tolist())
     return [name[:LONGEST_NAME].decode(errors="replace") for name in names if name is not None]
 
 
 def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
     """Count the anomalies by the field most to blame."""
-    return Counter(fields[column] for column in scored.blame.order[:, :1].ravel().tolist())
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    began = perf_counter()
-    yield
-    seconds[stage] += perf_counter() - began
+    return Counter(fields[order[0]] for order in scored.blame.order.tolist())
 
 
 _NOTHING_SCORED = ScoredBlock(

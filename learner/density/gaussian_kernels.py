@@ -198,12 +198,14 @@ def whiten(W: Array, lanes: Array) -> Value:
 @kernel
 def distances(
     Z: Array, mean: Array, whitening: Array, log_norm: Array, distance: Array, norm: Array
-) -> None:
+) -> bool:
     """Fill ``distance`` and ``norm`` (K, m) for the columns of ``Z`` (d, m).
 
     Squared Mahalanobis distances, -1 where a value is missing, and log-densities at distance 0.
+    Returns whether no value is missing.
     """
     aligned_stack()
+    complete = True
     K, d = mean.shape
     m = Z.shape[1]
     block, lanes, result = np.zeros((d, WIDTH)), np.empty((2 * d, WIDTH)), np.empty((1, WIDTH))
@@ -219,6 +221,8 @@ def distances(
             store(result, 0, 0, choose(total == total, total, -1.0))
             for i in range(n):
                 distance[k, r + i], norm[k, r + i] = result[0, i], log_norm[k]
+                complete &= result[0, i] >= 0.0
+    return complete
 
 
 @kernel

@@ -52,6 +52,14 @@ class Gaussians:
         part.log_norm = self.log_norm[which]
         return part
 
+    def and_those(self, others: Gaussians) -> Gaussians:
+        """Return these Gaussians and then others."""
+        both = self.part(slice(None))
+        both.mean = np.concatenate([self.mean, others.mean])
+        both.whitening = np.concatenate([self.whitening, others.whitening])
+        both.log_norm = np.concatenate([self.log_norm, others.log_norm])
+        return both
+
     def with_floor(self, floor: FloatArray | float) -> Gaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
         d = self.mean.shape[1]
@@ -68,10 +76,8 @@ class Gaussians:
         if first > 0:
             return self._marginal(first).distances(np.ascontiguousarray(Z[first:]))
         distance, norm = np.empty((2, len(self.mean), Z.shape[1]))
-        kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm)
-        incomplete = np.flatnonzero(distance[0] < 0.0)
-        if len(incomplete) > 0:
-            self._measure_incomplete(Z, incomplete, distance, norm)
+        if not kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm):
+            self._measure_incomplete(Z, np.flatnonzero(distance[0] < 0.0), distance, norm)
         return distance, norm
 
     def _measure_incomplete(
@@ -161,7 +167,7 @@ def first_missing(Z: FloatArray) -> NDArray[np.int64]:
 
 def lacked_by_all(Z: FloatArray) -> int:
     """Return how many values all columns (d, m) lack if these are their first ones, else 0."""
-    if Z.shape[1] == 0 or not np.isnan(Z[0]).all():
+    if Z.size == 0 or Z[0, 0] == Z[0, 0] or not np.isnan(Z[0]).all():
         return 0
     n = first_missing(Z)
     return int(n[0]) if n[0] < len(Z) and (n == n[0]).all() else 0

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
-from faust_oslrau.learner.scoring.tails import fill_log_mass
+from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state_schema import Arrays, Entry, read
-from faust_oslrau.learner.vector.lanes import padded
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
 from .kinds import MOST, Kinds
@@ -109,7 +108,8 @@ class Habits:
         measures, others = network.measures.copy(), predicted.log_others
         measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
         log_density = np.logaddexp(predicted.log_share + network.log_density, others)
-        return Mixed(measures, log_density, log_mass(predicted.distance, rows))
+        further_out = log_mass(predicted.distance[None], np.ones(1), rows)
+        return Mixed(measures, log_density, further_out)
 
     def _reserve(self, room: int, d: int) -> None:
         if len(self._entities) < room:
@@ -202,17 +202,6 @@ class Habits:
             arrays, _HABITS, "habit_", **sizes
         )
         self._share()
-
-
-def log_mass(distance: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return the log (m,) of the mass further out than squared distances (m,) of rows (m, d)."""
-    m = len(rows)
-    squares, fields, result = np.zeros((3, 1, padded(max(m, 2))))
-    squares[0, :m] = distance
-    fields[0] = 1.0
-    fields[0, :m] = np.maximum(np.count_nonzero(~np.isnan(rows), axis=1), 1)
-    fill_log_mass(squares, np.ones(1), fields, result)
-    return np.minimum(result[0, :m], 0.0)
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:

@@ -21,6 +21,9 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 SHIFT, LOWEST_BITS = np.uint64(32), np.uint64(11)
 
+ZERO = np.uint64(0)
+"""Bits of a zero, whatever its sign."""
+
 MISSING = np.uint64(0x7FF8000000000000)
 """Bits of a missing value: there is more than one NaN."""
 
@@ -31,24 +34,33 @@ def marks(rows: FloatArray, slots: NDArray[np.int64]) -> FloatArray:
     And, but for one pair in 2**53, nowhere else.
     """
     result = np.empty(len(rows))
-    fill_marks(np.ascontiguousarray(rows + 0.0).view(np.uint64), np.isnan(rows), slots, result)
+    rows = np.ascontiguousarray(rows)
+    fill_marks(rows, rows.view(np.uint64), slots, result)
     return result
 
 
-def share_alike(ascending: FloatArray, mark: FloatArray) -> FloatArray:
+@kernel
+def share_alike(ascending: Array, mark: Array) -> Array:
     """Return the share (m,) of ordered marks (n,), with the record itself, equal to each mark."""
-    below, not_above = (ranks(ascending, mark, ties) for ties in (False, True))
-    return np.asarray((not_above - below) / (len(ascending) + 1.0), np.float64)
+    alike = ranks(ascending, mark, True) - ranks(ascending, mark, False)
+    return alike / (len(ascending) + 1.0)
 
 
 @kernel
-def fill_marks(bits: Array, missing: Array, slots: Array, result: Array) -> None:
-    """Fill ``result`` (m,) with a hash of each row of ``bits`` (m, d) and its slot, in [0, 1)."""
-    m, d = bits.shape
+def fill_marks(rows: Array, bits: Array, slots: Array, result: Array) -> None:
+    """Fill ``result`` (m,) with a hash of each row (m, d), of these ``bits``, and its slot.
+
+    It is in [0, 1).
+    """
+    m, d = rows.shape
     for i in range(m):
         h = np.uint64(slots[i]) * FACTOR
         for j in range(d):
-            value = MISSING if missing[i, j] else bits[i, j]
+            value = bits[i, j]
+            if rows[i, j] == 0.0:
+                value = ZERO
+            elif rows[i, j] != rows[i, j]:
+                value = MISSING
             h = (h ^ value) * FACTOR
             h ^= h >> SHIFT
         result[i] = np.float64((h * FACTOR) >> LOWEST_BITS) / 9007199254740992.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -63,6 +64,7 @@ class Blame(NamedTuple):
         return type(self)._make(column[which] for column in self)
 
     @classmethod
+    @cache
     def none(cls, d: int) -> Self:
         """Return the blame of no records."""
         numbers, order = np.empty((0, d)), np.empty((0, d), np.int64)

@@ -75,8 +75,8 @@ class Calibration:
         if n == 0:
             return np.full(len(score), np.nan)
         rank = ranks_between(self.ascending, score)
-        below = rank < 1.0
-        if below.any():
+        if rank.min() < 1.0:
+            below = rank < 1.0
             rank[below] = self._rank_below(score[below])
         return np.asarray(np.maximum(rank / (n + 1.0), SMALLEST_P_VALUE), np.float64)
 

@@ -36,8 +36,8 @@ class Growing:
 
     Attributes
     ----------
-    left_out
-        Which of the ``watched`` columns are.
+    left_out, columns
+        Which of the ``watched`` columns are, and their numbers.
     n_before
         Records before the stream began anew without them.
     """
@@ -45,19 +45,15 @@ class Growing:
     def __init__(self, watched: Collection[int]) -> None:
         self.watched = np.array(sorted(watched), np.int64)
         self.left_out = np.zeros(len(watched), np.bool_)
+        self.columns: list[int] = []
         self.n_before = 0
         self.is_watching = len(watched) > 0
         self._last = np.full(len(watched), np.nan)
         self._steps = np.zeros((3, len(watched)), np.int64)  # all, up, down
 
-    @property
-    def columns(self) -> list[int]:
-        """The columns that are left out."""
-        return [int(column) for column in self.watched[self.left_out]]
-
     def without(self, rows: FloatArray) -> FloatArray:
         """Return rows (m, d) in which the columns that are left out are missing."""
-        if not self.left_out.any():
+        if not self.columns:
             return rows
         rows = rows.copy()
         rows[:, self.columns] = np.nan
@@ -84,7 +80,8 @@ class Growing:
         enough = n >= DECIDED_AT // 2
         self.left_out = enough & (up >= LEAST_RISES * n) & (down <= MOST_FALLS * n)
         self.left_out &= self.left_out.sum() < d
-        self.n_before = n_records if self.left_out.any() else 0
+        self.columns = self.watched[self.left_out].tolist()
+        self.n_before = n_records if self.columns else 0
         return self.n_before > 0
 
     def state(self) -> Arrays:
@@ -103,3 +100,4 @@ class Growing:
         )
         self.is_watching, self.n_before = bool(state[0]), int(state[1])
         self.left_out = left_out.astype(np.bool_)
+        self.columns = self.watched[self.left_out].tolist()

@@ -136,7 +136,8 @@ class Incidents:
             some = rows.part(slice(at, stop))
             n, found = self._evidence.add(*some, self._enough(some.slots))
             row, n = at + n, min(n + 1, stop - at)
-            self._count(some.part(slice(0, n)))
+            if self.open:
+                self._count(some.part(slice(0, n)))
             at += n
             if found is not None:
                 slot, key = int(rows.slots[row]), keys[row] if keys else None
@@ -182,10 +183,10 @@ class Incidents:
 
     def _enough(self, slots: IntArray) -> FloatArray:
         """Return the evidence (m,) that opens an incident, or extends the one that is open."""
-        rate = self.parameters.false_alarm_rate
-        extension = max(rate, EXTENSION / self.parameters.quiet_records)
         result = np.full(len(slots), self.enough)
         if self.open:
+            rate = self.parameters.false_alarm_rate
+            extension = max(rate, EXTENSION / self.parameters.quiet_records)
             result[np.isin(slots, list(self.open))] = limit(extension)
         return result
 

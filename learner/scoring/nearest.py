@@ -37,38 +37,46 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 @kernel
-def mean_near(Z: Array, others: Array, n_blocks: int, complete: bool, result: Array) -> None:
-    """Fill ``result`` (1, m) with mean distances to the fourth nearest row of each block.
+def mean_near(
+    rows: Array, scale: Array, others: Array, n_blocks: int, others_complete: bool, result: Array
+) -> None:
+    """Fill ``result`` (m,) with mean distances to the fourth nearest row of each block.
 
-    The ``others`` (k, d) are dealt out to the blocks by turns; of a block of fewer than four the
-    farthest row counts. Distances from the columns of ``Z`` (d, m), whole lanes, are sums over the
-    fields. The bits are the same whether some values are missing or none is, which ``complete``
-    says.
+    The ``others`` (k, d), which are scaled, are dealt out to the blocks by turns; of a block of
+    fewer than four the farthest row counts. Distances from the ``rows`` (m, d) times ``scale`` (d,)
+    are sums over the fields. The bits are the same whether some values are missing or none is.
     """
     aligned_stack()
+    m, d = rows.shape
+    Z, found = np.zeros((d, WIDTH)), np.empty((1, WIDTH))
     rank = min(RANK, len(others) // n_blocks)
     # as if so many rows were nearer than any
     start = [-np.inf if i < RANK - rank else np.inf for i in range(RANK)]
-    for r in range(0, Z.shape[1], WIDTH):
-        total = spread(0.0)
+    for r in range(0, m, WIDTH):
+        n, total, complete = min(WIDTH, m - r), spread(0.0), others_complete
+        for i in range(n):
+            for v in range(d):
+                Z[v, i] = rows[r + i, v] * scale[v]
+                complete &= Z[v, i] == Z[v, i]
         for first in range(n_blocks):
             a, b, c, e = spread(start[0]), spread(start[1]), spread(start[2]), spread(start[3])
             for other in range(first, len(others), n_blocks):
                 distance = spread(0.0)
                 if complete:
-                    for v in range(len(Z)):
-                        gap = absolute(others[other, v] - load(Z, v, r))
+                    for v in range(d):
+                        gap = absolute(others[other, v] - load(Z, v, 0))
                         distance = distance + smaller(gap, FARTHEST)
                 else:
-                    for v in range(len(Z)):
-                        gap = absolute(others[other, v] - load(Z, v, r))
+                    for v in range(d):
+                        gap = absolute(others[other, v] - load(Z, v, 0))
                         distance = distance + choose(gap == gap, smaller(gap, FARTHEST), UNKNOWN)
                 e = smaller(e, larger(c, distance))
                 c = smaller(c, larger(b, distance))
                 b = smaller(b, larger(a, distance))
                 a = smaller(a, distance)
             total = total + e
-        store(result, 0, r, total / float(n_blocks))
+        store(found, 0, 0, total / float(n_blocks))
+        result[r : r + n] = found[0, :n]
 
 
 @kernel

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.state_schema import Arrays, Entry, read
-from faust_oslrau.learner.vector.lanes import padded
 
 from .nearest import fill_variances, mean_near
 from .ranking import share_of_batch
@@ -98,14 +97,11 @@ class Neighbours:
         In the fields' standard deviations, of each four at the most, summed. A missing value
         counts as one of them. NaN before there are others.
         """
-        m, d = rows.shape
         if self.n == 0:
-            return np.full(m, np.nan)
-        Z, result = np.zeros((d, padded(max(m, 2)))), np.empty((1, padded(max(m, 2))))
-        np.multiply(rows.T, self._scale[:, None], out=Z[:, :m])
-        complete = self._complete and not np.isnan(rows).any()
-        mean_near(Z, self._others, max(1, len(self._others) // BLOCK), complete, result)
-        return result[0, :m]
+            return np.full(len(rows), np.nan)
+        result, n_blocks = np.empty(len(rows)), max(1, len(self._others) // BLOCK)
+        mean_near(rows, self._scale, self._others, n_blocks, self._complete, result)
+        return result
 
     def update(self, rows: FloatArray) -> None:
         """Take in the usual rows (m, d) of a learning batch."""

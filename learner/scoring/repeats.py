@@ -45,6 +45,7 @@ class Repeats:
     def __init__(self) -> None:
         self.last, self.runs = np.empty((0, 0)), np.empty((0, 0))
         self.counts, self._new = np.empty((2, 0)), np.empty((2, 0))
+        self._mean = np.empty(0)
 
     def take(self, rows: FloatArray, slots: IntArray, fresh: Mask) -> FloatArray:
         """Return the evidence (m, d), in nats, that fields of the next rows (m, d) are stuck.
@@ -54,24 +55,28 @@ class Repeats:
         d = rows.shape[1]
         if self.counts.shape[1] == 0:
             self.counts, self._new = np.zeros((2, d)), np.zeros((2, d))
+            self._set_mean()
         held, needed = len(self.last), int(slots.max(initial=-1)) + 1
         if held < needed:
             room = max(needed, 2 * held)
             self.last = _enlarged(self.last.reshape(-1, d), room, np.nan)
             self.runs = _enlarged(self.runs.reshape(-1, d), room, 0.0)
-        records, squares = self.counts
-        mean, result = (
-            np.maximum(0.5 * squares / np.maximum(records, 1.0), 1.0),
-            np.empty(rows.shape),
-        )
-        follow_runs(rows, slots, fresh, mean, self.last, self.runs, self._new, result)
-        return np.maximum(result - math.log(d), 0.0)
+        result, usual = np.empty(rows.shape), math.log(d)
+        follow_runs(
+            rows, slots, fresh, self._mean, usual, self.last, self.runs, self._new, result
+        )  # fmt: skip
+        return result
 
     def end_batch(self) -> None:
         """End a learning batch: learn which runs are usual."""
         kept = np.exp(-self._new[:1] / MEMORY)
         self.counts = self.counts * kept + self._new
         self._new = np.zeros_like(self._new)
+        self._set_mean()
+
+    def _set_mean(self) -> None:
+        records, squares = self.counts
+        self._mean = np.maximum(0.5 * squares / np.maximum(records, 1.0), 1.0)
 
     def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use."""
@@ -86,6 +91,7 @@ class Repeats:
         """Restore a state of rows of ``d`` fields; StateError if it cannot be one."""
         self.last, self.runs = read(arrays, _RUNS, "run_", d=(0, d))
         self.counts, self._new = read(arrays, _COUNTS, "run_", d=(0, d))
+        self._set_mean()
 
 
 @kernel
@@ -94,12 +100,13 @@ def follow_runs(
     slots: Array,
     fresh: Array,
     mean: Array,
+    usual: float,
     last: Array,
     runs: Array,
     counts: Array,
     result: Array,
 ) -> None:
-    """Fill ``result`` (m, d) with the runs of rows (m, d) in ``mean`` ones (d,).
+    """Fill ``result`` (m, d) with the runs of rows (m, d) in ``mean`` ones (d,), less the usual.
 
     A missing value is no evidence, and ends no run. Changes ``last`` and ``runs`` (slots, d) record
     by record, and adds to ``counts`` (2, d).
@@ -120,7 +127,7 @@ def follow_runs(
                 continue
             counts[0, j] += 1.0
             counts[1, j] += 2.0 * runs[slot, j] + 1.0
-            result[r, j] = runs[slot, j] / mean[j]
+            result[r, j] = max(runs[slot, j] / mean[j] - usual, 0.0)
 
 
 def _enlarged(array: FloatArray, n: int, value: float) -> FloatArray:

@@ -131,7 +131,8 @@ class TailMass:
 
     def _take(self, mixture: GaussianMixture) -> None:
         """Set the Gaussians, and what the mass needs beside them."""
-        self.mixture, self._background = mixture, mixture.together().gaussians
+        self.mixture = mixture
+        self._all = mixture.gaussians.and_those(mixture.together().gaussians)
         counting = mixture.weight >= min(LEAST_WEIGHT, mixture.weight.max())
         self._weights = np.append(np.where(counting, mixture.weight, 0.0), BACKGROUND)
 
@@ -142,9 +143,8 @@ class TailMass:
         """
         if self.mixture is None:
             return np.zeros(len(rows))
-        Z = self._standardised(rows, FARTHEST)
-        each = self.mixture.gaussians.distances(Z)[0], self._background.distances(Z)[0]
-        return log_mass(np.concatenate(each), self._weights, rows)
+        distance, _ = self._all.distances(self._standardised(rows, FARTHEST))
+        return log_mass(distance, self._weights, rows)
 
     def update(self, rows: FloatArray, n: int) -> bool:
         """Fit to ``rows`` (n, d), which stand for the last of ``n`` records, where it is time.
@@ -169,9 +169,11 @@ class TailMass:
         return bool(((self.scale == 0.0) & (units(rows)[1] > 0.0)).any())
 
     def _standardised(self, rows: FloatArray, farthest: float) -> FloatArray:
+        Z = np.empty(rows.shape[::-1])
         with np.errstate(over="ignore", invalid="ignore"):  # 1e308 is as far as ``farthest``
-            Z = (rows.T - self.location[:, None]) * self.scale[:, None]
-        return np.ascontiguousarray(np.clip(Z, -farthest, farthest))
+            np.subtract(rows.T, self.location[:, None], out=Z)
+            Z *= self.scale[:, None]
+        return Z.clip(-farthest, farthest, out=Z)
 
     def _start(self, rows: FloatArray) -> None:
         """Fit anew, from wide Gaussians at rows far from each other."""

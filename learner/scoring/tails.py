@@ -12,11 +12,10 @@ from faust_oslrau.learner.vector.lanes import (
     aligned_stack,
     choose,
     load,
-    padded,
     spread,
     store,
 )
-from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive
+from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive, smaller
 
 FloatArray = NDArray[np.float64]
 
@@ -30,33 +29,34 @@ def log_mass(distances: FloatArray, weight: FloatArray, rows: FloatArray) -> Flo
     By squared ``distances`` (k, m) of what is observed of them from Gaussians of this ``weight``
     (k,), of which 0 leaves one out.
     """
-    (k, m), width = distances.shape, padded(max(len(rows), 2))
-    squares, fields, result = np.zeros((k, width)), np.ones((1, width)), np.empty((1, width))
-    squares[:, :m] = distances
-    fields[0, :m] = np.maximum(np.count_nonzero(~np.isnan(rows), axis=1), 1)
-    fill_log_mass(squares, weight, fields, result)
-    return np.minimum(result[0, :m], 0.0)
+    result = np.empty(len(rows))
+    rows = np.ascontiguousarray(rows)  # kernels are compiled for no other layout
+    fill_log_mass(distances, weight, rows, result)
+    return result
 
 
 @kernel
-def fill_log_mass(distances: Array, weight: Array, fields: Array, result: Array) -> None:
-    """Fill ``result`` (1, m) with the log of the weighted mass that lies further out.
-
-    By squared ``distances`` (k, m), which are overwritten, in Gaussians of so many ``fields``
-    (1, m). A weight (k,) of 0 leaves a Gaussian out.
-    """
+def fill_log_mass(distances: Array, weight: Array, rows: Array, result: Array) -> None:
+    """Fill ``result`` (m,) with the log of the weighted mass that lies further out."""
     aligned_stack()
-    for r in range(0, distances.shape[1], WIDTH):
-        n, top, total = load(fields, 0, r), spread(-np.inf), spread(0.0)
+    terms, fields, found = np.zeros((len(weight), WIDTH)), np.ones((1, WIDTH)), np.empty((1, WIDTH))
+    for r in range(0, len(rows), WIDTH):
+        some = min(WIDTH, len(rows) - r)
+        for i in range(some):
+            fields[0, i] = max(int(np.count_nonzero(rows[r + i] == rows[r + i])), 1)
+            for k in range(len(weight)):
+                terms[k, i] = distances[k, r + i]
+        n, top, total = load(fields, 0, 0), spread(-np.inf), spread(0.0)
         for k in range(len(weight)):
             if weight[k] > 0.0:
-                term = log_positive(weight[k]) + log_survival(load(distances, k, r), n)
-                store(distances, k, r, term)
+                term = log_positive(weight[k]) + log_survival(load(terms, k, 0), n)
+                store(terms, k, 0, term)
                 top = larger(term, top)
         for k in range(len(weight)):
             if weight[k] > 0.0:
-                total = total + exp_bounded(load(distances, k, r) - top)
-        store(result, 0, r, top + log_positive(total))
+                total = total + exp_bounded(load(terms, k, 0) - top)
+        store(found, 0, 0, smaller(top + log_positive(total), 0.0))
+        result[r : r + some] = found[0, :some]
 
 
 @kernel

@@ -45,12 +45,11 @@ def explain(
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None and not state.growing.is_watching:
-        slots = state.latest_slots(len(stuck))
-        traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *slots)
+        traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots)
         steps = state.incidents.trace(traced, block.keys[at])
-    evident = has_evidence(steps, len(stuck))
-    if not (is_anomaly.any() or steps):
+    if not (steps or is_anomaly.any()):
         return
+    evident = has_evidence(steps, len(stuck))
     stuck = _enough(state, stuck, evident)
     is_stuck = stuck.any(axis=1)
     others = is_anomaly | (evident & ~is_stuck)

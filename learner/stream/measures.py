@@ -45,19 +45,22 @@ def all_measures(
     density and mass are those of a row and its categories together.
     """
     own_fields = state.own_fields(rows)
+    columns = list(evaluation.measures.T)
     if isinstance(evaluation, Mixed):
-        others = [evaluation.log_mass]
+        columns.append(evaluation.log_mass)
     elif state.has_nearness:
-        others = [-state.neighbours.distance(own_fields), state.tail_mass.log_mass(own_fields)]
+        columns.append(-state.neighbours.distance(own_fields))
+        columns.append(state.tail_mass.log_mass(own_fields))
     else:
-        others = [state.tail_mass.log_mass(own_fields)]
-    measures = np.column_stack([evaluation.measures, *others])
+        columns.append(state.tail_mass.log_mass(own_fields))
     if not state.has_own_units:
-        measures[:, 0] += log_jacobian
+        columns[0] = columns[0] + log_jacobian
     if state.categories is not None:  # of all records, those with such categories
-        measures[:, 0] += log_probability
-        measures[:, -1] += log_probability
-    return measures if past is None else np.column_stack([measures, measures[:, 0] - past])
+        columns[0] = columns[0] + log_probability
+        columns[-1] = columns[-1] + log_probability
+    if past is not None:
+        columns.append(columns[0] - past)
+    return np.array(columns).T  # numpy is slow at rows of three
 
 
 def past_density(

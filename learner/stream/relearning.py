@@ -64,7 +64,7 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
     if state.entities is not None:
         state.entities.revisit(rows.slots, rows.fresh)
     learned = state.widened(seasons.less_usual(rows).rows, rows.times)
-    evaluation, marks = None, state.marks(rows.values)
+    evaluation, marks = None, state.marks(rows.values, rows.slots)
     piece = Pending.unscored(learned, marks)
     if state.has_model:
         ranked = rank(state, learned, 0.0, rows.log_probability)

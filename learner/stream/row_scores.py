@@ -86,7 +86,7 @@ def score(
     """
     ranked = None
     block.n_learned[at] = state.learner.n_records_
-    block.warming_up[at] = state.n_records + np.arange(len(layered.rows)) < WARM_UP
+    block.warming_up[at][: max(WARM_UP - state.n_records, 0)] = True
     if state.has_model:
         slopes, log_probability = log_jacobian(state, layered), layered.log_probability
         ranked = rank(state, layered.learned, slopes, log_probability)

@@ -277,14 +277,14 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         if 0 < self._state.n_categories >= rows.shape[1]:
             raise InvalidInputError("X: expected a column that is no category")
         watched = self._state.growing.watched
-        if not np.isin(watched, np.arange(rows.shape[1])).all():
+        if len(watched) > 0 and not 0 <= watched[0] <= watched[-1] < rows.shape[1]:
             raise InvalidInputError(f"X: expected the columns {watched}, which may be left out")
         if np.isinf(rows).any():
             raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
 
     def _bounded(self, given: FloatArray) -> FloatArray:
         """Return rows (m, d) transformed, their values within those that have squares."""
-        return np.clip(self._state.transforms.apply(given), -LARGEST, LARGEST)
+        return self._state.transforms.apply(given).clip(-LARGEST, LARGEST)
 
     def _keys(self, entity: Sequence[Name] | NDArray[Any] | None, m: int) -> list[Key]:
         if self._state.entities is not None:
@@ -295,13 +295,16 @@ class StreamScorer(ScorerParameters, ScorerQueries):
 
     def _numbered(self, places: ArrayLike | None, m: int) -> IntArray:
         """Return number, offset and timestamp (m, 3) of the next rows."""
-        numbers = self.n_records + np.arange(m)
+        numbered = np.empty((m, 3), np.int64)
+        numbered[:, 0] = np.arange(self.n_records, self.n_records + m)
         if places is None:
-            return np.column_stack([numbers, numbers, np.full(m, -1)])
-        found = np.ascontiguousarray(places, np.int64)  # kernels are compiled for no other layout
+            numbered[:, 1], numbered[:, 2] = numbered[:, 0], -1
+            return numbered
+        found = np.asarray(places, np.int64)
         if found.shape != (m, 2):
             raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
-        return np.column_stack([numbers, found])
+        numbered[:, 1:] = found
+        return numbered
 
     def _layered(self, rows: FloatArray, keys: Sequence[Key], times: IntArray) -> Layered:
         """Take the next transformed rows through the layers between them and the learner."""
@@ -316,7 +319,8 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         log_probability = 0.0 if categorical is None else categorical.log_probability
         seasonal = state.less_season(learned, times, log_probability)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
-        return Layered(rows, numbers, categorical, own, seasonal, learned)
+        slots = state.latest_slots(len(rows))
+        return Layered(rows, numbers, slots, categorical, own, seasonal, learned)
 
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
@@ -324,10 +328,10 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         state.growing.watch(rows)
         rows = state.growing.without(rows)
         layered = self._layered(rows, keys, block.places[at, 2])
-        block.silences += state.find_silences(block, at)
-        block.rate_changes += state.find_rate_changes(block, at)
-        marks, slots = state.marks(rows), state.latest_slots(len(rows))
-        stuck = state.repeats.take(layered.numbers, *slots)
+        block.silences += state.find_silences(block, at, layered)
+        block.rate_changes += state.find_rate_changes(block, at, layered)
+        marks = state.marks(rows, layered.slots[0])
+        stuck = state.repeats.take(layered.numbers, *layered.slots)
         ranked = score(state, layered, stuck, marks, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))

@@ -64,6 +64,8 @@ class Layered(NamedTuple):
         The transformed rows.
     numbers
         Their columns (m, d) that are numbers.
+    slots
+        The slots (m,) of their entities, and which are new there (m,).
     categorical, own, seasonal
         Numbers as they would be with an average category, in units of their entity, and at an
         average hour.
@@ -73,6 +75,7 @@ class Layered(NamedTuple):
 
     rows: FloatArray
     numbers: FloatArray
+    slots: tuple[IntArray, NDArray[np.bool_]]
     categorical: CategoricalRows | None
     own: OwnRows | None
     seasonal: SeasonalRows | None
@@ -261,20 +264,18 @@ class ScorerState:
             return self.entities.latest
         return np.zeros(m, np.int64), np.zeros(m, np.bool_)
 
-    def find_silences(self, block: BlockMaker, at: slice) -> list[Silence]:
+    def find_silences(self, block: BlockMaker, at: slice, layered: Layered) -> list[Silence]:
         """Return what the next rows of a block show, whose entities have their slots."""
         if self.silences is None:
             return []
-        slots, fresh = self.latest_slots(at.stop - at.start)
-        found = self.silences.take(block.places[at], slots, fresh, block.keys[at])
+        found = self.silences.take(block.places[at], *layered.slots, block.keys[at])
         return [silence._replace(row=at.start + silence.row) for silence in found]
 
-    def find_rate_changes(self, block: BlockMaker, at: slice) -> list[RateChange]:
+    def find_rate_changes(self, block: BlockMaker, at: slice, layered: Layered) -> list[RateChange]:
         """Return the changes that the next rows show, whose entities have their slots."""
         if self.rates is None:
             return []
-        slots, fresh = self.latest_slots(at.stop - at.start)
-        found = self.rates.take(block.places[at], slots, fresh, block.keys[at])
+        found = self.rates.take(block.places[at], *layered.slots, block.keys[at])
         return [change._replace(row=at.start + change.row) for change in found]
 
     @property
@@ -305,15 +306,15 @@ class ScorerState:
         """
         return self.habits is None and self.history is None and self.categories is None
 
-    def marks(self, rows: FloatArray) -> FloatArray:
+    def marks(self, rows: FloatArray, slots: IntArray) -> FloatArray:
         """Return the marks (m,) of the next transformed rows: equal where these are alike.
 
-        That is: equal, of the same entity. NaN, which equals nothing, where what is usual depends
-        on the hour or on earlier records, too.
+        That is: equal, of the same entity, which ``slots`` (m,) tell. NaN, which equals nothing,
+        where what is usual depends on the hour or on earlier records, too.
         """
         if self.seasons is not None or self.history is not None:
             return np.full(len(rows), np.nan)
-        return marks(rows, self.latest_slots(len(rows))[0])
+        return marks(rows, slots)
 
     def latest_slots(self, m: int) -> tuple[IntArray, NDArray[np.bool_]]:
         """Return the slots of the next ``m`` rows, which may have no units, and which are new."""

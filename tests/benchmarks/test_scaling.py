@@ -16,6 +16,12 @@ def test_the_cost_of_decoding_grows_with_fields():
     assert few.nodes > 0
 
 
+def test_a_record_costs_more_in_small_calls():
+    small, large = (scaling.cost("", call, 1024, 4, at_a_time=call) for call in (8, 512))
+    assert small.all > 2 * large.all
+    assert small.all > small.decode + small.score + small.learn + small.emit
+
+
 @pytest.mark.slow
 @pytest.mark.real_kafka
 def test_two_workers_share_the_records(kafka_installed, tmp_path):
@@ -26,7 +32,9 @@ def test_two_workers_share_the_records(kafka_installed, tmp_path):
 
     with KafkaBroker() as broker:
         share = asyncio.run(run(broker.bootstrap_servers))
-    costs = [scaling.Cost(varied, 4, 100, 1.0, 2.0, 3.0, 4.0) for varied in ("fields", "nodes")]
+    costs = [
+        scaling.Cost(varied, 4, 100, 1.0, 2.0, 3.0, 4.0, 10.5) for varied in ("fields", "nodes")
+    ]
     scaling.write(tmp_path, [share], costs, 1024)
     figures = json.loads((tmp_path / "scaling.md").read_text().splitlines()[-1])
     assert figures["workers"][0]["workers"] == 2
