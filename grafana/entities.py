@@ -58,7 +58,7 @@ def silences() -> Row:
     return row(
         260,
         "Silences",
-        2,
+        3,
         lines(
             209,
             "Silences",
@@ -73,6 +73,19 @@ def silences() -> Row:
             },
             alert="OslrauSilence",
             none=_NO_SILENCES,
+        ),
+        lines(
+            214,
+            "Changes of rates",
+            "Times that entities or partitions began to send more or fewer records than usual, in "
+            "15 minutes. Only with the setting rates. OslrauRate fires at the first.",
+            "short",
+            {
+                "{{topic}}/{{partition}}": "sum by (topic, partition)"
+                " (increase(oslrau_rate_changes_total{selected}[15m]))"
+            },
+            alert="OslrauRate",
+            none="no data without the setting rates",
         ),
         lines(
             210,

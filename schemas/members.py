@@ -14,11 +14,12 @@ class Kind(StrEnum):
     DRIFT = "drift"
     INCIDENT = "incident"
     SILENCE = "silence"
+    RATE = "rate"
     ENTITY = "entity"
     DEAD_LETTER = "dead letter"
 
 
-EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.ENTITY)
+EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.RATE, Kind.ENTITY)
 """The kinds that say something about the stream; their member `event` names them."""
 
 TEXT = "text"
@@ -61,11 +62,12 @@ _ANOMALY = (Kind.ANOMALY,)
 _DRIFT = (Kind.DRIFT,)
 _INCIDENT = (Kind.INCIDENT,)
 _SILENCE = (Kind.SILENCE,)
+_RATE = (Kind.RATE,)
 _ENTITY = (Kind.ENTITY,)
 _DEAD_LETTER = (Kind.DEAD_LETTER,)
 _SCORES = _SCORE + _ANOMALY
 _BLAMING = _SCORES + _INCIDENT
-_OF_ENTITIES = _INCIDENT + _SILENCE + _ENTITY
+_OF_ENTITIES = _INCIDENT + _SILENCE + _RATE + _ENTITY
 _TOLD = _ANOMALY + EVENTS
 _JSON = _SCORE + _TOLD
 
@@ -131,7 +133,7 @@ MEMBERS = (
         "`opened`, `updated` (its `severity_name` has risen) or `closed`.",
         values=("opened", "updated", "closed"),
     ),
-    Member("state", _SILENCE, "string", "`began` or `ended`.", values=("began", "ended")),
+    Member("state", _SILENCE + _RATE, "string", "`began` or `ended`.", values=("began", "ended")),
     Member(
         "state",
         _ENTITY,
@@ -181,9 +183,9 @@ MEMBERS = (
         "entity",
         _OF_ENTITIES,
         "string",
-        "The [entity](entities.md) that the incident, silence or event is about: up to "
-        "256 bytes of its key or field. Absent without an entity: a silence is then "
-        "that of the partition.",
+        "The [entity](entities.md) that the event is about: up to "
+        "256 bytes of its key or field. Absent without an entity: a silence or a "
+        "rate is then that of the partition.",
         optional=_OF_ENTITIES,
     ),
     Member(
@@ -245,6 +247,18 @@ MEMBERS = (
         "number",
         "After how long it was longer than [usual](silence.md).",
     ),
+    Member(
+        "since",
+        _RATE,
+        "integer",
+        "When the first window began that speaks for the change, in milliseconds since 1970 (UTC).",
+        "0.2",
+    ),
+    Member("window_seconds", _RATE, "number", "The length of a [window](silence.md#rates).", "0.2"),
+    Member("records", _RATE, "integer", "Records in the window that ended last.", "0.2"),
+    Member("expected", _RATE, "number", "How many were expected in it.", "0.2"),
+    Member("low", _RATE, "integer", "The quantile at 1 % of what was expected.", "0.2"),
+    Member("high", _RATE, "integer", "The quantile at 99 %.", "0.2"),
     Member(
         "contributions",
         _BLAMING,
@@ -319,7 +333,10 @@ MEMBERS = (
         optional=_ANOMALY,
     ),
     Member(
-        "event", EVENTS, "string", "Kind of the event: `drift`, `incident`, `silence` or `entity`."
+        "event",
+        EVENTS,
+        "string",
+        "Kind of the event: `drift`, `incident`, `silence`, `rate` or `entity`.",
     ),
     Member(
         "statistic",

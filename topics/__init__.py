@@ -6,6 +6,7 @@ from .entities import KEY, EntityReader
 from .entity_events import aspect_data, encode_entity_event
 from .features import DecodedBlock, FeatureDecoder, Kind
 from .incidents import encode_incident
+from .rates import encode_rate_change
 from .records import KafkaRecord, OutMessage, Record, out_messages, trace_of
 from .rejections import Reason, Rejection
 from .scores import Columns, Scores, encode_scores
@@ -32,6 +33,7 @@ __all__ = [
     "encode_drift",
     "encode_entity_event",
     "encode_incident",
+    "encode_rate_change",
     "encode_scores",
     "encode_silence",
     "message_bytes",

@@ -126,6 +126,12 @@ _COUNTERS = (
         lambda of: of.silences,
     ),
     _Numbers(
+        "rate_changes",
+        "Times that entities or the partition began to send more or fewer records than usual. They "
+        "are looked for with the setting rates.",
+        lambda of: of.rate_changes,
+    ),
+    _Numbers(
         "structure_changes",
         "Changes of the network's structure since the worker opened the partition: mixtures and "
         "multivariate leaves created, and mixtures denied by the node budget.",

@@ -81,6 +81,7 @@ class PartitionMetrics:
         self.entities_evicted = 0
         self.entity_events = Counter(dict.fromkeys((NEW, UNUSUAL, USUAL), 0))
         self.silences = 0
+        self.rate_changes = 0
         self.silent_entities: int | None = None
         self.silence_limit: float | None = None
         self.last_timestamp: float | None = None
@@ -119,6 +120,7 @@ class PartitionMetrics:
         _add(self.dead_letters, block.reasons)
         _add(self.incidents, block.reached)
         _add(self.entity_events, block.told)
+        self.rate_changes += block.n_rate_changes
         if block.silence_counts is not None:
             self.silences += block.silence_counts.found
         self.window.add(block.log_likelihood)

@@ -128,7 +128,7 @@ def warn_of_missing_times(name: str, settings: Settings) -> None:
     """Print a line on stderr if settings need times, which the rows of files do not have."""
     if settings.time is None and needs_times(settings):
         click.echo(
-            f"{name}: rows of a file have no times; seasons, silences and a history over seconds "
+            f"{name}: rows of a file have no times; seasons, silences, rates and a history over "
             "need the setting time, the name of a field with them",
             err=True,
         )

@@ -90,6 +90,10 @@ class Message(msgspec.Struct):
     contributions: list[Contribution] | None = None
     aspects: list[Aspect] = msgspec.field(default_factory=list)
     records: int | None = None
+    low: int | None = None
+    high: int | None = None
+    since: int | None = None
+    window_seconds: float | None = None
     seconds: float | None = None
     limit_seconds: float | None = None
     # Not parsed: numbers in it may be beyond a double.

@@ -20,6 +20,7 @@ _KINDS = {
     "anomaly": "yellow",
     "drift": "cyan",
     "entity": "cyan",
+    "rate": "cyan",
     "silence": "cyan",
     "rejected": "magenta",
     "left out": "magenta",
@@ -116,6 +117,13 @@ def _silence(message: Message) -> str:
     return f"no record for {lasted} s, unusual after {limit} s"
 
 
+def _rate(message: Message) -> str:
+    window, since = _number(message.window_seconds), message.since
+    usual = f"{message.low or 0:,} to {message.high or 0:,} usual"
+    came = f"{message.records or 0:,} records in the last {window} s, {usual}"
+    return _joined([came, "" if since is None else f"since {moment(since)}"])
+
+
 def _drift(message: Message) -> str:
     return f"records are less likely than before, since about {message.records or 0:,} records"
 
@@ -124,6 +132,7 @@ _EVENTS: dict[str, Callable[[Message], str]] = {
     "drift": _drift,
     "entity": _entity,
     "incident": _incident,
+    "rate": _rate,
     "silence": _silence,
 }
 

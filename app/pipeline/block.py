@@ -104,6 +104,10 @@ class ProcessedBlock:
         entities.
     silences
         The events of silences for the anomalies topic.
+    rate_changes
+        The events of rates for the anomalies topic.
+    n_rate_changes
+        How many changes of rates began.
     silence_counts
         Counts of silences; None without the setting `silences`.
     expected_fields
@@ -137,6 +141,8 @@ class ProcessedBlock:
     keys: list[bytes | None] = field(default_factory=list)
     silences: list[OutMessage] = field(default_factory=list)
     silence_counts: SilenceCounts | None = None
+    rate_changes: list[OutMessage] = field(default_factory=list)
+    n_rate_changes: int = 0
     expected_fields: dict[str, ExpectedField] = field(default_factory=dict)
     forecast: Forecast | None = None
     wrong_types: Counter[str] = field(default_factory=Counter)
@@ -145,5 +151,7 @@ class ProcessedBlock:
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []
-        events = self.events + self.entity_events + self.incidents + self.silences
-        return sorted(records + events, key=attrgetter("offset"))
+        of_entities = self.entity_events + self.silences + self.rate_changes
+        return sorted(
+            records + self.events + self.incidents + of_entities, key=attrgetter("offset")
+        )

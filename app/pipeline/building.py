@@ -57,6 +57,7 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         incidents=incident_parameters(settings),
         entity_events=settings.entity_events,
         silences=settings.silences,
+        rates=settings.rate_seconds,
         forecasting=settings.forecasts,
     )
 
@@ -104,4 +105,5 @@ def restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings
     scorer.learning = settings.learning
     scorer.incidents, scorer.silences = new.incidents, settings.silences
     scorer.entity_events, scorer.forecasting = new.entity_events, new.forecasting
+    scorer.rates = new.rates
     return scorer

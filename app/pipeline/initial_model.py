@@ -31,9 +31,10 @@ def new_pipeline(topic: str, partition: int, settings: Settings) -> PartitionPip
         raise _damaged(settings.initial_model, error) from error
     pipeline.next_offset = None
     if pipeline.scorer is not None:  # what the history did last is not what the partition did
-        pipeline.scorer.incidents, pipeline.scorer.silences = None, False
-        pipeline.scorer.incidents = incident_parameters(settings)
-        pipeline.scorer.silences = settings.silences
+        scorer = pipeline.scorer
+        scorer.incidents, scorer.silences, scorer.rates = None, False, None
+        scorer.incidents = incident_parameters(settings)
+        scorer.silences, scorer.rates = settings.silences, settings.rate_seconds
     return pipeline
 
 

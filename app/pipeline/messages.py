@@ -7,7 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import Change, EntityEvent, IncidentEvent, ScoredBlock, Silence
+from faust_oslrau.learner import (
+    Change,
+    EntityEvent,
+    IncidentEvent,
+    RateChange,
+    ScoredBlock,
+    Silence,
+)
 from faust_oslrau.topics import (
     Columns,
     DecodedBlock,
@@ -18,6 +25,7 @@ from faust_oslrau.topics import (
     encode_drift,
     encode_entity_event,
     encode_incident,
+    encode_rate_change,
     encode_scores,
     encode_silence,
     out_messages,
@@ -92,6 +100,11 @@ class Messages:
         """Return the event of a silence that this record shows or ends."""
         value = encode_silence(self._source(*record), silence)
         return self._event(record, value, "silence", silence.state, silence.entity)
+
+    def rate(self, record: Timed, change: RateChange) -> OutMessage:
+        """Return the event of a change of how many records come that this record shows."""
+        value = encode_rate_change(self._source(*record), change)
+        return self._event(record, value, "rate", change.state, change.entity)
 
     def dead_letters(
         self, records: Sequence[KafkaRecord], decoded: DecodedBlock

@@ -212,6 +212,7 @@ class PartitionPipeline:
             write.entity(of(each.row), each, columns.fields) for each in scored.entity_events
         ]
         silences = [write.silence(of(each.row), each) for each in scored.silences]
+        rate_changes = [write.rate(of(each.row), each) for each in scored.rate_changes]
         dead_letters = write.dead_letters(records, decoded)
         seconds = {
             "decode": decode_seconds,
@@ -249,6 +250,8 @@ class PartitionPipeline:
             entities or [],
             silences,
             self._silence_counts(scored),
+            rate_changes,
+            sum(each.state == "began" for each in scored.rate_changes),
             self._expected_fields(decoded.rows, scored),
             scored.forecast,
             decoded.wrong_types,

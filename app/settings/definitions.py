@@ -32,11 +32,13 @@ from .value_types import (
     TOPIC,
     TOPICS,
     TRANSFORMS,
+    WINDOW,
     ZONE,
     choice,
     integer,
     number,
     optional,
+    window_seconds,
 )
 
 # What an output message may add to its record: a dead letter's headers, or an anomaly's score.
@@ -116,6 +118,7 @@ class Settings(Section):
     max_entities: int = setting(100_000, integer(1))
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     seasons: str | None = setting(None, optional(ZONE))
+    rates: str | None = setting(None, optional(WINDOW))
     adapt_after: int = setting(512, integer(1, 8192))
     forecasts: bool = setting(False, BOOLEAN)
     scores_topic: str = setting("scores", TOPIC)
@@ -272,6 +275,11 @@ class Settings(Section):
     def silences(self) -> bool:
         """Whether silences are looked for."""
         return "silences" in self._events
+
+    @property
+    def rate_seconds(self) -> float | None:
+        """The seconds of the windows whose records are counted; None for none."""
+        return self.rates and window_seconds(self.rates)
 
     @property
     def entity_events(self) -> tuple[str, ...]:

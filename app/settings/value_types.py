@@ -25,6 +25,7 @@ _T = TypeVar("_T")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
@@ -178,6 +179,17 @@ def _read_span(text: str) -> str:
     return text
 
 
+def _read_window(value: Any) -> str:
+    text = str(value)
+    _require(bool(_SPAN.fullmatch(text)) and 1.0 <= window_seconds(text) <= 3600.0)
+    return text
+
+
+def window_seconds(text: str) -> float:
+    """Return the seconds of a time such as 30s, 5m or 1h; 0 for a number without a unit."""
+    return float(text[:-1]) * _SECONDS[text[-1]] if text[-1] in _SECONDS else 0.0
+
+
 def _read_zone(value: Any) -> str:
     # Files of the operating system beside these, such as localtime, differ from host to host.
     _require(value in _zones() - _NO_ZONES)
@@ -258,6 +270,7 @@ KINDS = ValueType(
     f"fields with one of {', '.join(KIND_NAMES)} each, such as service=category", _read_kinds
 )
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
+WINDOW = ValueType("a time from 1s to 1h such as 30s or 1m", _read_window)
 NAMES = ValueType("a list of distinct names", _read_fields)
 ADDRESS = ValueType("an address that begins with http:// or https://", _read_address)
 ZONE = ValueType("a time zone such as Europe/Berlin or UTC", _read_zone)

@@ -56,13 +56,26 @@ def of_entities():
 
 
 @pytest.fixture(scope="session")
-def sent(processed, of_entities):
+def of_rates():
+    """What the pipeline tells of a partition of which most records cease to come."""
+    seconds = [second for second in range(900) if second < 800 or second % 5 == 0]
+    records = [
+        Record("features", 1, second, 1767225600000 + 1000 * second, b"k", b'{"a": 1.0}')
+        for second in seconds
+    ]
+    settings = Settings(features=["a"], entity="key", rates="20s")
+    return PartitionPipeline("features", 1, settings).process(records).rate_changes
+
+
+@pytest.fixture(scope="session")
+def sent(processed, of_entities, of_rates):
     """All messages that are JSON, by kind."""
     return {
         "score": processed.scores,
         "anomaly": processed.anomalies,
         "incident": processed.incidents,
         "silence": processed.silences,
+        "rate": of_rates,
         "drift": processed.events,
         "entity": of_entities,
     }

@@ -15,7 +15,7 @@ from faust_oslrau.topics.shortening import without_largest
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
-KINDS = ("score", "anomaly", "incident", "silence", "drift", "entity")
+KINDS = ("score", "anomaly", "incident", "silence", "rate", "drift", "entity")
 _TYPES = {
     str: "string",
     int: "integer",

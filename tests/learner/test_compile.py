@@ -27,7 +27,10 @@ more = {
     "plain": {},
     "forgetting": {"transforms": {1: "asinh"}},
     "entities": {"max_entities": 30, "forecasting": True, "entity_events": ["new", "unusual"]},
-    "layers": {"history": ("10", "5m"), "seasons": "UTC", "silences": True, "forecasting": True},
+    "layers": {
+        "history": ("10", "5m"), "seasons": "UTC", "silences": True, "rates": 60.0,
+        "forecasting": True,
+    },  # fmt: skip
     "all": {"max_entities": 30, "history": ("10", "5m"), "seasons": "UTC", "forecasting": True},
 }[sys.argv[2]]
 memory = 2000.0 if sys.argv[2] == "forgetting" else None

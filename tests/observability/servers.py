@@ -94,6 +94,7 @@ def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
         "OSLRAU_SNAPSHOT_INTERVAL": "2",
         "OSLRAU_ENTITY": "key",
         "OSLRAU_EVENTS": "records,incidents,unusual_entities,silences",
+        "OSLRAU_RATES": "1s",
         "OSLRAU_FORECASTS": "true",
     }
     return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)

@@ -69,7 +69,13 @@ def test_a_panel_without_data_says_so(dashboard):
 
 
 @pytest.mark.parametrize(
-    "needed", ["the setting entity", "silences in the setting events", "the setting forecasts"]
+    "needed",
+    [
+        "the setting entity",
+        "silences in the setting events",
+        "the setting rates",
+        "the setting forecasts",
+    ],
 )
 def test_panels_that_a_setting_brings_data_name_it_while_they_have_none(needed):
     (model,) = (load(path) for path in DASHBOARDS if path.stem == "model")

@@ -100,6 +100,7 @@ _HEALTHY = dict(
         _series("oslrau_last_record_timestamp_seconds", f"0+60x{_MINUTES}"),
         _series("oslrau_silence_limit_seconds", f"300x{_MINUTES}"),
         _series("oslrau_silences_total", f"5x{_MINUTES}"),
+        _series("oslrau_rate_changes_total", f"5x{_MINUTES}"),
         _incidents("minor", f"3x{_MINUTES}"),
         _incidents("major", f"2x{_MINUTES}"),
         _open("minor", f"1x{_MINUTES}"),
@@ -142,6 +143,7 @@ _CASES = {
         _series("oslrau_consumer_lag_records", "200000x90 0x40"),
     ],
     "OslrauSilence": [_series("oslrau_silences_total", "5x110 6x20")],
+    "OslrauRate": [_series("oslrau_rate_changes_total", "5x110 6x20")],
     "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 20000000x40")],
     "OslrauScoresLate": _end_to_end("0+59000x90 5310000+1000x39"),
     "OslrauRecordsMissing": [
@@ -187,6 +189,7 @@ _NEARLY = {
         _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
     ],
     "OslrauSilence": [_series("oslrau_silences_total", "5x80 6x50")],
+    "OslrauRate": [_series("oslrau_rate_changes_total", "5x80 6x50")],
     "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 280000x40")],
     "OslrauScoresLate": _end_to_end("0+59000x90 5310000+57500x39"),
     "OslrauRecordsMissing": [

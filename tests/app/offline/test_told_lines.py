@@ -25,6 +25,7 @@ from faust_oslrau.topics import (
     encode_drift,
     encode_entity_event,
     encode_incident,
+    encode_rate_change,
     encode_scores,
     encode_silence,
 )
@@ -169,6 +170,16 @@ def test_a_silence():
     found = "no record for 240 s, unusual after 186.2 s"
     assert cells(silence("began", "press-7")) == (HEAD, "silence began", PLACE, "press-7", found)
     assert cells(silence("ended", None), key=None)[1:4] == ("silence ended", PLACE, "-")
+
+
+def test_a_rate():
+    change = SimpleNamespace(
+        state="began", entity="press-7", since=NOON, seconds=60.0,
+        records=12, expected=109.4, low=80, high=140,
+    )  # fmt: skip
+    found = f"12 records in the last 60 s, 80 to 140 usual, since {moment(NOON)}"
+    expected = (HEAD, "rate began", PLACE, "press-7", found)
+    assert cells(encode_rate_change(SOURCE, change)) == expected
 
 
 def test_a_drift():

@@ -1,0 +1,66 @@
+"""Rates from the records of a partition to its messages."""
+
+import dataclasses
+
+import numpy as np
+import orjson
+
+from faust_oslrau.app.pipeline import PartitionPipeline, new_pipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+SECOND, START = 1000, 1_767_225_600_000
+SETTINGS = Settings(features=["a"], entity="key", rates="10s")
+RNG = np.random.default_rng(5)
+
+
+def records():
+    """Yield the records of two devices, four a second; the second one sends less for a while."""
+    for tick in range(6000):
+        second, device = tick // 4, tick % 2
+        if device == 1 and 900 <= second < 1000 and RNG.random() < 0.9:
+            continue
+        time = START + 250 * tick
+        value = orjson.dumps({"a": RNG.normal()})
+        yield Record("features", 2, tick, time, b"device-%d" % device, value)
+
+
+RECORDS = list(records())
+
+
+def test_the_topic_of_anomalies_gets_an_event_when_a_change_begins_and_when_it_ends():
+    block = PartitionPipeline("features", 2, SETTINGS).process(RECORDS)
+    events = [orjson.loads(message.value) for message in block.rate_changes]
+    began, ended = (event for event in events if event.get("entity") == "device-1")
+    assert (began["event"], began["state"], ended["state"]) == ("rate", "began", "ended")
+    assert began["since"] == ended["since"] == START + 900 * SECOND
+    assert began["window_seconds"] == 10.0
+    assert began["records"] < began["low"] <= began["expected"] <= began["high"]
+    assert START + 910 * SECOND <= began["timestamp"] < START + 930 * SECOND
+    assert START + 1010 * SECOND <= ended["timestamp"] < START + 1040 * SECOND
+    assert set(block.rate_changes) <= set(block.alerts)
+    assert block.n_rate_changes == sum(event["state"] == "began" for event in events)
+
+
+def test_a_restart_goes_on_and_the_setting_may_change_at_any_restart():
+    whole = PartitionPipeline("features", 2, SETTINGS).process(RECORDS).rate_changes
+    pipeline, found = PartitionPipeline("features", 2, SETTINGS), []
+    for start in range(0, len(RECORDS), 700):
+        found += pipeline.process(RECORDS[start : start + 700]).rate_changes
+        snapshot = pipeline.snapshot(0, pipeline.next_offset)
+        pipeline = PartitionPipeline.restored(snapshot, SETTINGS)
+    assert found == whole
+    without = dataclasses.replace(SETTINGS, rates=None)
+    pipeline = PartitionPipeline.restored(snapshot, without)
+    assert pipeline.scorer.rates is None
+    again = PartitionPipeline.restored(pipeline.snapshot(0, pipeline.next_offset), SETTINGS)
+    assert again.scorer.rates == 10.0
+
+
+def test_a_partition_with_an_initial_model_has_rates_of_its_own(tmp_path):
+    fitted = PartitionPipeline("features", 0, SETTINGS)
+    fitted.process(RECORDS[:2000])
+    (tmp_path / "model").write_bytes(fitted.snapshot(0, 4000).to_bytes())
+    settings = dataclasses.replace(SETTINGS, initial_model=str(tmp_path / "model"))
+    later = [record._replace(timestamp=record.timestamp + 10**9) for record in RECORDS[3000:3600:3]]
+    assert new_pipeline("features", 2, settings).process(later).rate_changes == []
