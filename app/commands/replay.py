@@ -19,6 +19,7 @@ from faust_oslrau.app.offline.command_line import (
 from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
+from faust_oslrau.app.offline.told_lines import MOST_DETAIL, printable
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
@@ -78,3 +79,5 @@ def _summarise(replayed: Replayed, out: Path, seconds: float, as_json: bool) -> 
         f"{replayed.anomalies:,} anomalies, {replayed.incidents:,} incidents, "
         f"{replayed.rejected.total():,} rejected" + (f" ({rejected})" if rejected else "")
     )
+    if replayed.first_rejection is not None:
+        click.echo(f"the first rejected: {printable(replayed.first_rejection, MOST_DETAIL)}")

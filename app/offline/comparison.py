@@ -18,6 +18,7 @@ from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord
 
 from .scored_log import ScoredLog, Scores
+from .told_lines import MOST_DETAIL, printable
 
 Pair = tuple[float, float]
 
@@ -165,9 +166,11 @@ def compare_logs(a: ScoredLog, b: ScoredLog) -> Comparison:
     common = {p: _common(ours[p], theirs[p]) for p in ours if p in theirs}
     counts = [len(pair[0].offset) for pair in common.values()]
     if sum(counts) == 0:
+        rejection = printable(a.first_rejection or b.first_rejection or "", MOST_DETAIL)
         raise ComparisonError(
             f"expected records that both settings score after the first {WARM_UP} of a partition, "
             f"got {a.scored:,} and {b.scored:,} scored records"
+            + (f"; the first rejected: {rejection}" if rejection else "")
         )
     return Comparison(
         logs=(a, b),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,6 +24,11 @@ _BLOCK = 1024
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 # Numbers that JSON does not allow: +1, 007, .5, 1.
 _OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# Words of pandas and NumPy, of spreadsheets and of JSON, in capitals or not.
+_WORDS = {"": None, "nan": None, "true": True, "false": False}
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+# Names of columns that an error lists.
+_MOST_LISTED = 20
 # JSON has no infinity. This number exceeds every double, and is rejected as `not_finite`.
 _INFINITY = {math.inf: orjson.Fragment(b"1e999"), -math.inf: orjson.Fragment(b"-1e999")}
 
@@ -135,7 +141,7 @@ class NdjsonInput(_TextInput):
 
 
 class CsvInput(_TextInput):
-    """One object for each line after the header; an empty cell is null."""
+    """One object for each line after the header; an empty cell is null, as is NaN."""
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -160,10 +166,18 @@ class CsvInput(_TextInput):
             encoding = "utf-8"
 
     def _header(self, names: list[str]) -> list[str]:
-        if not names or any(not name or _OTHER_NUMBER.fullmatch(name) for name in names):
-            raise self._wrong(1, "expected a header with the names of the columns")
-        if len(names) != len(set(names)):
-            raise self._wrong(1, "expected distinct names of columns")
+        wanted = "expected a header with the names of the columns"
+        if not names:
+            raise self._wrong(1, wanted)
+        for number, name in enumerate(names, start=1):
+            if not name or _OTHER_NUMBER.fullmatch(name):
+                raise self._wrong(1, f"{wanted}, got {name!r} for column {number}")
+        found = {word for separator, word in _SEPARATORS.items() if separator in names[0]}
+        if len(names) == 1 and found:
+            raise self._wrong(1, f"expected commas between the columns, got {min(found)}")
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise self._wrong(1, f"expected distinct names of columns, got {repeated[0]!r} again")
         _check_key(self._path, self._key, names)
         return names
 
@@ -277,8 +291,8 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 def _cell(text: str) -> Any:
     bare = text.strip()
-    if not bare:
-        return None
+    if bare.lower() in _WORDS:
+        return _WORDS[bare.lower()]
     if _JSON_NUMBER.fullmatch(bare):
         return orjson.Fragment(bare)  # unchanged, so that no digit is lost
     if _OTHER_NUMBER.fullmatch(bare):
@@ -305,4 +319,10 @@ def _key_bytes(content: Any) -> bytes | None:
 
 def _check_key(path: Path, key: str | None, names: list[str]) -> None:
     if key is not None and key not in names:
-        raise InputFileError(f"{path}: no column {key!r}, expected one of {', '.join(names)}")
+        raise InputFileError(f"{path}: no column {key!r}, expected one of {listed(names)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of names as an error tells them."""
+    more = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

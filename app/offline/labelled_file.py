@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.topics.documents import parse
 
-from .input_files import InputFile, InputFileError, InputMessage, open_input
+from .input_files import InputFile, InputFileError, InputMessage, listed, open_input
 from .partitioner import partition_of
 
 # True and 1.0 are equal to 1, so they are found as well.
@@ -75,7 +75,7 @@ class LabelledFile:
         if self._column not in document:
             raise InputFileError(
                 f"{self._path} row {row}: no column {self._column!r}, "
-                f"expected one of {', '.join(document)}"
+                f"expected one of {listed([*document])}"
             )
         label = self._label(row, document.pop(self._column))
         # Python's writer keeps numbers beyond a double, which a worker rejects by their own reason.

@@ -30,6 +30,7 @@ class Replayed:
     anomalies: int = 0
     incidents: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+    first_rejection: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as plain data."""
@@ -39,6 +40,7 @@ class Replayed:
             "anomalies": self.anomalies,
             "incidents": self.incidents,
             "rejected": dict(self.rejected),
+            "first_rejection": self.first_rejection,
         }
 
 
@@ -104,3 +106,4 @@ class Replay:
         self.replayed.anomalies += len(block.anomalies)
         self.replayed.incidents += block.reached["minor"]
         self.replayed.rejected += block.reasons
+        self.replayed.first_rejection = self.replayed.first_rejection or block.first_rejection

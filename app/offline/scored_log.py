@@ -82,6 +82,7 @@ class ScoredLog:
         self.settings = settings
         self.records = 0
         self.rejected: Counter[str] = Counter()
+        self.first_rejection: str | None = None
         self.cpu_seconds = 0.0
         self.blamed: dict[tuple[int, int], tuple[str, ...]] = {}
         """Fields with more than their usual nats, of each alarm by partition and offset."""
@@ -98,6 +99,7 @@ class ScoredLog:
         self.cpu_seconds += process_time() - began
         self.records += len(records)
         self.rejected += block.reasons
+        self.first_rejection = self.first_rejection or block.first_rejection
         warming_up = max(0, WARM_UP - self._scored[partition])
         self._scored[partition] += len(block.scores)
         scores = self._scores(block).take(np.arange(warming_up, len(block.scores)))

@@ -14,7 +14,7 @@ from .told import Aspect, Contribution, Message, Told
 # The widths of the columns, which longer content exceeds.
 _WHAT, _TIME, _PLACE, _ENTITY = 17, 25, 20, 10
 # Names and keys come from outside, and may be as long as a message.
-_MOST_NAME, _MOST_DETAIL = 60, 600
+_MOST_NAME, MOST_DETAIL = 60, 600
 SEVERITY_COLOURS = {"minor": "green", "major": "yellow", "critical": "bright_red"}
 _KINDS = {
     "anomaly": "yellow",
@@ -38,10 +38,10 @@ def line(told: Told, address: str | None = None) -> str:
     cells = (
         click.style(moment(told.timestamp).ljust(_TIME), dim=True),
         click.style(printable(told.what).ljust(_WHAT), fg=_colour(told)),
-        printable(told.place, 2 * _MOST_DETAIL).ljust(_PLACE),
+        printable(told.place, 2 * MOST_DETAIL).ljust(_PLACE),
         printable("-" if told.entity is None else told.entity).ljust(_ENTITY),
-        printable(detail, _MOST_DETAIL),
-        printable(address or "", 2 * _MOST_DETAIL),
+        printable(detail, MOST_DETAIL),
+        printable(address or "", 2 * MOST_DETAIL),
     )
     return "  ".join(cells).rstrip()
 

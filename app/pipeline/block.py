@@ -148,6 +148,16 @@ class ProcessedBlock:
     wrong_types: Counter[str] = field(default_factory=Counter)
 
     @property
+    def first_rejection(self) -> str | None:
+        """Where the first rejected record is, and what is wrong with it; None without one."""
+        if not self.dead_letters:
+            return None
+        names = ("topic", "partition", "offset", "detail")
+        headers = dict(self.dead_letters[0].headers)
+        topic, partition, offset, detail = (headers[f"oslrau-{name}"].decode() for name in names)
+        return f"{topic}/{partition} offset {offset}: {detail}"
+
+    @property
     def alerts(self) -> list[OutMessage]:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []

@@ -29,11 +29,27 @@ def documents(source):
 
 
 def test_csv_cells_become_numbers_nulls_or_strings(tmp_path):
-    path = write(tmp_path, "a.csv", "a,b,c,d\n1,-2.5e3, ,pump\n+7,.5,007,nan\n")
+    path = write(tmp_path, "a.csv", "a,b,c,d\n1,-2.5e3, ,pump\n+7,.5,007,NA\n")
     assert documents(open_input(path)) == [
         {"a": 1, "b": -2500.0, "c": None, "d": "pump"},
-        {"a": 7.0, "b": 0.5, "c": 7.0, "d": "nan"},
+        {"a": 7.0, "b": 0.5, "c": 7.0, "d": "NA"},
     ]
+
+
+def test_csv_cells_of_programs_become_truths_and_nulls(tmp_path):
+    path = write(tmp_path, "a.csv", "id,a,b,c\nTrue,True, false,TRUE\nnan,nan,NaN,\n")
+    first, second = open_input(path, "id")
+    assert json.loads(first.value) == {"id": True, "a": True, "b": False, "c": True}
+    assert json.loads(second.value) == dict.fromkeys(["id", "a", "b", "c"])
+    assert (first.key, second.key) == (b"True", b"nan")  # a key is what the file has
+
+
+def test_csv_reads_thousands_of_columns(tmp_path):
+    names = [f"c{i}" for i in range(5000)]
+    path = write(tmp_path, "a.csv", ",".join(names) + "\n" + ",".join("1" * 5000) + "\n")
+    assert documents(open_input(path)) == [dict.fromkeys(names, 1)]
+    with pytest.raises(InputFileError, match=r"no column 'id', .* c18, c19 and 4,980 more$"):
+        list(open_input(path, "id"))
 
 
 def test_csv_numbers_keep_every_digit(tmp_path):
@@ -61,8 +77,12 @@ def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
     [
         ("", "line 1: expected a header"),
         ("1,2\n3,4\n", "line 1: expected a header"),
-        ("a,\n3,4\n", "line 1: expected a header"),
-        ("a,a\n3,4\n", "line 1: expected distinct names"),
+        (",a\n3,4\n", "line 1: expected a header .*, got '' for column 1$"),
+        ("a,7\n3,4\n", "line 1: expected a header .*, got '7' for column 2$"),
+        ("a;b\n3;4\n", "line 1: expected commas between the columns, got semicolons"),
+        ("a\tb\n3\t4\n", "line 1: expected commas between the columns, got tabs"),
+        ("a|b\n3|4\n", r"line 1: expected commas between the columns, got bars"),
+        ("a,b,a\n3,4,5\n", "line 1: expected distinct names of columns, got 'a' again"),
         ("a,b\n3,4\n5\n", "line 3: expected 2 cells as in the header, got 1"),
         (b"a,b\n3,\xff\n", "line 2: expected UTF-8"),
         ("a\n" + "x" * 200_000, "line 2: field larger than field limit"),

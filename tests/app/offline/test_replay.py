@@ -62,6 +62,7 @@ def test_a_file_is_scored_as_its_records_one_by_one(file, tmp_path, partitions):
     assert sorted(lines_of(out)) == sorted(expected)
     summary = json.loads(result.stdout)
     assert summary.pop("seconds") > 0
+    assert summary.pop("first_rejection").startswith("features/0 offset ")
     anomalies = sum(json.loads(score)["is_anomaly"] for score in expected)
     assert summary == {
         "records": ROWS,
@@ -265,3 +266,15 @@ def test_aborted_records_and_markers_are_passed_over(kafka, tmp_path, topic_name
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["scored"] == 3
     assert [json.loads(line)["offset"] for line in lines_of(out)] == [0, 4, 8]
+
+
+def test_what_is_wrong_with_the_first_rejected_record_is_told(tmp_path):
+    columns = [f"c{i}" for i in range(1025)]
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(columns) + "\n" + ",".join("1" * 1025) + "\n")
+    result = run(path, "--out", tmp_path / "scores.ndjson")
+    assert result.exit_code == 0
+    assert result.output.splitlines()[-1] == (
+        "the first rejected: features/0 offset 0: expected at most 1024 numeric fields, got more: "
+        "choose some by name"
+    )

@@ -32,10 +32,11 @@ def _rows(number, partitions=1, seed=0):
 
 
 def _outputs(records):
-    """Return partition, key, timestamp and value of each record, by partition in order."""
+    """Return key, timestamp, value and headers of each record, by partition in order."""
     found = defaultdict(list)
     for record in records:
-        found[record.partition].append((record.key, record.timestamp, record.value))
+        content = (record.key, record.timestamp, record.value, tuple(record.headers))
+        found[record.partition].append(content)
     return dict(found)
 
 
@@ -47,9 +48,9 @@ def _offline(records, settings):
     scores, anomalies = {}, {}
     for partition, part in by_partition.items():
         block = PartitionPipeline(part[0].topic, partition, settings).process(part)
-        scores[partition] = [(m.key, m.timestamp, m.value) for m in block.scores]
+        scores[partition] = [(m.key, m.timestamp, m.value, m.headers) for m in block.scores]
         if block.alerts:
-            anomalies[partition] = [(m.key, m.timestamp, m.value) for m in block.alerts]
+            anomalies[partition] = [(m.key, m.timestamp, m.value, m.headers) for m in block.alerts]
     return scores, anomalies
 
 

@@ -1,0 +1,47 @@
+"""What makes a tag a release, as far as it can be read."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = ROOT / ".github" / "workflows"
+with (ROOT / "pyproject.toml").open("rb") as file:
+    PROJECT = tomllib.load(file)["project"]
+
+
+def test_a_tag_with_another_version_makes_no_packages():
+    made = subprocess.run([ROOT / ".ci" / "package", "9.9"], capture_output=True, text=True)
+    assert made.returncode == 1
+    assert made.stderr == f"pyproject.toml: expected version 9.9, got {PROJECT['version']}\n"
+
+
+def test_nothing_is_published_before_the_tests_and_a_try_of_the_packages():
+    jobs = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
+    assert jobs["test"]["uses"] == "./.github/workflows/ci.yml"
+    assert jobs["build"]["needs"] == "test"
+    assert any(".ci/package" in step.get("run", "") for step in jobs["build"]["steps"])
+    assert {jobs[name]["needs"] for name in ("index", "image")} == {"build"}
+
+
+def test_the_index_believes_the_workflow_and_no_password():
+    text = (WORKFLOWS / "release.yml").read_text()
+    assert yaml.safe_load(text)["jobs"]["index"]["permissions"] == {"id-token": "write"}
+    assert set(re.findall(r"secrets\.(\w+)", text)) == {"GITHUB_TOKEN"}
+
+
+def test_the_readme_names_the_wheel_of_this_version():
+    named = set(re.findall(r"faust_oslrau-(.*?)-py3-none-any", (ROOT / "README.md").read_text()))
+    assert named == {PROJECT["version"]}
+
+
+def test_each_python_that_is_named_is_tested():
+    ci = yaml.safe_load((WORKFLOWS / "ci.yml").read_text())["jobs"]["test"]
+    prefix = "Programming Language :: Python :: 3."
+    named = [of.rsplit(" ", 1)[1] for of in PROJECT["classifiers"] if of.startswith(prefix)]
+    assert ci["strategy"]["matrix"]["python"] == named
