@@ -1,4 +1,4 @@
-"""When losses and surges of records are found, and how often without cause, for several arrivals."""
+"""When losses and surges of records are found, and how many without cause, by arrivals."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FACTORS = (0.2, 0.5, 0.8, 1.5, 2.0, 5.0)
 PER_FACTOR, DAYS, DAY, LENGTH = 12, 12, 1440, 120
 TRAILING = 60
 TEXT = f"""\
-Windows of a minute of {PER_FACTOR * len(FACTORS)} subjects with 2 to 300 records in one, on {DAYS} days. In the last
-three days, each brings so many times the usual number of records in {LENGTH} windows: *found* says of
-how many subjects the change was told while it lasted, and the median delay in windows. *False* are
-changes without cause, for each subject and day: in the first two days, and after them. *Bands* are those
-of a Poisson distribution around the mean of the last {TRAILING} windows, to which as few windows as to our
-evidence are out by chance. Choices were made on the first three kinds; the others served none and were
-looked at once."""
+Windows of a minute of {PER_FACTOR * len(FACTORS)} subjects with 2 to 300 records in one, on {DAYS} days.
+In the last three days, each brings so many times the usual number of records in {LENGTH} windows: of how
+many subjects this was told while it lasted, and the median delay in windows. *False* are changes
+without cause, for each subject and day: in the first two days, and after them. *Bands* are those of
+a Poisson distribution around the mean of the last {TRAILING} windows; by chance, as few windows are out of
+them as begin an event of ours. Choices were made on the first three kinds; the others served none
+and were looked at once."""
 
 
 def constant(minutes: FloatArray, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
@@ -124,7 +124,9 @@ def bands(counts: FloatArray) -> Began:
         mean = counts[window - TRAILING : window].mean(axis=0) + 1.0 / TRAILING
         low, high = (pdtrik(p, mean) for p in (FALSE_ALARM_RATE / 2, 1 - FALSE_ALARM_RATE / 2))
         records = counts[window]
-        out = ((records < low) & (pdtr(records, mean) < FALSE_ALARM_RATE / 2)) | (records > high + 1)
+        out = ((records < low) & (pdtr(records, mean) < FALSE_ALARM_RATE / 2)) | (
+            records > high + 1
+        )
         began += [(window, subject) for subject in np.flatnonzero(out & ~outside).tolist()]
         outside = out
     return began
