@@ -1,1 +1,61 @@
-"""Densities and detectors that the learner is compared with, where no library has them ready."""
+"""Densities and detectors that the learner is compared with.
+
+Those that no maintained library has are written here, one in a module; the others are thin layers
+over a library. Each module has ``METHODS``, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+
+from benchmarks.crossval import Fit
+from benchmarks.datasets import LARGE, Dataset
+
+from .sizes import Size
+
+NEEDS = {
+    "trees": "numba",
+    "precision": "river",
+    "parzen": "sklearn",
+    "moment_network": "torch",
+    "boltzmann": "torch",
+    "real_nvp": "zuko",
+    "vine": "pyvinecopulib",
+    "einsum_network": "spflow",
+}
+"""The package that each module needs."""
+
+SLOW = ("online EM, random", "moment matching, random")
+"""Those that take the better part of an hour for a million records, as each visits every node."""
+
+Methods = dict[str, Callable[[Size], Fit]]
+
+
+@cache
+def densities() -> Methods:
+    """Return the methods of every module whose package is installed; name the others."""
+    return {name: make for module in installed(NEEDS) for name, make in methods(module).items()}
+
+
+def installed(needs: dict[str, str]) -> Iterator[str]:
+    for module, package in needs.items():
+        if find_spec(package) is None:
+            click.echo(f"{module}: skipped, needs {package}: pip install '.[opponents]'", err=True)
+        else:
+            yield module
+
+
+def methods(module: str) -> Methods:
+    found: Methods = import_module(f".{module}", __name__).METHODS
+    return found
+
+
+def fits(dataset: Dataset, size: Size) -> dict[str, Fit]:
+    """Configure the opponents that a data set is not too large for."""
+    slow = SLOW if len(dataset.x) >= LARGE else ()
+    return {name: make(size) for name, make in densities().items() if name not in slow}

@@ -74,3 +74,6 @@ def network_of(d: int, width: int, seed: int) -> Einet:
 
 def log_likelihood(network: Einet, rows: Tensor) -> Tensor:
     return network.log_likelihood(rows).flatten()
+
+
+METHODS = {"Einsum network": einsum_network}

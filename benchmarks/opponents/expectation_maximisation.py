@@ -24,7 +24,7 @@ class OnlineEM:
 
     def __init__(self, structure: Structure, means: Array) -> None:
         self._structure = structure
-        n, s = means.shape
+        s = means.shape[1]
         weights = structure.weights(np.ones(len(structure.kind)))
         self._counts = structure.shares(weights, np.zeros((1, len(weights))))[0]
         count = self._counts[structure.leaves]

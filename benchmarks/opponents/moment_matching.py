@@ -70,7 +70,9 @@ class NormalWishart:
         direction = np.einsum("lij,lj->li", self.scale, apart)
         return direction, np.einsum("li,li->l", direction, apart)
 
-    def _matched_freedom(self, probability: Array, taken: Array, outer: Array, precision: Array) -> Array:
+    def _matched_freedom(
+        self, probability: Array, taken: Array, outer: Array, precision: Array
+    ) -> Array:
         before = np.diagonal(self.scale, axis1=1, axis2=2)
         after = before - taken[:, None] * np.diagonal(outer, axis1=1, axis2=2)
         nu, s = self.freedom, before.shape[1]
@@ -110,4 +112,6 @@ def matched_counts(structure: Structure, counts: Array, shares: Array) -> Array:
     square = (1.0 - used) * counts * (counts + 1.0) / (total * (total + 1.0))
     square += (used * counts + 2.0 * shares) * (counts + 1.0) / ((total + 1.0) * (total + 2.0))
     missing = structure.siblings_sum(mean - square)
-    return np.where(structure.of_sum, mean * missing / structure.siblings_sum(square - mean**2), 1.0)
+    return np.where(
+        structure.of_sum, mean * missing / structure.siblings_sum(square - mean**2), 1.0
+    )

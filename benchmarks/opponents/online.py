@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
-from benchmarks.crossval import Density, Fit
+from benchmarks.crossval import Density
 from benchmarks.datasets import Array, Setting
 
 FIRST_ROWS = 100
@@ -20,23 +21,24 @@ class Online(Protocol):
     def density(self) -> Density: ...
 
 
-Start = Callable[[Array], Online]
-"""Makes a density from the first rows (m, d), which it does not learn."""
+@dataclass(frozen=True)
+class OnePass:
+    """Learns each row once; ``start`` makes a density from the first rows, which it does not learn.
 
+    Mini-batches restart at each fold; they have the data set's size if there is no other.
+    """
 
-def one_pass(start: Start, batch_size: int | None = None) -> Fit:
-    """Learn each row once, in mini-batches that restart at each fold, of the setting's size."""
+    start: Callable[[Array], Online]
+    batch_size: int | None = None
 
-    def fit(folds: Iterable[Array], setting: Setting) -> Density:
+    def __call__(self, folds: Iterable[Array], setting: Setting) -> Density:
         parts = list(folds)
-        model = start(parts[0][:FIRST_ROWS])
+        model = self.start(parts[0][:FIRST_ROWS])
         for rows in parts:
-            learn_batches(model, rows, batch_size or setting.batch_size)
+            self.learn(model, rows, setting)
         return model.density()
 
-    return fit
-
-
-def learn_batches(model: Online, rows: Array, batch_size: int) -> None:
-    for first in range(0, len(rows), batch_size):
-        model.learn(rows[first : first + batch_size])
+    def learn(self, model: Online, rows: Array, setting: Setting) -> None:
+        size = self.batch_size or setting.batch_size
+        for first in range(0, len(rows), size):
+            model.learn(rows[first : first + size])

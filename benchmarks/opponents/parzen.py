@@ -54,3 +54,6 @@ def kernel_density(folds: Iterable[Array], setting: Setting) -> Parzen:
     X = np.random.default_rng(0).permutation(np.concatenate(list(folds)))[:MOST_KERNELS]
     held_out = min(MOST_VALIDATED, len(X) // 5)
     return Parzen(X, parzen(X[held_out:], X[:held_out]).bandwidth)
+
+
+METHODS = {"kernel density": lambda size: kernel_density}

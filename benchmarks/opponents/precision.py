@@ -8,6 +8,8 @@ from river.covariance import EmpiricalPrecision
 from benchmarks.datasets import Array
 from benchmarks.mixtures import Mixture
 
+from .online import OnePass
+
 
 class PrecisionGaussian:
     """River's precision matrix beside a running mean; it starts at the identity."""
@@ -27,3 +29,6 @@ class PrecisionGaussian:
         fields = range(len(self._total))
         matrix = np.array([[self._precision[i, j] for j in fields] for i in fields])
         return Mixture(np.ones(1), (self._total / self._n)[None], np.linalg.inv(matrix)[None])
+
+
+METHODS = {"precision matrix": lambda size: OnePass(PrecisionGaussian)}

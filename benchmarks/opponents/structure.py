@@ -9,11 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.network.layout import LEAF, PRODUCT, SUM
-
 from benchmarks.datasets import Array
 from benchmarks.mixtures import N_COMPONENTS
 from benchmarks.random_structure import RandomTree
+from faust_oslrau.learner.network.layout import LEAF, PRODUCT, SUM
 
 CHUNK = 64
 """Rows that are scored at a time: each needs a value for every node."""
@@ -21,7 +20,7 @@ CHUNK = 64
 
 @dataclass(frozen=True)
 class Structure:
-    """Nodes (n,), children first: their kinds and parents, and the variables of each leaf (L, s)."""
+    """Nodes (n,), children first: kinds, parents, and the variables (L, s) of each leaf."""
 
     kind: NDArray[np.int8]
     parent: NDArray[np.int64]
@@ -35,7 +34,9 @@ class Structure:
     def of_sum(self) -> NDArray[np.bool_]:
         """Nodes (n,) that a sum chooses among: its children, if there are at least two."""
         n_children = np.bincount(self.parent[:-1], minlength=len(self.kind))
-        return np.append((self.kind == SUM)[self.parent[:-1]] & (n_children > 1)[self.parent[:-1]], False)
+        return np.append(
+            (self.kind == SUM)[self.parent[:-1]] & (n_children > 1)[self.parent[:-1]], False
+        )
 
     @property
     def n_parameters(self) -> int:

@@ -24,6 +24,8 @@ FEWEST_ROWS, MOST_ROWS = 100, 1_500
 
 Loss = Callable[[Tensor], Tensor]
 
+torch.set_num_threads(1)  # as all others have one core
+
 
 def train(module: nn.Module, loss: Loss, X: Array, seed: int) -> None:
     """Minimise the mean loss by Adam; the parameters become those of the best epoch."""

@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]
 from benchmarks.datasets import Setting
 from benchmarks.opponents.expectation_maximisation import OnlineEM
 from benchmarks.opponents.moment_matching import MomentMatching, NormalWishart, matched_counts
-from benchmarks.opponents.online import one_pass
+from benchmarks.opponents.online import OnePass
 from benchmarks.opponents.structure import Structure, TreeDensity, mixture_tree, random_tree
 
 SETTING = Setting(8, 10, 0)
@@ -164,5 +164,5 @@ def test_a_sums_counts_have_the_moments_of_the_mixture_of_dirichlets():
 def test_every_learner_comes_near_the_entropy_of_a_gaussian_on_every_structure(learner, structure):
     fresh = np.random.default_rng(2).normal(size=(2000, 2)) * [1.0, 3.0] + [5.0, 0.0]
     best = multivariate_normal([5.0, 0.0], np.diag([1.0, 9.0])).logpdf(fresh).mean()
-    density = one_pass(lambda first: learner(*structure(first)))(FOLDS, SETTING)
+    density = OnePass(lambda first: learner(*structure(first)))(FOLDS, SETTING)
     assert best - 0.3 < density.score_samples(fresh).mean() < best + 1e-3
