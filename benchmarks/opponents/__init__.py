@@ -33,6 +33,9 @@ NEEDS = {
 SLOW = ("online EM, random", "moment matching, random")
 """Those that take the better part of an hour for a million records, as each visits every node."""
 
+QUICK = ("online EM, mixture", "precision matrix")
+"""Those that are run on every test fold of a plan; the others take minutes for each."""
+
 Methods = dict[str, Callable[[Size], Fit]]
 
 

@@ -42,7 +42,7 @@ class Structure:
     def n_parameters(self) -> int:
         n, s = self.scopes.shape
         n_sums = len(np.unique(self.parent[self.of_sum]))
-        return int(self.of_sum.sum()) - n_sums + n * (s + s * (s + 1) // 2)
+        return int(self.of_sum.sum() - n_sums + n * (s + s * (s + 1) // 2))
 
     def points(self, X: Array) -> Array:
         """Return what each leaf sees of each row (m, L, s)."""
