@@ -16,6 +16,7 @@ from . import (
     calibration,
     change,
     density,
+    detection,
     drift,
     entities,
     entity_alarms,
@@ -25,6 +26,7 @@ from . import (
     formats,
     goals,
     incidents,
+    large,
     leaves,
     metrics,
     parts,
@@ -70,6 +72,8 @@ BENCHMARKS: dict[str, Benchmark] = {
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "quality": quality.run,
     "ranking": ranking.run,
+    "detection": detection.run,
+    "large": large.run,
     "drift": drift.run,
     "soon": soon.run,
     "calibration": calibration.run,
@@ -130,7 +134,8 @@ READOUT = [
     ),
 ]  # fmt: skip
 MORE_OPTIONS = {
-    "calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS], "readout": READOUT,
+    "calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS],
+    "detection": [DATASETS], "readout": READOUT,
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from .crossval import (
 )
 from .datasets import Dataset
 from .mixtures import N_COMPONENTS, offline_mixture, single_gaussian
-from .opponents import QUICK, SLOW, fits
+from .opponents import LEFT_OUT_FROM, QUICK, fits
 from .opponents.sizes import Size
 from .plan import Plan
 from .prequential import short
@@ -47,15 +47,15 @@ The others are learned offline, from all rows at once. *scikit-learn* fits a mix
 are trained until the loss on a tenth of the training rows stops falling. *Boltzmann machines* are
 two, stacked; their log-likelihood is estimated by importance samples of hidden units, with a
 normalising constant by annealed importance sampling. The *moment matching network* has Parzen
-windows around 10,000 samples. The *kernel density* and the *vine copula* (pyvinecopulib, with
-kernels for single fields) take up to 10,000 random rows. RealNVP, the machines and the moment
-matching network have about as many parameters as oSLRAU's, the Einsum network at most as many.
-Nothing was chosen on a test fold.
+windows around 10,000 samples. The *kernel density* takes up to 10,000 random rows, the *vine
+copula* (pyvinecopulib, with kernels for single fields) 5,000. RealNVP, the machines and the moment matching
+network have about as many parameters as oSLRAU's, the Einsum network at most as many. Nothing was
+chosen on a test fold.
 
 A floor for RealNVP is Gaussian noise of that variance on the test records: the mean density of 16
 draws, whose logarithm is a little low. The vine is fitted to records with such noise. Opponents
-that take minutes are run on the first test fold only, and sets of a million rows are without
-{" and ".join(SLOW)}, which visit each node for each row."""
+that take minutes are run on the first test fold only. Left out are, from a number of rows on:
+{"; ".join(f"{name}, from {n:,}" for name, n in LEFT_OUT_FROM.items())}."""
 
 
 def run(plan: Plan) -> None:

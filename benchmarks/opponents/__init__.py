@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import click
+import numpy as np
 
 from benchmarks.crossval import Fit
 from benchmarks.datasets import LARGE, Dataset
@@ -30,8 +31,15 @@ NEEDS = {
 }
 """The package that each module needs."""
 
-SLOW = ("online EM, random", "moment matching, random")
-"""Those that take the better part of an hour for a million records, as each visits every node."""
+LEFT_OUT_FROM = {
+    "online EM, random": 50_000,
+    "moment matching, random": 50_000,
+    "moment matching, mixture": LARGE,
+    "moment matching network": LARGE,
+    "Boltzmann machines": LARGE,
+    "Einsum network": LARGE,
+}
+"""Rows from which on a method that takes many minutes is left out."""
 
 QUICK = ("online EM, mixture", "precision matrix")
 """Those that are run on every test fold of a plan; the others take minutes for each."""
@@ -60,5 +68,9 @@ def methods(module: str) -> Methods:
 
 def fits(dataset: Dataset, size: Size) -> dict[str, Fit]:
     """Configure the opponents that a data set is not too large for."""
-    slow = SLOW if len(dataset.x) >= LARGE else ()
-    return {name: make(size) for name, make in densities().items() if name not in slow}
+    n = len(dataset.x)
+    return {
+        name: make(size)
+        for name, make in densities().items()
+        if n < LEFT_OUT_FROM.get(name, np.inf)
+    }

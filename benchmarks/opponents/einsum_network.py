@@ -17,6 +17,7 @@ from benchmarks.datasets import Array, Setting
 from .sizes import Size
 from .training import n_parameters, train
 
+STEP_SIZE = 3e-3
 REPETITIONS = 5
 MOST_DEPTH = 3
 SCORED = 2_000
@@ -47,7 +48,7 @@ def einsum_network(size: Size) -> Fit:
     def fit(folds: Iterable[Array], setting: Setting) -> EinsumNetwork:
         X = np.concatenate(list(folds))
         network = widest(X.shape[1], size)
-        train(network, lambda rows: -log_likelihood(network, rows).mean(), X, size.seed)
+        train(network, lambda rows: -log_likelihood(network, rows).mean(), X, size.seed, STEP_SIZE)
         return EinsumNetwork(network)
 
     return fit

@@ -21,7 +21,7 @@ from .parzen import MOST_KERNELS, MOST_VALIDATED, Parzen, parzen
 from .sizes import Size
 from .training import HELD_OUT, n_parameters, step, width_of
 
-STEPS = 2_000
+STEPS = 1_000
 STEP_SIZE = 1e-2
 """Of Adam; chosen on held-out rows of training folds, as 1e-3 had learned little by then."""
 

@@ -19,7 +19,7 @@ MOST_HELD_OUT = 10_000
 PATIENCE = 5
 """Epochs without a smaller loss on them before training stops."""
 
-MOST_SEEN = 2_000_000
+MOST_SEEN = 600_000
 """Rows that training sees, each as often as it comes, if the loss has not stopped falling."""
 
 STEP_SIZE = 1e-3
@@ -31,12 +31,12 @@ Loss = Callable[[Tensor], Tensor]
 torch.set_num_threads(1)  # as all others have one core
 
 
-def train(module: nn.Module, loss: Loss, X: Array, seed: int) -> None:
+def train(module: nn.Module, loss: Loss, X: Array, seed: int, step_size: float = STEP_SIZE) -> None:
     """Minimise the mean loss by Adam; the parameters become those of the best epoch."""
     rows = torch.from_numpy(np.random.default_rng(seed).permutation(X))
     held_out, rows = rows.tensor_split([min(int(HELD_OUT * len(rows)), MOST_HELD_OUT)])
     batch, generator = batch_size(len(rows)), torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.Adam(module.parameters(), STEP_SIZE)
+    optimiser = torch.optim.Adam(module.parameters(), step_size)
     best, kept, waited, seen = np.inf, deepcopy(module.state_dict()), 0, 0
     while waited < PATIENCE and seen < MOST_SEEN:
         for part in rows[torch.randperm(len(rows), generator=generator)].split(batch):

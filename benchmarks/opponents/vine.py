@@ -10,8 +10,8 @@ from pyvinecopulib import Vinedist, core
 from benchmarks.datasets import Array, Setting
 from benchmarks.mixtures import single_gaussian
 
-MOST_RECORDS = 10_000
-"""Random ones that are fitted, as many as the kernel density has."""
+MOST_RECORDS = 5_000
+"""Random ones that are fitted."""
 
 TREES = 5
 """Trees of the vine that have pair copulas; the others stand for independence."""
