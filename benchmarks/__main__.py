@@ -15,6 +15,7 @@ from . import (
     blame,
     calibration,
     change,
+    comparison,
     density,
     detection,
     drift,
@@ -178,6 +179,8 @@ for name, stream_benchmark in STREAM_BENCHMARKS.items():
         *MORE_OPTIONS.get(name, []),
     ]
     main.add_command(with_options(name, stream_benchmark, stream_benchmark.__doc__, options))
+
+main.add_command(with_options("comparison", comparison.run, comparison.run.__doc__, [OUT]))
 
 if __name__ == "__main__":
     main(prog_name="python -m benchmarks")

@@ -48,9 +48,9 @@ are trained until the loss on a tenth of the training rows stops falling. *Boltz
 two, stacked; their log-likelihood is estimated by importance samples of hidden units, with a
 normalising constant by annealed importance sampling. The *moment matching network* has Parzen
 windows around 10,000 samples. The *kernel density* takes up to 10,000 random rows, the *vine
-copula* (pyvinecopulib, with kernels for single fields) 5,000. RealNVP, the machines and the moment matching
-network have about as many parameters as oSLRAU's, the Einsum network at most as many. Nothing was
-chosen on a test fold.
+copula* (pyvinecopulib, with kernels for single fields) 5,000. RealNVP, the machines and the moment
+matching network have about as many parameters as oSLRAU's, the Einsum network at most as many.
+Nothing was chosen on a test fold.
 
 A floor for RealNVP is Gaussian noise of that variance on the test records: the mean density of 16
 draws, whose logarithm is a little low. The vine is fitted to records with such noise. Opponents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -69,7 +69,7 @@ def cut(stream: Stream) -> Stream:
     return replace(stream, x=stream.x[:MOST_RECORDS], label=stream.label[:MOST_RECORDS])
 
 
-def table(figures: list[Figure]) -> Iterator[dict[str, object]]:
+def table(figures: list[Figure]) -> Iterator[Mapping[str, object]]:
     """Lay out methods against parts."""
     parts = dict.fromkeys(figure.part for figure in figures)
     for method in dict.fromkeys(figure.method for figure in figures):

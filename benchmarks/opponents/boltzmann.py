@@ -124,7 +124,8 @@ class Stack:
             given = -0.5 * (apart**2 / variance + torch.log(2 * np.pi * variance)).sum(dim=1)
             posterior = binary_cross_entropy_with_logits(logits, H, reduction="none").sum(dim=1)
             drawn.append(given + self._upper.log_unnormalised(H) + posterior)
-        return torch.logsumexp(torch.stack(drawn), 0) - np.log(SAMPLES) - self._log_partition
+        mean: Tensor = torch.logsumexp(torch.stack(drawn), 0) - np.log(SAMPLES)
+        return mean - self._log_partition
 
 
 def stacked_machines(size: Size) -> Fit:

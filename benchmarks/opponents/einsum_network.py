@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import numpy as np
 import torch
-from spflow.modules.leaves import Normal
+from spflow.modules.leaves.normal import Normal
 from spflow.zoo.einet import Einet
 from torch import Tensor
 
@@ -36,6 +36,7 @@ class EinsumNetwork:
     def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array:
         network = deepcopy(self._network)
         for leaf in network.leaf_modules:
+            assert isinstance(leaf, Normal)
             leaf.scale = leaf.scale.detach().clamp_min((variance_floor or 0.0) ** 0.5)
         parts = torch.from_numpy(np.ascontiguousarray(X)).split(SCORED)
         with torch.no_grad():

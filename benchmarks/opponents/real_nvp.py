@@ -43,7 +43,8 @@ class RealNVP:
         step(self._optimiser, self.loss(torch.from_numpy(rows)))
 
     def loss(self, rows: Tensor) -> Tensor:
-        return -self.flow().log_prob(rows).mean()
+        mean: Tensor = self.flow().log_prob(rows).mean()
+        return -mean
 
     def density(self) -> Opaque:
         return Opaque(self.log_density, n_parameters(self.flow))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from math import sqrt
 
 import numpy as np
 import torch
@@ -51,7 +52,7 @@ def train(module: nn.Module, loss: Loss, X: Array, seed: int, step_size: float =
 
 def step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
     optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimiser.step()
 
 
@@ -70,4 +71,5 @@ def n_parameters(module: nn.Module) -> int:
 
 def width_of(parameters: int, linear: int) -> int:
     """Return the h, at least 2, with ``h² + linear h`` nearest to a number of parameters."""
-    return max(2, round((-linear + (linear**2 + 4 * parameters) ** 0.5) / 2))
+    root = sqrt(linear**2 + 4 * parameters)
+    return max(2, round((root - linear) / 2))
