@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -161,13 +161,14 @@ def page(results: Path) -> str:
         "## Each record scored before it is learned",
         prose(STREAMS),
         markdown([*stream_rows(read(results, "baselines")["streams"])]),
-        "## The paper's large sets (Tables 2 and 3)",
-        prose(LARGE_SETS),
-        markdown([*large_rows(read(results, "large"))]),
-        "## Anomalies",
-        prose(ANOMALIES),
-        markdown([*anomaly_rows(read(results, "detection")["streams"])]),
     ]
+    for name, section in SECTIONS.items():
+        if (results / f"{name}.md").is_file():
+            blocks += [
+                section.title,
+                prose(section.text),
+                markdown([*section.rows(read(results, name))]),
+            ]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -259,7 +260,10 @@ def best(figures: Figures) -> str:
     winners = [winner(figures, each) for each in PAPER_SETS if winner(figures, each)]
     counts = {method: winners.count(method) for method in dict.fromkeys(winners)}
     said = (f"{method} on {count}" for method, count in sorted(counts.items(), key=lambda i: -i[1]))
-    return f"The highest of all methods, those of the paper included: {', '.join(said)} sets."
+    return (
+        "The highest figure, the paper's methods included, is in bold: "
+        f"{', '.join(said)} of {len(winners)} sets."
+    )
 
 
 def differences(figures: Figures) -> Iterator[str]:
@@ -330,7 +334,8 @@ def large_rows(passes: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
         }
 
 
-def anomaly_rows(streams: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
+def anomaly_rows(figures: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, str]]:
+    streams = figures["streams"]
     parts = list(dict.fromkeys(stream["part"] for stream in streams))
     for method in dict.fromkeys(stream["method"] for stream in streams):
         yield {"": method} | {part: mean_of(streams, part, method) for part in parts}
@@ -342,3 +347,18 @@ def mean_of(streams: list[dict[str, Any]], part: str, method: str) -> str:
     return " / ".join(
         f"{sum(s[figure] for s in own) / len(own):.3f}" for figure in ("area", "precision")
     )
+
+
+class Section(NamedTuple):
+    """What the page says about the results of one benchmark: text, and the rows of a table."""
+
+    title: str
+    text: str
+    rows: Callable[[Any], Iterator[dict[str, str]]]
+
+
+SECTIONS = {
+    "large": Section("## The paper's large sets (Tables 2 and 3)", LARGE_SETS, large_rows),
+    "detection": Section("## Anomalies", ANOMALIES, anomaly_rows),
+}
+"""Those of benchmarks that have been run."""
