@@ -39,7 +39,7 @@ LEFT_OUT_FROM = {
     "Boltzmann machines": LARGE,
     "Einsum network": LARGE,
 }
-"""Rows from which on a method that takes many minutes is left out."""
+"""From so many rows on, a method that takes many minutes is left out."""
 
 QUICK = ("online EM, mixture", "precision matrix")
 """Those that are run on every test fold of a plan; the others take minutes for each."""
