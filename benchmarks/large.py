@@ -61,9 +61,9 @@ written to a file and read as `--data` reads it; then its first test fold is lef
 are learned in one pass, on one core. *Early stop* is oSLRAU with the settings of Table 1 and no new
 structure after the first ninth, *default* is `OSLRAU()`, both in mini-batches of {DEFAULT_BATCH}.
 [settled](settled.md) follows long streams with `StackedSPN()`. *Seconds* are CPU time: to read and
-standardise the file, and to learn. *Memory* is the most that the process held, the file's records included. The log-likelihood,
-in nats with the honest floor, is that of {SCORED:,} test records; it says nothing about the real
-set."""
+standardise the file, and to learn. *Memory* is the most that the process held, the file's records
+included. The log-likelihood, in nats with the honest floor, is that of {SCORED:,} test records; it
+says nothing about the real set."""
 
 
 @dataclass(frozen=True)
