@@ -93,20 +93,20 @@ def learners(n: int, setting: Setting) -> dict[str, Callable[[], OSLRAU]]:
     }
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, quick: bool, names: tuple[str, ...]) -> None:
     """Whether sets as large as the paper's end: time, memory and size on generated stand-ins."""
-    passes = list(measure(QUICK_SHARE if quick else 1))
+    passes = list(measure(names or tuple(SHAPES), QUICK_SHARE if quick else 1))
     write_report(
         out, "large", ["Large data sets", prose(TEXT), NOISE],
         [row(each) for each in passes], [asdict(each) for each in passes],
     )  # fmt: skip
 
 
-def measure(share: int) -> Iterator[Pass]:
+def measure(names: tuple[str, ...], share: int) -> Iterator[Pass]:
     """Run each learner on each stand-in, in a process of its own, whose memory is its own."""
     with TemporaryDirectory() as folder:
-        for name, shape in SHAPES.items():
-            path = Path(folder) / f"{name}.npz"
+        for name in names:
+            path, shape = Path(folder) / f"{name}.npz", SHAPES[name]
             np.savez(path, x=stand_in(shape._replace(records=shape.records // share)))
             for method in learners(0, Setting(1, 1, 0)):
                 began = perf_counter()
