@@ -134,9 +134,17 @@ READOUT = [
         help="The learner below the readout.",
     ),
 ]  # fmt: skip
+STAND_INS = click.option(
+    "--set", "names", multiple=True, type=click.Choice([*large.SHAPES]),
+    help="A set to stand in for, repeatable; without it, all.",
+)  # fmt: skip
 MORE_OPTIONS = {
-    "calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS],
-    "detection": [DATASETS], "readout": READOUT,
+    "calibration": [DATA],
+    "sequences": [DATA],
+    "ranking": [DATASETS],
+    "detection": [DATASETS],
+    "large": [STAND_INS],
+    "readout": READOUT,
 }  # fmt: skip
 
 

@@ -206,7 +206,7 @@ ARGS="early-stop --data FILE"` runs the real ones for whoever has them."""
 
 ANOMALIES = """\
 Area under the ROC curve and average precision, means over streams
-([detection](../benchmarks/results/detection.md))."""
+(`python -m benchmarks detection`)."""
 
 
 def read(results: Path, name: str) -> Any:
@@ -349,8 +349,8 @@ def stream_rows(streams: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
 
 def large_rows(passes: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
     own = {(each["dataset"], each["method"]): each for each in passes}
-    for name, paper in LARGE.items():
-        stopped, default = own[name, "early stop"], own[name, "default"]
+    for name in dict.fromkeys(name for name, _ in own):
+        paper, stopped, default = LARGE[name], own[name, "early stop"], own[name, "default"]
         yield {
             "set": name,
             "records x variables": f"{stopped['records']:,} x {stopped['variables']}",

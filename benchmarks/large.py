@@ -93,7 +93,7 @@ def learners(n: int, setting: Setting) -> dict[str, Callable[[], OSLRAU]]:
     }
 
 
-def run(out: Path, quick: bool, names: tuple[str, ...]) -> None:
+def run(out: Path, quick: bool, names: tuple[str, ...] = ()) -> None:
     """Whether sets as large as the paper's end: time, memory and size on generated stand-ins."""
     passes = list(measure(names or tuple(SHAPES), QUICK_SHARE if quick else 1))
     write_report(
