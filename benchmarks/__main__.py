@@ -145,7 +145,7 @@ MORE_OPTIONS = {
     "detection": [DATASETS],
     "large": [STAND_INS],
     "readout": READOUT,
-}  # fmt: skip
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
