@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -19,9 +19,8 @@ from rich.progress import track
 from faust_oslrau.learner import OSLRAU, compile_kernels
 
 from .crossval import DEFAULT_BATCH, HONEST_FLOOR
-from .datasets import Array, Setting, load_file
+from .datasets import Array, load_file
 from .report import NOISE, prose, thousands, write_report
-from .studies import EARLY
 
 
 class Shape(NamedTuple):
@@ -58,8 +57,7 @@ TEXT = f"""\
 The paper's large sets are not part of this project. Each has a generated stand-in here with as many
 records and variables: clusters, in each of which the variables follow {FACTORS} factors. It is
 written to a file and read as `--data` reads it; then its first test fold is left out and the others
-are learned in one pass, on one core. *Early stop* is oSLRAU with the settings of Table 1 and no new
-structure after the first ninth, *default* is `OSLRAU()`, both in mini-batches of {DEFAULT_BATCH}.
+are learned by `OSLRAU()` in one pass, in mini-batches of {DEFAULT_BATCH}, on one core.
 [settled](settled.md) follows long streams with `StackedSPN()`. *Seconds* are CPU time: to read and
 standardise the file, and to learn. *Memory* is the most that the process held, the file's records
 included. The log-likelihood, in nats with the honest floor, is that of {SCORED:,} test records; it
@@ -68,10 +66,9 @@ says nothing about the real set."""
 
 @dataclass(frozen=True)
 class Pass:
-    """One learner's pass over a stand-in; memory is in bytes."""
+    """A pass over a stand-in; memory is in bytes."""
 
     dataset: str
-    method: str
     records: int
     variables: int
     read_seconds: float
@@ -79,18 +76,6 @@ class Pass:
     nodes: int
     memory: int
     log_likelihood: float
-
-
-def learners(n: int, setting: Setting) -> dict[str, Callable[[], OSLRAU]]:
-    """Return what makes each learner for a set of ``n`` training records."""
-    return {
-        "early stop": lambda: OSLRAU.paper(
-            min_count=setting.min_count,
-            max_leaf_vars=setting.max_leaf_vars,
-            structure_until=int(EARLY * n),
-        ),
-        "default": OSLRAU,
-    }
 
 
 def run(out: Path, quick: bool, names: tuple[str, ...] = ()) -> None:
@@ -103,16 +88,15 @@ def run(out: Path, quick: bool, names: tuple[str, ...] = ()) -> None:
 
 
 def measure(names: tuple[str, ...], share: int) -> Iterator[Pass]:
-    """Run each learner on each stand-in, in a process of its own, whose memory is its own."""
+    """Learn each stand-in in a process of its own, whose memory is its own."""
     with TemporaryDirectory() as folder:
         for name in names:
             path, shape = Path(folder) / f"{name}.npz", SHAPES[name]
             np.savez(path, x=stand_in(shape._replace(records=shape.records // share)))
-            for method in learners(0, Setting(1, 1, 0)):
-                began = perf_counter()
-                with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                    yield pool.submit(one_pass, path, method).result()
-                Console(stderr=True).print(f"{name}, {method}: {perf_counter() - began:.0f} s")
+            began = perf_counter()
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                yield pool.submit(one_pass, path).result()
+            Console(stderr=True).print(f"{name}: {perf_counter() - began:.0f} s")
             path.unlink()
 
 
@@ -130,12 +114,12 @@ def stand_in(shape: Shape) -> Array:
     return x
 
 
-def one_pass(path: Path, method: str) -> Pass:
+def one_pass(path: Path) -> Pass:
     """Read a file and learn all of its folds but the first, with a progress bar."""
     began = process_time()
     dataset = load_file(path)
     read, (n, d) = process_time(), dataset.x.shape
-    model = learners(int(np.count_nonzero(dataset.fold != 1)), dataset.setting)[method]()
+    model = OSLRAU()
     compile_kernels(OSLRAU)
     compiled = process_time()
     for rows in track(dataset.train(1), path.stem, total=9, console=Console(stderr=True)):
@@ -143,7 +127,7 @@ def one_pass(path: Path, method: str) -> Pass:
     learned = process_time()
     test = dataset.test(1)[:SCORED]
     return Pass(
-        path.stem, method, n, d, read - began, learned - compiled, model.n_nodes_,
+        path.stem, n, d, read - began, learned - compiled, model.n_nodes_,
         1024 * getrusage(RUSAGE_SELF).ru_maxrss,  # Linux counts in kibibytes
         float(model.score_samples(test, variance_floor=HONEST_FLOOR).mean()),
     )  # fmt: skip
@@ -153,7 +137,6 @@ def row(each: Pass) -> dict[str, object]:
     return {
         "stand-in for": each.dataset,
         "records x variables": f"{each.records:,} x {each.variables}",
-        "learner": each.method,
         "read, s": f"{each.read_seconds:.1f}",
         "learn, s": f"{each.learn_seconds:.1f}",
         "records/s": thousands(0.9 * each.records / each.learn_seconds),

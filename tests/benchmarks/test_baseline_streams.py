@@ -76,7 +76,7 @@ def test_a_stand_in_is_read_from_its_file_and_learned_in_one_pass(tmp_path):
     x = large.stand_in(large.Shape(records=3_000, variables=4, clusters=2))
     assert x.shape == (3_000, 4) and np.isfinite(x).all()
     np.savez(tmp_path / "some.npz", x=x)
-    found = large.one_pass(tmp_path / "some.npz", "default")
+    found = large.one_pass(tmp_path / "some.npz")
     independent = -4 * 0.5 * np.log(2 * np.pi * np.e)
     assert (found.dataset, found.records, found.variables) == ("some", 3_000, 4)
     assert found.nodes > 10 and found.memory > 1e7 and found.learn_seconds > 0
