@@ -15,7 +15,9 @@ from . import (
     blame,
     calibration,
     change,
+    comparison,
     density,
+    detection,
     drift,
     entities,
     entity_alarms,
@@ -25,6 +27,7 @@ from . import (
     formats,
     goals,
     incidents,
+    large,
     leaves,
     metrics,
     parts,
@@ -71,6 +74,8 @@ BENCHMARKS: dict[str, Benchmark] = {
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "quality": quality.run,
     "ranking": ranking.run,
+    "detection": detection.run,
+    "large": large.run,
     "drift": drift.run,
     "soon": soon.run,
     "calibration": calibration.run,
@@ -131,9 +136,18 @@ READOUT = [
         help="The learner below the readout.",
     ),
 ]  # fmt: skip
+STAND_INS = click.option(
+    "--set", "names", multiple=True, type=click.Choice([*large.SHAPES]),
+    help="A set to stand in for, repeatable; without it, all.",
+)  # fmt: skip
 MORE_OPTIONS = {
-    "calibration": [DATA], "sequences": [DATA], "ranking": [DATASETS], "readout": READOUT,
-}  # fmt: skip
+    "calibration": [DATA],
+    "sequences": [DATA],
+    "ranking": [DATASETS],
+    "detection": [DATASETS],
+    "large": [STAND_INS],
+    "readout": READOUT,
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -175,6 +189,8 @@ for name, stream_benchmark in STREAM_BENCHMARKS.items():
         *MORE_OPTIONS.get(name, []),
     ]
     main.add_command(with_options(name, stream_benchmark, stream_benchmark.__doc__, options))
+
+main.add_command(with_options("comparison", comparison.run, comparison.run.__doc__, [OUT]))
 
 if __name__ == "__main__":
     main(prog_name="python -m benchmarks")

@@ -29,8 +29,11 @@ DEFAULT_BATCH = 256
 class Density(Protocol):
     """What every method yields."""
 
-    n_nodes_: int
-    n_parameters_: int
+    @property
+    def n_nodes_(self) -> int: ...
+
+    @property
+    def n_parameters_(self) -> int: ...
 
     def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array: ...
 

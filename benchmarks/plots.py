@@ -194,3 +194,30 @@ def plot_ranking(path: Path, means: Mapping[str, Mapping[str, tuple[float, float
     axes[0, 0].set_ylabel("area under the ROC curve")
     axes[1, 0].set_ylabel("average precision")
     save(path)
+
+
+def plot_comparison(
+    path: Path,
+    means: Mapping[tuple[str, str], float],
+    papers: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Draw each method's honest log-likelihood by data set, and the paper's as rings.
+
+    What is below a single Gaussian by more than the best is above it is drawn at the left edge.
+    """
+    names, methods = (list(dict.fromkeys(key[i] for key in means)) for i in (0, 1))
+    _, axes = plt.subplots(1, len(names), figsize=(2.0 * len(names) + 2, 5.5), sharey=True)
+    for ax, name in zip(np.atleast_1d(axes), names, strict=True):
+        own = {method: mean for (each, method), mean in means.items() if each == name}
+        high, middle = max(own.values()), own["Gaussian"]
+        low = middle - max(high - middle, 1.0)
+        quoted = {m: float(paper[name].split()[0]) for m, paper in papers.items() if name in paper}
+        places = {method: i for i, method in enumerate(reversed(methods))}
+        for values, style in ((own, "C0o"), (quoted, "C1o")):
+            x = np.maximum([*values.values()], low)
+            face = None if style == "C0o" else "none"
+            ax.plot(x, [places[m] for m in values], style, markersize=5, markerfacecolor=face)
+        ax.axvline(middle, color="0.7", linewidth=0.8)
+        ax.set(title=name, yticks=range(len(methods)), yticklabels=reversed(methods))
+        ax.grid(axis="y", alpha=0.3)
+    save(path)

@@ -44,7 +44,9 @@ sets with any number: mean of the paired differences ± standard error."""
 
 ALL_SETS = "sets, all"
 
-METHODS: dict[str, Callable[[Array], dict[str, Array]]] = {
+Methods = dict[str, Callable[[Array], dict[str, Array]]]
+
+METHODS: Methods = {
     "forests": lambda x: {
         "forest, frozen": prequential(FrozenForest(), x),
         "forest, refit": prequential(Forest(window=1_024), x),
@@ -77,11 +79,11 @@ def run(out: Path, quick: bool, folder: Path = FOLDER) -> None:
     )  # fmt: skip
 
 
-def measure(part: str, streams: Iterable[Stream]) -> Iterator[Figure]:
+def measure(part: str, streams: Iterable[Stream], methods: Methods = METHODS) -> Iterator[Figure]:
     """Rank each stream by every method."""
     for number, stream in enumerate(streams):
         label, family = stream.label[WARM_UP:], f"{part}, {('even', 'odd')[number % 2]}"
-        for method in METHODS.values():
+        for method in methods.values():
             for name, score in method(stream.x).items():
                 curve = alarm_curve(label, np.nan_to_num(score[WARM_UP:]))
                 area, precision = curve.area_under_roc, curve.average_precision

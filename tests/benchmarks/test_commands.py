@@ -12,7 +12,17 @@ pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
 
-from benchmarks import change, floor, metrics, prequential, rarities, settled, speed
+from benchmarks import (
+    change,
+    floor,
+    large,
+    metrics,
+    opponents,
+    prequential,
+    rarities,
+    settled,
+    speed,
+)
 from benchmarks.__main__ import main
 
 
@@ -38,7 +48,6 @@ def run(*arguments):
         ("threshold", 6),
         ("leaf-size", 3),
         ("early-stop", 2),
-        ("baselines", 6),
     ],
 )
 def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
@@ -53,6 +62,23 @@ def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
     with (tmp_path / f"{name}.csv").open() as file:
         assert file.readline().startswith("# python -m benchmarks")
         assert len(list(csv.DictReader(file))) == 2 * methods
+
+
+def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monkeypatch):
+    quick = {module: opponents.NEEDS[module] for module in ("trees", "precision", "parzen")}
+    monkeypatch.setattr(opponents, "NEEDS", quick)  # without those that take minutes
+    opponents.densities.cache_clear()
+    shown = run("baselines", "--data", data, "--folds", 2, "--out", tmp_path).stdout
+    opponents.densities.cache_clear()
+    figures = json.loads(shown.splitlines()[-1])["figures"]
+    folds = {figure["method"]: figure["folds"] for figure in figures["folds"]}
+    assert {"oSLRAU", "stacked", "online EM, mixture", "scikit-learn"} <= set(folds)
+    assert folds["stacked"] == folds["online EM, mixture"] == 2
+    assert folds["moment matching, random"] == folds["kernel density"] == 1
+    assert all(np.isfinite(figure["honest"]["mean"]) for figure in figures["folds"])
+    means = {stream["method"]: stream["mean"] for stream in figures["streams"]}
+    assert set(means) < set(folds) and "kernel density" not in means
+    assert means["stacked"] > means["precision matrix"]
 
 
 def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, data, monkeypatch):
@@ -196,6 +222,22 @@ def test_ranking_holds_the_scorer_against_each_other_detector(tmp_path, monkeypa
     }
     assert means["scorer, p-value"] > max(0.8, means["forest, frozen"])
     assert "forest, refit" in (tmp_path / "ranking.md").read_text()
+
+
+@pytest.mark.slow
+def test_detection_ranks_by_the_detectors_of_other_libraries(tmp_path):
+    pytest.importorskip("capymoa", reason="needs CapyMOA: pip install '.[opponents]'")
+    figures = quick("detection", tmp_path, "--datasets", tmp_path)["streams"]
+    methods = {figure["method"] for figure in figures}
+    assert {"scorer, p-value", "LODA, River", "Online-iForest", "RS-Hash"} <= methods
+    assert {figure["part"] for figure in figures} == {"groups", "scattered"}
+
+
+@pytest.mark.slow
+def test_large_learns_every_stand_in_in_a_process_of_its_own(tmp_path):
+    figures = quick("large", tmp_path)
+    assert {figure["dataset"] for figure in figures} == set(large.SHAPES)
+    assert all(figure["memory"] > 1e7 for figure in figures)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 
 from benchmarks.datasets import Setting
-from benchmarks.mixtures import Mixture, OnlineEM, offline_mixture, online_mixture, single_gaussian
+from benchmarks.mixtures import Mixture, offline_mixture, single_gaussian
 
 SETTING = Setting(8, 10, 0)
 FOLDS = np.split(np.random.default_rng(0).normal(size=(900, 2)) * [1.0, 3.0] + [5.0, 0.0], 9)
@@ -27,17 +27,6 @@ def test_a_mixture_sums_the_weighted_densities_of_its_components():
 def test_every_mixture_comes_near_the_entropy_of_a_gaussian():
     fresh = np.random.default_rng(2).normal(size=(2000, 2)) * [1.0, 3.0] + [5.0, 0.0]
     best = multivariate_normal([5.0, 0.0], np.diag([1.0, 9.0])).logpdf(fresh).mean()
-    for fit, loss in ((single_gaussian, 0.01), (offline_mixture, 0.1), (online_mixture, 0.3)):
+    for fit, loss in ((single_gaussian, 0.01), (offline_mixture, 0.1)):
         found = fit(FOLDS, SETTING).score_samples(fresh).mean()
         assert best - loss < found < best + 1e-3, fit.__name__
-
-
-def test_online_em_moves_its_mean_as_cappe_and_moulines_say():
-    # with one component in effect, the statistics are running means with steps (1 + t)^-0.6
-    model = OnlineEM(np.zeros((30, 1)))
-    mean, rows = 0.0, np.random.default_rng(3).normal(size=(40, 5, 1))
-    for t, X in enumerate(rows, start=1):
-        model.update(X)
-        mean += (1.0 + t) ** -0.6 * (X.mean() - mean)
-    mixture = model.mixture()
-    assert mixture.weights @ mixture.means[:, 0] == pytest.approx(mean)

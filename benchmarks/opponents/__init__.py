@@ -1,0 +1,76 @@
+"""Densities and detectors that the learner is compared with.
+
+Those that no maintained library has are written here, one in a module; the others are thin layers
+over a library. Each module has ``METHODS``, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+import numpy as np
+
+from benchmarks.crossval import Fit
+from benchmarks.datasets import LARGE, Dataset
+
+from .sizes import Size
+
+NEEDS = {
+    "trees": "numba",
+    "precision": "river",
+    "parzen": "sklearn",
+    "moment_network": "torch",
+    "boltzmann": "torch",
+    "real_nvp": "zuko",
+    "vine": "pyvinecopulib",
+    "einsum_network": "spflow",
+}
+"""The package that each module needs."""
+
+LEFT_OUT_FROM = {
+    "online EM, random": 50_000,
+    "moment matching, random": 50_000,
+    "moment matching, mixture": LARGE,
+    "moment matching network": LARGE,
+    "Boltzmann machines": LARGE,
+    "Einsum network": LARGE,
+}
+"""From so many rows on, a method that takes many minutes is left out."""
+
+QUICK = ("online EM, mixture", "precision matrix")
+"""Those that are run on every test fold of a plan; the others take minutes for each."""
+
+Methods = dict[str, Callable[[Size], Fit]]
+
+
+@cache
+def densities() -> Methods:
+    """Return the methods of every module whose package is installed; name the others."""
+    return {name: make for module in installed(NEEDS) for name, make in methods(module).items()}
+
+
+def installed(needs: dict[str, str]) -> Iterator[str]:
+    for module, package in needs.items():
+        if find_spec(package) is None:
+            click.echo(f"{module}: skipped, needs {package}: pip install '.[opponents]'", err=True)
+        else:
+            yield module
+
+
+def methods(module: str) -> Methods:
+    found: Methods = import_module(f".{module}", __name__).METHODS
+    return found
+
+
+def fits(dataset: Dataset, size: Size) -> dict[str, Fit]:
+    """Configure the opponents that a data set is not too large for."""
+    n = len(dataset.x)
+    return {
+        name: make(size)
+        for name, make in densities().items()
+        if n < LEFT_OUT_FROM.get(name, np.inf)
+    }

@@ -1,0 +1,97 @@
+"""Baselines on streams: nothing is learned before it is scored."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
+pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
+
+from benchmarks import large, opponents
+from benchmarks.baseline_streams import InDataUnits, stream
+from benchmarks.crossval import HONEST_FLOOR
+from benchmarks.datasets import Dataset
+from benchmarks.opponents.online import OnePass
+from benchmarks.opponents.sizes import Size
+from faust_oslrau.learner import StackedSPN
+
+X = np.random.default_rng(0).normal(size=(400, 2))
+DATASET = Dataset("some", X, (np.arange(400) % 10 + 1).astype(np.int8))
+
+
+class Counting:
+    """Scores each row by the number of rows learned so far; minus infinity is never wanted."""
+
+    n_nodes_ = n_parameters_ = 1
+
+    def __init__(self, first):
+        self.batches = []
+
+    def learn(self, rows):
+        self.batches.append(len(rows))
+
+    def density(self):
+        return self
+
+    def score_samples(self, rows, *, variance_floor=None):
+        assert variance_floor == HONEST_FLOOR
+        return np.full(len(rows), float(sum(self.batches)))
+
+
+def test_a_record_is_scored_by_what_was_learned_before_its_block():
+    made = []
+    method = OnePass(lambda first: made.append(Counting(first)) or made[-1], 10)
+    found = stream(DATASET, "counting", method, X)
+    learned = np.repeat([16.0, 48.0, 112.0, 240.0], [32, 64, 128, 160])
+    assert found.mean == pytest.approx(learned.mean())
+    assert found.best == pytest.approx(np.sort(learned)[3:].mean())
+    assert made[0].batches[:3] == [10, 6, 10]
+
+
+def test_the_floor_of_a_stacked_density_is_in_the_records_units():
+    model, wide = StackedSPN(), X * [1.0, 1e3]
+    model.partial_fit(wide)
+    plain = model.score_samples(wide[:5])
+    floored = InDataUnits(model).score_samples(wide[:5], variance_floor=1e-3)
+    assert np.abs(floored - plain).max() < 0.1
+    assert np.abs(model.score_samples(wide[:5], variance_floor=1.0) - plain).max() > 0.1
+
+
+def test_a_package_that_is_missing_is_named_and_a_large_set_has_fewer_opponents(
+    monkeypatch, capsys
+):
+    monkeypatch.setattr(opponents, "NEEDS", {"trees": "numba", "vine": "no_such_package"})
+    opponents.densities.cache_clear()
+    few = {*opponents.fits(DATASET, Size(50, 100, 1))}
+    assert "vine: skipped, needs no_such_package" in capsys.readouterr().err
+    assert few == {f"{how}, {what}" for how in ("online EM", "moment matching") for what in (
+        "random", "mixture")}  # fmt: skip
+    many = Dataset("many", np.zeros((60_000, 1)), np.zeros(60_000, np.int8))
+    assert {*opponents.fits(many, Size(50, 100, 1))} == few - {*opponents.LEFT_OUT_FROM} | {
+        "moment matching, mixture"
+    }
+    opponents.densities.cache_clear()
+
+
+def test_a_stand_in_is_read_from_its_file_and_learned_in_one_pass(tmp_path):
+    x = large.stand_in(large.Shape(records=3_000, variables=4, clusters=2))
+    assert x.shape == (3_000, 4) and np.isfinite(x).all()
+    np.savez(tmp_path / "some.npz", x=x)
+    found = large.one_pass(tmp_path / "some.npz")
+    independent = -4 * 0.5 * np.log(2 * np.pi * np.e)
+    assert (found.dataset, found.records, found.variables) == ("some", 3_000, 4)
+    assert found.nodes > 10 and found.memory > 1e7 and found.learn_seconds > 0
+    assert found.log_likelihood > independent  # of standardised records
+
+
+def test_every_online_detector_ranks_a_far_record_high():
+    for package in ("capymoa", "pysad"):
+        pytest.importorskip(package, reason="needs '.[opponents]'")
+    from benchmarks.opponents.detectors import METHODS
+
+    stream_of = np.random.default_rng(1).normal(size=(160, 3))
+    stream_of[150] = 9.0
+    for name, score in METHODS.items():
+        if name == "half-space trees":  # which learn 250 records before they score one
+            continue
+        found = score(stream_of)
+        assert found.shape == (160,) and np.mean(found[48:] < found[150]) > 0.9, name

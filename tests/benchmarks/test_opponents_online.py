@@ -1,0 +1,168 @@
+"""Online EM and Bayesian moment matching do what their papers say, on any structure."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import dirichlet, gamma, multivariate_normal, norm, t
+
+pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
+
+from benchmarks.datasets import Setting
+from benchmarks.opponents.expectation_maximisation import OnlineEM
+from benchmarks.opponents.moment_matching import MomentMatching, NormalWishart, matched_counts
+from benchmarks.opponents.online import OnePass
+from benchmarks.opponents.structure import Structure, TreeDensity, mixture_tree, random_tree
+
+SETTING = Setting(8, 10, 0)
+FOLDS = np.split(np.random.default_rng(0).normal(size=(900, 2)) * [1.0, 3.0] + [5.0, 0.0], 9)
+
+
+def trees(structure, node):
+    """Enumerate the induced trees below a node: the nodes of each."""
+    children = np.flatnonzero(structure.parent == node)
+    below = [trees(structure, child) for child in children]
+    if not below:
+        return [[node]]
+    if structure.of_sum[children[0]]:
+        return [[node, *tree] for each in below for tree in each]
+    product = [[node]]
+    for each in below:
+        product = [done + tree for done in product for tree in each]
+    return product
+
+
+def small_tree():
+    structure, means = random_tree(3, 30, seed=0)
+    rng = np.random.default_rng(1)
+    weights = structure.weights(rng.uniform(0.5, 2.0, len(structure.kind)))
+    return TreeDensity(structure, weights, means, rng.uniform(0.5, 2.0, (len(means), 1, 1)))
+
+
+def by_enumeration(density, x):
+    """Joint density of a row and each induced tree, and the trees."""
+    structure = density.structure
+    leaf = {node: number for number, node in enumerate(structure.leaves)}
+    found = trees(structure, len(structure.kind) - 1)
+    joint = np.ones(len(found))
+    for number, tree in enumerate(found):
+        joint[number] = density.weights[tree].prod()
+        for node in set(tree) & set(leaf):
+            variable, place = structure.scopes[leaf[node], 0], leaf[node]
+            deviation = np.sqrt(density.covariances[place, 0, 0])
+            joint[number] *= norm.pdf(x[variable], density.means[place, 0], deviation)
+    return joint, found
+
+
+def test_density_and_shares_of_nodes_are_sums_over_induced_trees():
+    density = small_tree()
+    x = np.array([0.3, -1.2, 0.8])
+    joint, found = by_enumeration(density, x)
+    assert_allclose(density.score_samples(x[None]), np.log(joint.sum()))
+    values = density.values(x[None], 1 / np.sqrt(density.covariances))
+    shares = density.structure.shares(density.weights, values)[0]
+    through = [joint[[node in tree for tree in found]].sum() for node in range(len(shares))]
+    assert_allclose(shares, np.array(through) / joint.sum())
+    of_sum, parent = density.structure.of_sum, density.structure.parent
+    n_sums = len(set(parent[of_sum].tolist()))
+    assert density.n_parameters_ == of_sum.sum() - n_sums + 2 * len(density.means)
+
+
+def test_a_structure_with_leaves_of_all_variables_is_a_mixture():
+    structure, means = mixture_tree(np.random.default_rng(0).normal(size=(50, 2)))
+    weights = np.append(np.arange(1.0, 11.0) / 55.0, 1.0)
+    covariances = np.tile([[2.0, 0.5], [0.5, 1.0]], (10, 1, 1))
+    X = np.random.default_rng(1).normal(size=(70, 2))
+    expected = sum(
+        weight * multivariate_normal(mean, covariances[0] + 0.5 * np.eye(2)).pdf(X)
+        for weight, mean in zip(weights[:-1], means, strict=True)
+    )
+    density = TreeDensity(structure, weights, means, covariances)
+    assert_allclose(density.score_samples(X, variance_floor=0.5), np.log(expected))
+    assert (density.n_nodes_, density.n_parameters_) == (11, 9 + 10 * 5)
+
+
+def test_online_em_moves_its_mean_as_cappe_and_moulines_say():
+    # with one component in effect, the statistics are running means with steps (1 + t)^-0.6
+    model = OnlineEM(*mixture_tree(np.zeros((30, 1))))
+    mean, rows = 0.0, np.random.default_rng(3).normal(size=(40, 5, 1))
+    for step, X in enumerate(rows, start=1):
+        model.learn(X)
+        mean += (1.0 + step) ** -0.6 * (X.mean() - mean)
+    density = model.density()
+    assert density.weights[:-1] @ density.means[:, 0] == pytest.approx(mean)
+
+
+def test_a_record_that_is_certainly_a_leafs_own_is_learned_by_the_conjugate_update():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([1.0, 2.0], [[1.0, 0.6], [0.6, 2.0]], 50)
+    leaf = NormalWishart(np.zeros((1, 2)))
+    for x in X:
+        leaf.match(x[None], np.ones(1))
+    n, mean = len(X), X.mean(axis=0)
+    scatter = 4.0 * np.eye(2) + (X - mean).T @ (X - mean) + n / (n + 1) * np.outer(mean, mean)
+    assert_allclose(leaf.mean[0], X.sum(axis=0) / (n + 1))
+    assert_allclose([leaf.strength[0], leaf.freedom[0]], [n + 1, n + 4])
+    assert_allclose(np.linalg.inv(leaf.scale[0]), scatter)
+    assert_allclose(leaf.covariances()[0], scatter / (n + 4))
+
+
+def test_the_predictive_is_students_t_also_after_partial_records():
+    leaf = NormalWishart(np.array([[0.5]]))
+    for x, share in ((0.1, 0.4), (2.0, 0.9), (-1.0, 0.01)):
+        leaf.match(np.array([[x]]), np.array([share]))
+    nu, kappa, scale = leaf.freedom[0], leaf.strength[0], leaf.scale[0, 0, 0]
+    expected = t(nu, leaf.mean[0, 0], np.sqrt((kappa + 1) / (kappa * nu * scale))).logpdf(1.7)
+    assert_allclose(leaf.log_predictive(np.array([[1.7]])), expected)
+
+
+def moments(mean, strength, freedom, scale):
+    """E of precision, its square, precision times mean, and times its square, by quadrature."""
+    precision = gamma.ppf((np.arange(100_000) + 0.5) / 100_000, 0.5 * freedom, scale=2 * scale)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(8)
+    mu = mean + nodes[:, None] / np.sqrt(strength * precision)
+    values = (precision + 0 * mu, precision**2 + 0 * mu, precision * mu, precision * mu**2)
+    return np.array([weights @ value.mean(axis=1) for value in values]) / weights.sum()
+
+
+def closed(mean, strength, freedom, scale):
+    precision = freedom * scale
+    square = freedom * (freedom + 2) * scale**2
+    return np.array([precision, square, precision * mean, 1 / strength + precision * mean**2])
+
+
+def test_a_leafs_moments_are_those_of_the_mixture_before_it_is_matched():
+    before = (0.5, 1.0, 3.0, 1 / 3)
+    assert_allclose(moments(*before), closed(*before), rtol=1e-3)  # the closed form is right
+    leaf, whole = NormalWishart(np.array([[0.5]])), NormalWishart(np.array([[0.5]]))
+    leaf.match(np.array([[2.0]]), np.array([0.3]))
+    whole.match(np.array([[2.0]]), np.ones(1))
+    mixed = 0.7 * closed(*before) + 0.3 * closed(*parameters(whole))
+    assert_allclose(closed(*parameters(leaf)), mixed)
+
+
+def parameters(leaf):
+    return leaf.mean[0, 0], leaf.strength[0], leaf.freedom[0], leaf.scale[0, 0, 0]
+
+
+def test_a_sums_counts_have_the_moments_of_the_mixture_of_dirichlets():
+    whole, _ = mixture_tree(np.zeros((1, 1)))
+    kind = whole.kind[[0, 0, 0, -1]]
+    structure = Structure(kind, np.array([3, 3, 3, -1]), np.zeros((3, 1), np.int64))
+    counts, shares = np.array([1.5, 0.7, 2.0, 1.0]), np.array([0.1, 0.35, 0.2, 0.65])
+    parts = [(0.35, counts[:3])] + [(shares[i], counts[:3] + np.eye(3)[i]) for i in range(3)]
+    mean = sum(weight * dirichlet(own).mean() for weight, own in parts)
+    square = sum(w * (dirichlet(own).var() + dirichlet(own).mean() ** 2) for w, own in parts)
+    found = dirichlet(matched_counts(structure, counts, shares)[:3])
+    assert_allclose(found.mean(), mean)
+    assert_allclose((found.var() + found.mean() ** 2).sum(), square.sum())
+
+
+@pytest.mark.parametrize("learner", [OnlineEM, MomentMatching])
+@pytest.mark.parametrize(
+    "structure", [mixture_tree, lambda first: random_tree(first.shape[1], 40, seed=1)]
+)
+def test_every_learner_comes_near_the_entropy_of_a_gaussian_on_every_structure(learner, structure):
+    fresh = np.random.default_rng(2).normal(size=(2000, 2)) * [1.0, 3.0] + [5.0, 0.0]
+    best = multivariate_normal([5.0, 0.0], np.diag([1.0, 9.0])).logpdf(fresh).mean()
+    density = OnePass(lambda first: learner(*structure(first)))(FOLDS, SETTING)
+    assert best - 0.3 < density.score_samples(fresh).mean() < best + 1e-3
