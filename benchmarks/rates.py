@@ -23,13 +23,13 @@ FACTORS = (0.2, 0.5, 0.8, 1.5, 2.0, 5.0)
 PER_FACTOR, DAYS, DAY, LENGTH = 12, 12, 1440, 120
 TRAILING = 60
 TEXT = f"""\
-Windows of a minute of {PER_FACTOR * len(FACTORS)} subjects with 2 to 300 records in one,
-for {DAYS} days. In {LENGTH} windows of the last three, each brings so many times the usual number
-of records: of how many subjects this was told while it lasted, and the median delay in windows.
-*False* are changes without cause, for each subject and day: in the first two days, and after them. *Bands* are those
-of a Poisson distribution around the mean of the last {TRAILING} windows; by chance, as few windows
-are out of them as begin an event of ours. Choices were made on the first three kinds; the others
-served none and were looked at once."""
+Windows of a minute of {PER_FACTOR * len(FACTORS)} subjects with 2 to 300 records in one, for
+{DAYS} days. In {LENGTH} windows of the last three, each brings so many times the usual number of
+records: of how many subjects this was told while it lasted, and the median delay in windows.
+*False* are changes without cause, for each subject and day: in the first two days, and after
+them. *Bands* are those of a Poisson distribution around the mean of the last {TRAILING} windows;
+by chance, as few windows are out of them as begin an event of ours. Choices were made on the
+first three kinds; the others served none and were looked at once."""
 
 
 def constant(minutes: FloatArray, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
