@@ -50,8 +50,8 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     new = partial(StreamScorer, alarm_rate=0.1, incidents=IncidentParameters())
     compile_scorer(new(model, transforms={0: "asinh"}))
     compile_scorer(new(kind(), max_entities=8, forecasting=True))
-    timed = {"seasons": "UTC", "silences": True, "rates": 60.0}
-    compile_scorer(new(kind(), history=("10",), forecasting=True, **timed))
+    timed = partial(new, seasons="UTC", silences=True, rates=60.0)
+    compile_scorer(timed(kind(), history=("10",), forecasting=True))
     rows = _rows(WIDE)
     kind().partial_fit(rows[:48], batch_size=16)
     rows = rows[:, :FEWEST_FIELDS]

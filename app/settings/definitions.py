@@ -279,7 +279,7 @@ class Settings(Section):
     @property
     def rate_seconds(self) -> float | None:
         """The seconds of the windows whose records are counted; None for none."""
-        return self.rates and window_seconds(self.rates)
+        return None if self.rates is None else window_seconds(self.rates)
 
     @property
     def entity_events(self) -> tuple[str, ...]:
