@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts
 
 from .filters import Predicted
+from .table import Table
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -63,30 +64,16 @@ class Found(NamedTuple):
     since: int
 
 
-class Evidence:
+class Evidence(Table):
     """Nats for each factor since they last spoke against it, of each subject."""
 
     def __init__(self) -> None:
-        self._known = _new(0)
-
-    def reserve(self, n: int) -> None:
-        """Make room for ``n`` subjects."""
-        more = n - len(self.changed)
-        if more > 0:
-            new = _new(more)
-            self._known = {
-                name: np.concatenate([array, new[name]]) for name, array in self._known.items()
-            }
-
-    def begin(self, subject: int) -> None:
-        """Forget what speaks for changes of a subject."""
-        for name, (begun,) in _new(1).items():
-            self._known[name][subject] = begun
+        super().__init__(_new, _EVIDENCE)
 
     @property
     def changed(self) -> IntArray:
         """Windows since a change began (n,), 0 for none."""
-        return self._known["changed"]
+        return self.of["changed"]
 
     def add(
         self, records: FloatArray, predicted: Predicted, window: int, which: Mask
@@ -95,7 +82,7 @@ class Evidence:
         usual, *others = predicted.log_probabilities(records, np.array([1.0, *FACTORS])).T
         told = np.clip(np.column_stack(others) - usual[:, None], -_MOST, _MOST)
         told[~which] = 0.0
-        known, rows = self._known, np.arange(len(told))
+        known, rows = self.of, np.arange(len(told))
         known["since"] = np.where(known["nats"] <= 0.0, window, known["since"])
         known["nats"] = np.minimum(np.maximum(known["nats"], 0.0) + told, _MOST)
         against = np.maximum(known["against"], 0.0) - told[rows, known["factor"]]
@@ -104,7 +91,7 @@ class Evidence:
         return [*self._ended(), *self._begun(which)]
 
     def _ended(self) -> Iterator[Found]:
-        known = self._known
+        known = self.of
         over = (known["against"] > OVER) | (known["changed"] >= LONGEST)
         for subject in np.flatnonzero((known["changed"] > 0) & over).tolist():
             since = int(known["since"][subject, known["factor"][subject]])
@@ -113,7 +100,7 @@ class Evidence:
             yield Found(subject, begins=False, stays=stays, since=since)
 
     def _begun(self, which: Mask) -> Iterator[Found]:
-        known = self._known
+        known = self.of
         enough = which & (known["changed"] == 0) & (known["nats"].max(axis=1) > ENOUGH)
         for subject in np.flatnonzero(enough).tolist():
             factor = int(known["nats"][subject].argmax())
@@ -121,15 +108,6 @@ class Evidence:
             known["against"][subject] = 0.0
             since = int(known["since"][subject, factor])
             yield Found(subject, begins=True, stays=False, since=since)
-
-    def state(self) -> Arrays:
-        """Return all that ``restore`` needs, as arrays."""
-        return {f"rate_{name}": array for name, array in self._known.items()}
-
-    def restore(self, arrays: Arrays, n: int) -> None:
-        """Restore a state of ``n`` subjects; StateError if it cannot be one."""
-        known = read(arrays, _EVIDENCE, "rate_", n=n)
-        self._known = dict(zip(_EVIDENCE, known, strict=True))
 
 
 def _new(n: int) -> Arrays:

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammaln, logsumexp
 
-from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
+from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry
+
+from .table import Table
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -41,8 +43,8 @@ KEPT_WEIGHT = 0.999
 FIRST_RECORDS, FIRST_WINDOWS = 0.5, 0.01
 """What is known of a level before the first window: next to nothing."""
 
-LEAST = {"shape": FIRST_RECORDS / 10.0, "rate": FIRST_WINDOWS / 10.0}
-"""Evidence never fades below these."""
+LEAST = {"shape": FIRST_RECORDS / 10.0, "rate": FIRST_WINDOWS / 10.0, "log_weight": -1e6}
+"""What is known of a level never fades below these, nor is a filter ever less likely."""
 
 VISITS = 8.0
 """Days or weeks after which what an hour of a profile brought weighs 1/e."""
@@ -55,7 +57,7 @@ _LARGEST = 1e15
 _FILTERS = {
     "shape": Entry(("n", *FILTERS), POSITIVE, _LARGEST),
     "rate": Entry(("n", *FILTERS), POSITIVE, _LARGEST),
-    "log_weight": Entry(("n", *FILTERS), -1e9, 1e9),
+    "log_weight": Entry(("n", *FILTERS), LEAST["log_weight"], 0.0),
     "hours": Entry(("n", 2, sum(HOURS)), 0.0, _LARGEST),
 }
 
@@ -109,41 +111,27 @@ class Predicted(NamedTuple):
         return high
 
 
-class Filters:
+class Filters(Table):
     """The filters of subjects, which begin with the first window of each.
 
     Windows have a length in ``seconds``.
     """
 
     def __init__(self, seconds: float) -> None:
-        self._known = _new(0)
+        super().__init__(_new, _FILTERS)
         self._kept = np.exp(-min(seconds / 3600.0, 1.0) / VISITS)
-
-    def reserve(self, n: int) -> None:
-        """Make room for ``n`` subjects; new ones begin."""
-        more = n - len(self._known["shape"])
-        if more > 0:
-            new = _new(more)
-            self._known = {
-                name: np.concatenate([array, new[name]]) for name, array in self._known.items()
-            }
-
-    def begin(self, subject: int) -> None:
-        """Forget what is known of a subject."""
-        for name, (begun,) in _new(1).items():
-            self._known[name][subject] = begun
 
     def forget_level(self, subject: int) -> None:
         """Forget what is known of a subject but for its hours."""
-        hours = self._known["hours"][subject].copy()
+        hours = self.of["hours"][subject].copy()
         self.begin(subject)
-        self._known["hours"][subject] = hours
+        self.of["hours"][subject] = hours
 
     def predict(self, hour: float) -> Predicted:
         """Return what a window brings in the middle of which it is this ``hour`` of the week."""
-        shape, log_weight = self._known["shape"], self._known["log_weight"]
+        shape, log_weight = self.of["shape"], self.of["log_weight"]
         profile = self._profile(hour)
-        mean = shape / self._known["rate"] * profile[:, :, None, None]
+        mean = shape / self.of["rate"] * profile[:, :, None, None]
         total = logsumexp(log_weight, axis=(1, 2, 3), keepdims=True)
         return Predicted(log_weight - total, mean, 1.0 / (1.0 / shape + 1.0 / SIZE), profile)
 
@@ -154,17 +142,16 @@ class Filters:
         log_weight = KEPT_WEIGHT * (predicted.log_weight + told)
         worth = 1.0 / (1.0 + mean / SIZE)  # of what varies more, a window tells less
         learned = {
-            "shape": KEPT * self._known["shape"] + worth * y,
-            "rate": KEPT * self._known["rate"] + worth * predicted.profile[:, :, None, None],
+            "shape": KEPT * self.of["shape"] + worth * y,
+            "rate": KEPT * self.of["rate"] + worth * predicted.profile[:, :, None, None],
             "log_weight": log_weight - log_weight.max(axis=(1, 2, 3), keepdims=True),
         }
         for name, array in learned.items():
-            least = LEAST.get(name, -np.inf)
-            self._known[name][which] = np.maximum(array[which], least)
+            self.of[name][which] = np.maximum(array[which], LEAST[name])
         window = np.column_stack([records, np.ones(len(records))])
         for at in _places(hour):
-            self._known["hours"][which, :, at] *= self._kept
-            self._known["hours"][which, :, at] += window[which]
+            self.of["hours"][which, :, at] *= self._kept
+            self.of["hours"][which, :, at] += window[which]
 
     def _profile(self, hour: float) -> FloatArray:
         """Return how an hour of the week differs from an average one (n, profiles)."""
@@ -175,21 +162,12 @@ class Filters:
 
     def _hour(self, hour: float) -> FloatArray:
         """Return what an hour of the day and of the week brings (n, 2), in average hours."""
-        hours = self._known["hours"]
+        hours = self.of["hours"]
         records, windows = hours[:, :, : HOURS[0]].sum(axis=2).T[:, :, None]
         mean = np.maximum(records, FIRST_RECORDS) / np.maximum(windows, 1.0)
         records, windows = hours[:, :, _places(hour)].transpose(1, 0, 2)
         brought: FloatArray = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
         return brought
-
-    def state(self) -> Arrays:
-        """Return all that ``restore`` needs, as arrays."""
-        return {f"rate_{name}": array for name, array in self._known.items()}
-
-    def restore(self, arrays: Arrays, n: int) -> None:
-        """Restore a state of ``n`` subjects; StateError if it cannot be one."""
-        known = read(arrays, _FILTERS, "rate_", n=n)
-        self._known = dict(zip(_FILTERS, known, strict=True))
 
 
 def _new(n: int) -> Arrays:

@@ -202,9 +202,9 @@ def test_what_is_told_besides_scores_changes_none_of_them_and_nothing_else(name,
 @LONG
 def test_a_layer_that_is_off_leaves_nothing_in_the_state():
     values, arrays = unpacked("plain", 1960)
-    layers = "entit former habit kinds watch history season silence incident evidence category"
+    layers = "entit former habit kinds watch history season silence rate incident evidence category"
     assert not [name for name in (*values, *arrays) if name.startswith(tuple(layers.split()))]
-    timed = ("silences", "history", "seasons", "all but entities", "all", "all stacked")
+    timed = ("silences", "rates", "history", "seasons", "all but entities", "all", "all stacked")
     for name, subject in SCORERS.items():
         assert subject.new().needs_times == (name in timed), name
 
@@ -320,7 +320,8 @@ ACCEPTED = {
     "below zero": "run_last growing_last pending_marks pending_scores mass_location mass_votes "
     "gaussian_votes season_centre season_latest season_dates season_open season_last "
     "season_log_probability entity_levels habit_products habit_new_common watch_others "
-    "history_last silence_deadlines incident_means changes background",
+    "history_last silence_deadlines incident_means changes background rate_log_weight rate_nats "
+    "rate_against",
 }
 """What may be done to which arrays: they may have any length or any number, or may be left out."""
 
@@ -345,6 +346,7 @@ WRONG = [-1, 2**70, float("nan"), "x", [None], [[0, 1]]]
 ACCEPTED_VALUES = {
     "incidents removed",
     "seasons removed",
+    "rates removed",
     "max_entities removed",
     "entity_events removed",
     *(f"{limit} = {2**70}" for limit in ("batch_size", "max_entities", "max_former_entities")),
