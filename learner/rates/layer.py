@@ -27,6 +27,9 @@ Mask = NDArray[np.bool_]
 PARTITION = 0
 """The partition's own slot; those of entities follow."""
 
+MOST_ENTITIES = 1000
+"""Entities that are followed, the first ones: the time of a window grows with their number."""
+
 LEAST_SECONDS, MOST_SECONDS = 1.0, 3600.0
 """Lengths of windows."""
 
@@ -48,9 +51,10 @@ _RATES = {
 class Rates:
     """Finds windows of record time with far more or far fewer records than usual.
 
-    Of the partition, and of each entity. A window is looked at when the next one begins. It counts
-    if the partition has records in it, before it and after it: without, the partition was silent,
-    which is for `Silences` to tell. Windows of an entity count from the first whole one on.
+    Of the partition, and of each of up to ``MOST_ENTITIES`` entities. A window is looked at when
+    the next one begins. It counts if the partition has records in it, before it and after it:
+    without, the partition was silent, which is for `Silences` to tell. Windows of an entity count
+    from the first whole one on.
     """
 
     def __init__(self, seconds: float, zone: str) -> None:
@@ -79,7 +83,8 @@ class Rates:
         """
         own = np.zeros(len(places), np.int64)
         if keys:
-            own = np.where([key is not None for key in keys], slots + 1, PARTITION)
+            is_own = np.array([key is not None for key in keys]) & (slots < MOST_ENTITIES)
+            own = np.where(is_own, slots + 1, PARTITION)
         windows = np.empty(len(places), np.int64)
         fill_windows(places, self._clock, self._length, windows)
         self._reserve(int(own.max(initial=0)) + 1)

@@ -126,6 +126,15 @@ def test_what_lasts_is_usual_after_some_windows():
     assert (times[ended.row] - times[began.row]) // MINUTE == pytest.approx(LONGEST, abs=2)
 
 
+def test_entities_beyond_the_first_thousand_count_for_the_partition_alone(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 1)
+    rates = np.full((900, 3), 30.0)
+    rates[600:650, :2] = 3.0
+    changes, layer = follow(*records(rates, np.random.default_rng(16)))
+    assert {change.entity for change in changes} == {"e0", None}
+    assert len(layer.state()["rate_records"]) == 2
+
+
 def test_pauses_of_the_partition_are_no_drops():
     times, _ = records(np.full((1000, 1), 50.0), np.random.default_rng(8))
     times[times > START + 600 * MINUTE + 20_000] += 5 * HOUR
