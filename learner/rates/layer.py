@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
-from faust_oslrau.learner.silence.clock import COUNTS, N_ROWS, STRETCH, new_clock
-from faust_oslrau.learner.silence.layer import Key, entity_name
+from faust_oslrau.learner.silence.clock import N_ROWS, check_clock, new_clock
+from faust_oslrau.learner.silence.subjects import (
+    PARTITION,
+    Key,
+    Names,
+    entity_name,
+    own_slots,
+    packed_names,
+    read_names,
+)
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 
 from .evidence import Evidence, Found
@@ -23,9 +30,6 @@ from .windows import fill_windows
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-PARTITION = 0
-"""The partition's own slot; those of entities follow."""
 
 MOST_ENTITIES = 1000
 """Entities that are followed, the first ones: the time of a window grows with their number."""
@@ -67,7 +71,7 @@ class Rates:
         self._clock = new_clock()
         self._window, self._is_whole = _NO_WINDOW, False
         self._records, self._is_new = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-        self._names: list[str | None] = [None]
+        self._names: Names = [None]
         self._is_known = np.ones(1, np.bool_)
         self._filters, self._evidence = Filters(seconds), Evidence()
         self._reserve(1)
@@ -81,10 +85,8 @@ class Rates:
         ``slots`` (m,) are those of their entities ``keys``, ``fresh`` (m,) says which are new
         there. ``keys`` is empty without entities.
         """
-        own = np.zeros(len(places), np.int64)
-        if keys:
-            is_own = np.array([key is not None for key in keys]) & (slots < MOST_ENTITIES)
-            own = np.where(is_own, slots + 1, PARTITION)
+        own = own_slots(slots, keys)
+        own[own > MOST_ENTITIES] = PARTITION
         windows = np.empty(len(places), np.int64)
         fill_windows(places, self._clock, self._length, windows)
         self._reserve(int(own.max(initial=0)) + 1)
@@ -179,7 +181,7 @@ class Rates:
             "rate_is_whole": np.array([self._is_whole], np.uint8),
             "rate_records": self._records,
             "rate_is_new": self._is_new.astype(np.uint8),
-            "rate_names": np.frombuffer(json.dumps(self._names).encode(), np.uint8),
+            "rate_names": packed_names(self._names),
         }
 
     def restore(self, arrays: Arrays, entities: int) -> None:
@@ -187,12 +189,9 @@ class Rates:
         clock, window, is_whole, records, is_new, text = read(
             arrays, _RATES, "rate_", n=range(1, entities + 2)
         )
-        n, names = len(records), json.loads(text.tobytes())
-        if (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH:
-            raise StateError("state: expected a partition's clock")
-        is_list = isinstance(names, list) and len(names) == n
-        if not (is_list and all(isinstance(name, str | None) for name in names)):
-            raise StateError("state: expected the names of entities")
+        n = len(records)
+        names = read_names(text, n)
+        check_clock(clock)
         self._clock, self._window, self._is_whole = clock, int(window[0]), bool(is_whole[0])
         self._records, self._is_new, self._names = records, is_new.astype(np.bool_), names
         self._is_known = np.array([name is not None for name in names])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 OFFSET, TIME = range(2)
@@ -32,6 +33,12 @@ def new_clock() -> NDArray[np.int64]:
     clock = np.full((N_ROWS, 2), -1)
     clock[COUNTS] = 0
     return clock
+
+
+def check_clock(clock: NDArray[np.int64]) -> None:
+    """Raise StateError if the counts of a clock cannot be those of one."""
+    if (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH:
+        raise StateError("state: expected a partition's clock")
 
 
 @kernel

@@ -8,15 +8,13 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .clock import latest, tick
 from .gaps import FEWEST, LAST, NEW, OLD, add_gap, longest_usual
+from .subjects import PARTITION
 
 NOW, SLOTS, UNCHECKED, N_SILENT, GAP = range(5)
 """Numbers of the partition: its time in milliseconds, without long gaps; the slots in use; records
 since deadlines were checked; the entities that are silent; the mean gap."""
 
 N_PARTITION = 5
-
-PARTITION = 0
-"""The partition's own slot; those of entities follow."""
 
 CHECKED = 256
 """Deadlines that are checked for each record on average: all of so many entities with each record,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,17 +11,13 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
 from faust_oslrau.learner.state_schema import Arrays, Entry, read
 
-from .clock import COUNTS, N_ROWS, STRETCH, new_clock
-from .following import N_PARTITION, N_SILENT, NOW, PARTITION, SLOTS, follow
+from .clock import N_ROWS, check_clock, new_clock
+from .following import N_PARTITION, N_SILENT, NOW, SLOTS, follow
 from .gaps import FEWEST, LARGEST, LAST, N_NUMBERS, NEW, OLD, longest_usual
+from .subjects import PARTITION, Key, Names, entity_name, own_slots, packed_names, read_names
 
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Key = bytes | None
-
-LONGEST_NAME = 256
-"""Bytes of an entity's name that are kept."""
-
 
 _GAPS = {
     "clock": Entry((N_ROWS, 2), -1, dtype="<i8"),
@@ -50,7 +45,7 @@ class Silences:
         self._largest = np.zeros((0, 2, LARGEST), np.float32)
         self._deadlines = np.empty(0)
         self._last = np.empty((0, 2), np.int64)
-        self._names: list[str | None] = []
+        self._names: Names = []
         self._reserve(1)
 
     @property
@@ -89,9 +84,7 @@ class Silences:
         ``slots`` (m,) are those of their entities ``keys``, ``fresh`` (m,) says which are new
         there. ``keys`` is empty without entities.
         """
-        own = np.zeros(len(places), np.int64)
-        if keys:  # records without an entity share no time
-            own = np.where([key is not None for key in keys], slots + 1, PARTITION)
+        own = own_slots(slots, keys)  # records without an entity share no time
         self._reserve(int(own.max(initial=0)) + 1)
         # Silences may be looked for only since an entity was known.
         unnamed = (fresh | (self._numbers[own, LAST] < 0.0)) & (own != PARTITION)
@@ -150,7 +143,6 @@ class Silences:
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         n = int(self._partition[SLOTS])
-        names = json.dumps(self._names[:n]).encode()
         return {
             "silence_clock": self._clock,
             "silence_partition": self._partition,
@@ -158,7 +150,7 @@ class Silences:
             "silence_largest": self._largest[:n],
             "silence_deadlines": self._deadlines[:n],
             "silence_last": self._last[:n],
-            "silence_names": np.frombuffer(names, np.uint8),
+            "silence_names": packed_names(self._names[:n]),
         }
 
     def restore(self, arrays: Arrays, entities: int) -> None:
@@ -167,18 +159,15 @@ class Silences:
             arrays, _GAPS, "silence_", n=range(1, entities + 2)
         )
         n = len(numbers)
-        if (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH or partition[SLOTS] != n:
+        check_clock(clock)
+        if partition[SLOTS] != n:
             raise StateError("state: expected a partition's clock")
         known = np.minimum(numbers[:, [NEW, OLD]], LARGEST)
         if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
             raise StateError("state: expected the largest gaps of each entity in order")
-        names = json.loads(text.tobytes())
-        is_list = isinstance(names, list) and len(names) == n
-        if not (is_list and all(isinstance(name, str | None) for name in names)):
-            raise StateError("state: expected the names of entities")
         self._clock, self._partition = clock, partition
         self._numbers, self._largest, self._deadlines = numbers, largest, deadlines
-        self._last, self._names = last, names
+        self._last, self._names = last, read_names(text, n)
 
 
 def _silence(
@@ -187,8 +176,3 @@ def _silence(
     """Return a silence; ``lengths`` are its own and its limit in milliseconds."""
     seconds, limit = (lengths / 1000.0).tolist()
     return Silence(row, state, name, int(last[0]), int(last[1]), seconds, limit)
-
-
-def entity_name(key: Key) -> str:
-    """Return the name of an entity as events tell it."""
-    return (key or b"")[:LONGEST_NAME].decode(errors="replace")

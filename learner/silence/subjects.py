@@ -1,0 +1,51 @@
+"""Whose records are followed: the partition's, and those of each of its entities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import StateError
+
+IntArray = NDArray[np.int64]
+Key = bytes | None
+Names = list[str | None]
+
+PARTITION = 0
+"""The partition's own slot; those of entities follow."""
+
+LONGEST_NAME = 256
+"""Bytes of an entity's name that are kept."""
+
+
+def own_slots(slots: IntArray, keys: Sequence[Key]) -> IntArray:
+    """Return whose rows (m,) are, `PARTITION` for those without an entity.
+
+    ``slots`` (m,) are those of their entities ``keys``, which are empty without entities.
+    """
+    if not keys:
+        return np.zeros(len(slots), np.int64)
+    return np.where([key is not None for key in keys], slots + 1, PARTITION)
+
+
+def entity_name(key: Key) -> str:
+    """Return the name of an entity as events tell it."""
+    return (key or b"")[:LONGEST_NAME].decode(errors="replace")
+
+
+def packed_names(names: Names) -> NDArray[np.uint8]:
+    """Return names as the array of a state."""
+    return np.frombuffer(json.dumps(names).encode(), np.uint8)
+
+
+def read_names(packed: NDArray[np.uint8], n: int) -> Names:
+    """Return the ``n`` names of a state; StateError if they cannot be some."""
+    names: Any = json.loads(packed.tobytes())
+    is_list = isinstance(names, list) and len(names) == n
+    if not (is_list and all(isinstance(name, str | None) for name in names)):
+        raise StateError("state: expected the names of entities")
+    return list(names)
