@@ -12,6 +12,7 @@ from doc_pages import blocks, code, read, rows, section
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import FeatureDecoder, Reason
 from faust_oslrau.topics.shortening import without_largest
+from schemas.members import EVENTS
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
@@ -38,7 +39,8 @@ def documented_headers(kind):
 
 
 def listed(kind):
-    return {code(row[0])[0]: row[2] for row in MEMBERS if kind in row[1].split(", ")}
+    names = {kind, "event"} if kind in EVENTS else {kind}
+    return {code(row[0])[0]: row[2] for row in MEMBERS if names & {*row[1].split(", ")}}
 
 
 def flat(message):
