@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .asyncapi import document, key
 from .json_schema import schema_of
-from .members import EVENTS, MEMBERS, Kind, Member
+from .members import EVENTS, FIRST, MEMBERS, Kind, Member
 
 _ROOT = Path(__file__).parents[1]
 _PAGE = "docs/messages.md"
@@ -34,7 +34,8 @@ def _page(text: str) -> str:
 
 def _row(member: Member) -> str:
     kinds = ", ".join(_named(member.of))
-    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} | {member.since} |"
+    since = "" if member.since == FIRST else f" {member.since}"
+    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} |{since} |"
 
 
 def _named(kinds: tuple[Kind, ...]) -> Iterator[str]:

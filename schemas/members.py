@@ -22,6 +22,9 @@ class Kind(StrEnum):
 EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.RATE, Kind.ENTITY)
 """The kinds that say something about the stream; their member `event` names them."""
 
+FIRST = "0.1"
+"""The version that brought most members."""
+
 TEXT = "text"
 """The type of a header."""
 
@@ -52,7 +55,7 @@ class Member(NamedTuple):
     of: tuple[Kind, ...]
     type: str
     meaning: str
-    since: str = "0.1"
+    since: str = FIRST
     optional: tuple[Kind, ...] = ()
     values: tuple[str, ...] = ()
 
