@@ -15,11 +15,12 @@ class Kind(StrEnum):
     INCIDENT = "incident"
     SILENCE = "silence"
     RATE = "rate"
+    FIELD = "field"
     ENTITY = "entity"
     DEAD_LETTER = "dead letter"
 
 
-EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.RATE, Kind.ENTITY)
+EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.RATE, Kind.FIELD, Kind.ENTITY)
 """The kinds that say something about the stream; their member `event` names them."""
 
 FIRST = "0.1"
@@ -66,6 +67,7 @@ _DRIFT = (Kind.DRIFT,)
 _INCIDENT = (Kind.INCIDENT,)
 _SILENCE = (Kind.SILENCE,)
 _RATE = (Kind.RATE,)
+_FIELD = (Kind.FIELD,)
 _ENTITY = (Kind.ENTITY,)
 _DEAD_LETTER = (Kind.DEAD_LETTER,)
 _SCORES = _SCORE + _ANOMALY
@@ -134,6 +136,15 @@ MEMBERS = (
         "string",
         "`opened`, `updated` (its `severity_name` has risen) or `closed`.",
         values=("opened", "updated", "closed"),
+    ),
+    Member(
+        "state",
+        _FIELD,
+        "string",
+        "What [became of the field](categories.md#fields-that-change): `appeared`, `vanished`, "
+        "`type` or `unit`.",
+        "0.2",
+        values=("appeared", "vanished", "type", "unit"),
     ),
     Member("state", _SILENCE + _RATE, "string", "`began` or `ended`.", values=("began", "ended")),
     Member(
@@ -258,6 +269,33 @@ MEMBERS = (
     Member("expected", _RATE, "number", "How many were expected in it.", "0.2"),
     Member("low", _RATE, "integer", "The quantile at 1 % of what was expected.", "0.2"),
     Member("high", _RATE, "integer", "The quantile at 99 %.", "0.2"),
+    Member("field", _FIELD, "string", "The name of the field.", "0.2"),
+    Member(
+        "before",
+        _FIELD,
+        "string",
+        "What a field of another `type` held: `number`, `text` or `list`.",
+        "0.2",
+        optional=_FIELD,
+        values=("number", "text", "list"),
+    ),
+    Member(
+        "now",
+        _FIELD,
+        "string",
+        "What it holds now.",
+        "0.2",
+        optional=_FIELD,
+        values=("number", "text", "list"),
+    ),
+    Member(
+        "factor",
+        _FIELD,
+        "number",
+        "The new level of a field of another `unit`, divided by the old one.",
+        "0.2",
+        optional=_FIELD,
+    ),
     Member(
         "contributions",
         _BLAMING,
@@ -331,7 +369,7 @@ MEMBERS = (
         "event",
         EVENTS,
         "string",
-        "`drift`, `incident`, `silence`, `rate` or `entity`.",
+        "`drift`, `incident`, `silence`, `rate`, `field` or `entity`.",
     ),
     Member(
         "statistic",
