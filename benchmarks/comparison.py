@@ -195,8 +195,8 @@ STREAMS = """\
 Honest figures, and in brackets those of the best 99 % of the records."""
 
 LARGE_SETS = """\
-Log-likelihoods are the paper's: the sets are not part of this project. Ours are seconds of learning,
-nodes and memory of `OSLRAU()` on generated stand-ins
+Log-likelihoods are the paper's: the sets are not part of this project. Ours are seconds of
+learning, nodes and memory of `OSLRAU()` on generated stand-ins
 ([large](../benchmarks/results/large.md))."""
 
 ANOMALIES = """\
@@ -268,8 +268,8 @@ def best(figures: Figures) -> str:
 def differences(figures: Figures) -> Iterator[str]:
     """Say what differs from the paper, and why, by the figures."""
     yield (
-        "*What differs.* The paper's figures have no floor. Where ours without and with one are far "
-        "apart, values repeat."
+        "The paper's figures have no floor. Where ours without and with one are far apart, values "
+        "repeat."
     )
     yield from not_run(figures)
     yield from below(figures)

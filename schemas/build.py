@@ -33,9 +33,9 @@ def _page(text: str) -> str:
 
 
 def _row(member: Member) -> str:
-    kinds = ", ".join(_named(member.of))
+    kinds = "" if "[]" in member.name else f" {', '.join(_named(member.of))}"
     since = "" if member.since == FIRST else f" {member.since}"
-    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} |{since} |"
+    return f"| `{member.name}` |{kinds} | {member.type} | {member.meaning} |{since} |"
 
 
 def _named(kinds: tuple[Kind, ...]) -> Iterator[str]:

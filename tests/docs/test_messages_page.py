@@ -16,6 +16,7 @@ from schemas.members import EVENTS
 
 PAGE = "docs/messages.md"
 MEMBERS = rows(read(PAGE), 5)
+LISTS = {code(row[0])[0]: row[1] for row in MEMBERS if row[2] == "list"}
 KINDS = ("score", "anomaly", "incident", "silence", "rate", "field", "drift", "entity")
 _TYPES = {
     str: "string",
@@ -40,7 +41,12 @@ def documented_headers(kind):
 
 def listed(kind):
     names = {kind, "event"} if kind in EVENTS else {kind}
-    return {code(row[0])[0]: row[2] for row in MEMBERS if names & {*row[1].split(", ")}}
+    return {code(row[0])[0]: row[2] for row in MEMBERS if names & {*of(row).split(", ")}}
+
+
+def of(row):
+    """Return the kinds that have a member; for one inside a list, those that have the list."""
+    return row[1] or LISTS[code(row[0])[0].partition("[]")[0]]
 
 
 def flat(message):
