@@ -187,9 +187,9 @@ the models' own; where values repeat or columns depend on each other exactly, th
 bound. Honest ones have variances of at least 1e-4."""
 
 TODAY = """\
-Honest figures. *Default* and *stacked* are this project's two learners as a stream gets them; they
-see each record once, as do *RealNVP, online* and the *precision matrix*. The others see all records
-as often as they need. On the smallest sets, tenths of a nat are chance."""
+Honest figures. *Default* and *stacked* are this project's two learners; they see each record
+once, as do *RealNVP, online* and the *precision matrix*, the others as often as they need. On the
+smallest sets, tenths of a nat are chance."""
 
 STREAMS = """\
 Honest figures, and in brackets those of the best 99 % of the records."""

@@ -86,7 +86,7 @@ def test_benchmarks_exist():
         for word in arguments
         if arguments[0] == "bench" and word.startswith("ARGS=")
     }
-    assert {"calibration", "ranking"} <= named <= {*benchmarks.commands, "-h", "COMMAND"}
+    assert {"ranking"} <= named <= {*benchmarks.commands, "-h", "COMMAND"}
     modules = {name for page in PRESENT for name in re.findall(r"-m benchmarks\.(\w+)", read(page))}
     assert modules and all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in modules)
 
