@@ -229,7 +229,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.seasons is not None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
-    if "relevance_counts" in arrays:
+    if "directions" in values or "least" in values:
         state.relevance = Relevance(
             dict(values["directions"]), dict(values["least"]), state.alarm_rate
         )

@@ -347,6 +347,7 @@ ACCEPTED_VALUES = {
     "incidents removed",
     "seasons removed",
     "rates removed",
+    "least = [[0, 1]]",
     "max_entities removed",
     "entity_events removed",
     *(f"{limit} = {2**70}" for limit in ("batch_size", "max_entities", "max_former_entities")),
