@@ -1,0 +1,80 @@
+"""Workers on a real Kafka whose snapshots are on a real S3 server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from clean_run import clean_run, newest_states, rows, scores_of
+from real_bucket import SECRET, Door, RealBuckets, environment
+
+pytestmark = pytest.mark.real_kafka
+
+# Snapshots every few hundred records.
+_OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "batch_records": 500}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with RealBuckets() as running:
+        yield running
+
+
+@pytest.fixture
+def door(server, monkeypatch):
+    opened = Door(server.port)
+    for name, value in environment(opened.server_address[1]).items():
+        monkeypatch.setenv(name, value)
+    yield opened
+    opened.shut()
+
+
+@pytest.fixture
+def settings(settings, server, door):
+    return replace(settings, snapshots=f"s3://{server.create()}/snapshots")
+
+
+def test_killed_workers_go_on_from_the_bucket_to_the_bytes_of_a_clean_run(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name, 2)
+    total = 0
+    for seed in range(2):
+        client.send(topic_name, rows(20_000, 2, seed))
+        total += 20_000
+        found = client.wait_messages(settings.scores_topic, 0)
+        worker = start_worker(session_timeout=2, commit_seconds=0.7, **_OFTEN)
+        client.wait_messages(settings.scores_topic, found + 8_000)  # in the middle of its work
+        worker.kill()
+    last = start_worker(**_OFTEN).wait_ready()
+    last.wait_offsets(total // 2)
+    assert last.metric("oslrau_records_total", outcome="replayed") < total / 2
+    last.wait_metric(2, "oslrau_stage_seconds_count", stage="restore")
+    assert last.terminate() == 0
+    scores, states = clean_run(client, settings)
+    found = scores_of(client, settings)
+    assert {p: set(values) for p, values in found.items()} == {
+        p: set(values) for p, values in scores.items()
+    }
+    assert newest_states(settings, 2) == states
+
+
+def test_a_worker_scores_while_the_bucket_is_full_and_saves_when_there_is_room(
+    client, settings, start_worker, topic_name, door
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(300))
+    worker = start_worker(**_OFTEN).wait_records(300)
+    worker.wait_saved(300)
+    door.is_full = True
+    client.send(topic_name, rows(300, seed=1))
+    worker.wait_records(600)
+    worker.wait_until(
+        lambda: worker.metric("oslrau_snapshot_failures_total", kind="save") > 0, "failed to save"
+    )
+    assert "snapshot not saved, will retry: s3://" in worker.log()
+    door.is_full = False
+    worker.wait_saved(600)
+    assert worker.terminate() == 0
+    assert SECRET not in worker.raw_log()
+    assert newest_states(settings, 1) == clean_run(client, settings)[1]
