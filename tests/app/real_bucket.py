@@ -30,32 +30,55 @@ class Door(socketserver.ThreadingTCPServer):
     ----------
     room
         How many bytes of requests still pass, the rest waits; None for all.
+    holds
+        Requests with these bytes wait.
+    deaf_to
+        Requests with these bytes pass, and the connection ends in place of an answer.
     is_full
         Whether each request is answered that there is no room for it.
-    is_deaf
-        Whether requests pass and answers do not: their connections end.
+    stuck
+        Set while something waits.
     """
 
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, back: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Passage)
+    def __init__(self, back: int, front: int = 0) -> None:
+        super().__init__(("127.0.0.1", front), _Passage)
         self.back = back
-        self.room: int | None = None
         self.is_full = False
-        self.is_deaf = False
+        self.stuck = threading.Event()
+        self.open()
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def open(self) -> None:
+        """Let everything pass."""
+        self.room: int | None = None
+        self.holds: bytes | None = None
+        self.deaf_to: bytes | None = None
 
     def shut(self) -> None:
         self.shutdown()
         self.server_close()
+
+    def wait(self, found: bytes) -> None:
+        while self._stops(found):
+            self.stuck.set()
+            time.sleep(0.05)
+        self.stuck.clear()
+        if self.room is not None:
+            self.room -= len(found)
+
+    def _stops(self, found: bytes) -> bool:
+        is_held = self.holds is not None and self.holds in found
+        return is_held or (self.room is not None and self.room < len(found))
 
 
 class _Passage(socketserver.BaseRequestHandler):
     server: Door
 
     def handle(self) -> None:
+        self._is_deaf = False
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.server.back)) as inside:
             answers = threading.Thread(target=self._answer, args=(inside,), daemon=True)
             answers.start()
@@ -68,21 +91,16 @@ class _Passage(socketserver.BaseRequestHandler):
                 if self.server.is_full:
                     self.request.sendall(_FULL)
                     break
-                self._wait(len(found))
+                self.server.wait(found)
+                self._is_deaf = self.server.deaf_to is not None and self.server.deaf_to in found
                 inside.sendall(found)
         _end(inside, self.request)
 
     def _answer(self, inside: socket.socket) -> None:
         with suppress(OSError):
-            while (found := inside.recv(65_536)) and not self.server.is_deaf:
+            while (found := inside.recv(65_536)) and not self._is_deaf:
                 self.request.sendall(found)
         _end(inside, self.request)
-
-    def _wait(self, size: int) -> None:
-        while self.server.room is not None and self.server.room < size:
-            time.sleep(0.05)
-        if self.server.room is not None:
-            self.server.room -= size
 
 
 def _end(*connections: socket.socket) -> None:
