@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
+from click.testing import CliRunner
 from real_bucket import SECRET, Door, RealBuckets, environment
+
+from faust_oslrau.app.cli import main
 
 pytestmark = pytest.mark.real_kafka
 
@@ -79,3 +82,34 @@ def test_a_worker_scores_while_the_bucket_is_full_and_saves_when_there_is_room(
     assert worker.terminate() == 0
     assert SECRET not in worker.raw_log()
     assert newest_states(settings, 1) == clean_run(client, settings)[1]
+
+
+def test_inspect_reads_a_bucket_beside_the_worker_and_changes_it_after_the_worker(
+    client, settings, start_worker, topic_name, monkeypatch, tmp_path
+):
+    for name in ("broker", "app_id", "snapshots"):
+        monkeypatch.setenv(f"OSLRAU_{name.upper()}", getattr(settings, name))
+    monkeypatch.setenv("OSLRAU_SOURCE_TOPICS", topic_name)
+
+    def inspect(*arguments):
+        result = CliRunner().invoke(main, ["inspect", *arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    place, file = ("--partition", f"{topic_name}/0"), str(tmp_path / "exported")
+    client.create(topic_name)
+    client.send(topic_name, rows(300))
+    worker = start_worker(**_OFTEN).wait_records(300)
+    worker.wait_saved(300)
+    assert "offset 300" in inspect() and settings.snapshots in inspect("--json")
+    inspect(*place, "--export", file)
+    client.send(topic_name, rows(300, seed=1))
+    worker.wait_saved(600)  # it is the owner, still
+    assert worker.terminate() == 0
+    inspect("--reset", "100", "--yes")
+    assert inspect() == "no snapshots\n"
+    inspect(*place, "--import", file, "--yes")
+    assert "offset 300" in inspect()
+    worker = start_worker().wait_records(300)
+    assert worker.metric("oslrau_records_total", outcome="scored") == 300
+    assert worker.terminate() == 0
