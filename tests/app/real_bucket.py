@@ -45,14 +45,15 @@ class Door(socketserver.ThreadingTCPServer):
 
     def __init__(self, back: int, front: int = 0) -> None:
         super().__init__(("127.0.0.1", front), _Passage)
+        self.port: int = self.server_address[1]
         self.back = back
-        self.is_full = False
         self.stuck = threading.Event()
         self.open()
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def open(self) -> None:
         """Let everything pass."""
+        self.is_full = False
         self.room: int | None = None
         self.holds: bytes | None = None
         self.deaf_to: bytes | None = None

@@ -14,7 +14,7 @@ import obstore
 import pytest
 from faust.types import TP
 from obstore.store import LocalStore, MemoryStore
-from real_bucket import SECRET, Door, RealBuckets, environment
+from real_bucket import SECRET, Door
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
@@ -28,28 +28,6 @@ _TP = TP("features", 3)
 _FOLDER = "app/features/3"
 _CLAIM = f"{_FOLDER}/claim.json"
 _LARGE = random.Random(7).randbytes(20_000_000)
-
-
-@pytest.fixture(scope="module")
-def server():
-    with RealBuckets() as running:
-        yield running
-
-
-@pytest.fixture
-def door(server, monkeypatch):
-    """The way to the server."""
-    opened = Door(server.port)
-    for name, value in environment(opened.server_address[1]).items():
-        monkeypatch.setenv(name, value)
-    yield opened
-    opened.open()
-    opened.shut()
-
-
-@pytest.fixture
-def address(server, door):
-    return f"s3://{server.create()}/some/prefix"
 
 
 @pytest.fixture(params=["memory", "s3"])
@@ -265,7 +243,7 @@ asyncio.run(save())
     ids=["a piece", "all but the claim"],
 )
 def test_a_worker_that_is_killed_during_an_upload_leaves_the_snapshot_before(
-    address, server, door, monkeypatch, room, holds
+    address, buckets, door, monkeypatch, room, holds
 ):
     process = subprocess.Popen([sys.executable, "-c", _SAVES, address], stdout=subprocess.PIPE)
     try:
@@ -276,7 +254,7 @@ def test_a_worker_that_is_killed_during_an_upload_leaves_the_snapshot_before(
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", buckets.url)
     store = _opened(bucket_store(address, "app"))
     assert _load(store) == [(10, b"state at 10")]
     door.open()  # what was under way arrives now
@@ -292,14 +270,14 @@ def test_a_store_that_is_full_keeps_the_former_snapshots(address, door):
     for size in (0, len(_LARGE)):
         with pytest.raises(SnapshotError, match="507"):
             _save(store, 30, size=size)
-    door.is_full = False
+    door.open()
     assert [offset for offset, _ in _load(store)] == [20, 10]
     _save(store, 40)
     assert [offset for offset, _ in _load(store)] == [40, 20]
     assert len(_objects(store)) == 3
 
 
-def test_a_store_that_is_away_is_an_error_until_it_is_back(address, server, door):
+def test_a_store_that_is_away_is_an_error_until_it_is_back(address, buckets, door):
     store = _opened(bucket_store(address, "app"))
     _save(store, 10)
     door.shut()
@@ -309,7 +287,7 @@ def test_a_store_that_is_away_is_an_error_until_it_is_back(address, server, door
         _load(store)
     with pytest.raises(SnapshotError):
         _opened(bucket_store(address, "app"))
-    back = Door(server.port, door.server_address[1])
+    back = Door(buckets.port, door.port)
     try:
         _save(store, 20)
         assert [offset for offset, _ in _load(store)] == [20, 10]
@@ -356,7 +334,7 @@ def test_a_missing_bucket_is_named_in_one_line(door, address):
 def test_no_message_holds_a_password(address, door, monkeypatch, caplog):
     """Also not one that is a part of the requests' addresses, as in Azure's signatures."""
     caplog.set_level(0)
-    port = door.server_address[1]
+    port = door.port
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "devstoreaccount1")
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", f"sv=2026&sig={SECRET}")
     monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{port}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from clean_run import clean_run, newest_states, rows, scores_of
 from click.testing import CliRunner
-from real_bucket import SECRET, Door, RealBuckets, environment
+from real_bucket import SECRET
 
 from faust_oslrau.app.cli import main
 
@@ -17,24 +17,9 @@ pytestmark = pytest.mark.real_kafka
 _OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "batch_records": 500}
 
 
-@pytest.fixture(scope="module")
-def server():
-    with RealBuckets() as running:
-        yield running
-
-
 @pytest.fixture
-def door(server, monkeypatch):
-    opened = Door(server.port)
-    for name, value in environment(opened.server_address[1]).items():
-        monkeypatch.setenv(name, value)
-    yield opened
-    opened.shut()
-
-
-@pytest.fixture
-def settings(settings, server, door):
-    return replace(settings, snapshots=f"s3://{server.create()}/snapshots")
+def settings(settings, address):
+    return replace(settings, snapshots=address)
 
 
 def test_killed_workers_go_on_from_the_bucket_to_the_bytes_of_a_clean_run(
@@ -77,7 +62,7 @@ def test_a_worker_scores_while_the_bucket_is_full_and_saves_when_there_is_room(
         lambda: worker.metric("oslrau_snapshot_failures_total", kind="save") > 0, "failed to save"
     )
     assert "snapshot not saved, will retry: s3://" in worker.log()
-    door.is_full = False
+    door.open()
     worker.wait_saved(600)
     assert worker.terminate() == 0
     assert SECRET not in worker.raw_log()
