@@ -443,6 +443,6 @@ MEMBERS = (
         optional=_TOLD,
     ),
     Member(
-        "content-type", _TOLD, "text", "`application/json`", "0.2", values=("application/json",)
+        "content-type", _TOLD, "text", "`application/json`.", "0.2", values=("application/json",)
     ),
 )
