@@ -107,7 +107,7 @@ async def read_snapshots(settings: Settings, chosen: Sequence[TopicPartition]) -
     found = []
     try:
         for tp in chosen:
-            await store.open(tp)
+            await store.open(tp, read_only=True)
             found += [_found(tp, stored) async for stored in store.load(tp)]
     except (SnapshotError, KafkaError) as error:
         raise InspectionError(f"snapshots cannot be read: {error}") from error

@@ -80,6 +80,7 @@ class Runtime:
         self._crash = crash
         self._emitter = Emitter(producer_arguments(settings))
         self._producers = Producers(settings.app_id, producer_arguments(settings))
+        self._store = snapshot_store(settings, self._producers)
         self._schemas: SchemaDesk | None = None
         self._chores: list[asyncio.Task[None]] = []
 
@@ -124,7 +125,7 @@ class Runtime:
             topics,
             delivery(self.settings, self._emitter, consumer, self._producers),
             self._producers,
-            snapshot_store(self.settings, self._producers),
+            self._store,
             self.metrics,
             self._crash,
             self._schemas,

@@ -254,6 +254,11 @@ class Settings(Section):
         """The folder of the snapshots; None if they are elsewhere."""
         return self._snapshots("folder")
 
+    @property
+    def snapshot_bucket(self) -> str | None:
+        """The address of the snapshots in object storage; None if they are elsewhere."""
+        return self.snapshots if self.snapshots.startswith(("s3:", "gs:", "az:")) else None
+
     def _snapshots(self, wanted: str) -> str | None:
         kind, _, where = self.snapshots.partition(":")
         return where if kind == wanted else None

@@ -25,6 +25,10 @@ class ValueType:
 _T = TypeVar("_T")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+# Nothing that an address could hide a password in, or that means another folder.
+_BUCKET = re.compile(
+    r"(s3|gs|az)://[A-Za-z0-9][A-Za-z0-9._-]{0,62}(/(?!\.{1,2}(/|$))[A-Za-z0-9._=-]+)*/?"
+)
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
@@ -137,7 +141,11 @@ def _read_snapshots(value: Any) -> str:
     kind, _, where = _read_text(value).partition(":")
     if kind == "topic":
         _read_topic(where)
-    _require(value == "off" or (kind in ("topic", "folder") and bool(where)))
+    _require(
+        value == "off"
+        or (kind in ("topic", "folder") and bool(where))
+        or _BUCKET.fullmatch(value) is not None
+    )
     return str(value)
 
 
@@ -275,7 +283,10 @@ FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
 ENTITY = ValueType('"key" or the name of a field', _read_optional_field)
 FIELD = ValueType("the name of a field", _read_optional_field)
 EVENTS = ValueType(f"some of {', '.join(EVENTS_OF)}", _read_events)
-SNAPSHOTS = ValueType("topic:NAME, folder:PATH or off", _read_snapshots)
+SNAPSHOTS = ValueType(
+    "topic:NAME, folder:PATH, s3://BUCKET/PREFIX, the same with gs:// or az://, or off",
+    _read_snapshots,
+)
 TRANSFORMS = ValueType(
     f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
 )

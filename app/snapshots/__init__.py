@@ -1,4 +1,4 @@
-"""Stores of snapshots, in a topic or in a folder, and the schedule of a partition's snapshots."""
+"""Stores of snapshots, in a topic, a folder or a bucket, and the schedule of their saves."""
 
 from .configured import snapshot_store
 from .folder import FolderStore

@@ -41,16 +41,17 @@ class FolderStore:
     def __init__(self, folder: Path, app_id: str) -> None:
         self._folder = folder / app_id
 
-    async def open(self, tp: TP) -> None:
-        """Create the partition's folder.
+    async def open(self, tp: TP, *, read_only: bool = False) -> None:
+        """Create the partition's folder, unless it is only read.
 
         Raises
         ------
         SnapshotError
             It cannot be made.
         """
-        with _store_errors(self._place(tp)):
-            self._place(tp).mkdir(parents=True, exist_ok=True)
+        if not read_only:
+            with _store_errors(self._place(tp)):
+                self._place(tp).mkdir(parents=True, exist_ok=True)
 
     async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
         """Yield the partition's snapshots, the newest first."""

@@ -1,4 +1,4 @@
-"""The interface of a snapshot store, which topic and folder implement."""
+"""The interface of a snapshot store, which topic, folder and bucket implement."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # Faust takes a second to import, which some commands need no
 class StoredSnapshot:
     """A snapshot in a store, which may be damaged; the reader closes its `data`.
 
-    `where` names the file or the topic's offset; `timestamp` is the time of writing in milliseconds
-    since 1970.
+    `where` names the file, the object or the topic's offset; `timestamp` is the time of writing in
+    milliseconds since 1970.
     """
 
     where: str
@@ -29,13 +29,17 @@ class StoredSnapshot:
 class SnapshotStore(Protocol):
     """Stores the last snapshots of each partition."""
 
-    async def open(self, tp: TP) -> None:
+    async def open(self, tp: TP, *, read_only: bool = False) -> None:
         """Prepare to load and save the snapshots of an assigned partition.
+
+        With `read_only`, nothing changes in the store, and the partition's owner goes on.
 
         Raises
         ------
         SnapshotError
             The store cannot be used.
+        LostPartitionError
+            Another worker opens the partition at this moment.
         """
 
     def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
@@ -79,7 +83,7 @@ class SnapshotError(Exception):
 class NoStore:
     """Stores nothing: a restarted worker learns again from the start of the log."""
 
-    async def open(self, tp: TP) -> None:
+    async def open(self, tp: TP, *, read_only: bool = False) -> None:
         """Do nothing."""
 
     async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:

@@ -65,8 +65,8 @@ class TopicStore:
         self._arguments = client_arguments
         self._slots: dict[TP, Slots] = {}
 
-    async def open(self, tp: TP) -> None:
-        """Read the manifests; the partition's producer must be open."""
+    async def open(self, tp: TP, *, read_only: bool = False) -> None:
+        """Read the manifests; unless it is only read, the partition's producer must be open."""
         async with self._reader(tp) as reader:
             self._slots[tp] = await reader.slots(self._prefix(tp))
 

@@ -64,7 +64,7 @@ def newest_states(settings, partitions):
     """Return the bytes of each partition's newest snapshot."""
 
     async def newest(store, tp):
-        await store.open(tp)
+        await store.open(tp, read_only=True)
         async for stored in store.load(tp):
             return stored.data.read()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from forked_worker import ForkedWorker
 from kafka_client import KafkaClient
+from real_bucket import Door, RealBuckets, environment
 from real_registry import RealRegistry
 from worker_process import WorkerProcess
 from worker_settings import pace_variable, snapshots_in, split
@@ -129,6 +130,30 @@ def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def buckets() -> Iterator[RealBuckets]:
+    """A real S3 server for the whole session."""
+    with RealBuckets() as server:
+        yield server
+
+
+@pytest.fixture
+def door(buckets: RealBuckets, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+    """The way to the S3 server, which the environment names."""
+    way = Door(buckets.port)
+    for name, value in environment(way.port).items():
+        monkeypatch.setenv(name, value)
+    yield way
+    way.open()
+    way.shut()
+
+
+@pytest.fixture
+def address(buckets: RealBuckets, door: Door) -> str:
+    """A bucket of the test's own, as the setting `snapshots` names it."""
+    return f"s3://{buckets.create()}/some/prefix"
 
 
 @pytest.fixture(scope="session")

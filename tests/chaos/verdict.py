@@ -69,7 +69,7 @@ async def verify_partition(settings: Settings, partition: int, outcome: Outcome)
 async def _newest_state(settings: Settings, partition: int) -> bytes | None:
     tp = TP("features", partition)
     store = snapshot_store(settings, Producers("chaos", client_arguments(settings)))
-    await store.open(tp)
+    await store.open(tp, read_only=True)
     async for stored in store.load(tp):
         return stored.data.read()
     return None

@@ -147,10 +147,22 @@ def test_every_setting_can_be_given_in_the_environment():
         ("max_message_bytes", 0, "expected an integer of at least 1024"),
         ("events", ["record"], "expected some of records, incidents, new_entities"),
         ("events", [], "expected some of records"),
-        ("snapshots", "topic", "expected topic:NAME, folder:PATH or off"),
+        ("snapshots", "topic", "expected topic:NAME, folder:PATH, s3://BUCKET/PREFIX, "),
         ("snapshots", "topic:a b", "expected topic:NAME"),
         ("snapshots", "folder:", "expected topic:NAME"),
-        ("snapshots", "s3:x", "expected topic:NAME"),
+        *(
+            ("snapshots", address, "expected topic:NAME")
+            for address in (
+                *("s3:x", "s3://", "s3://-x", "s3:///x", "file:///x", "https://x.blob.example/y"),
+                *(
+                    "s3://user:password@x",
+                    "s3://x?secret=y",
+                    "s3://x/../y",
+                    "s3://x/.",
+                    "s3://x//y",
+                ),
+            )
+        ),
         ("snapshots", "topic:scores", "expected a topic of its own"),
         ("web_host", "", "expected a non-empty text"),
         ("web_port", 65536, "expected an integer from 1 to 65535"),
@@ -466,17 +478,22 @@ def test_one_list_says_what_the_anomalies_topic_gets():
 
 
 @pytest.mark.parametrize(
-    ("value", "topic", "folder"),
+    ("value", "topic", "folder", "bucket"),
     [
-        ("topic:kept", "kept", None),
-        ("folder:/var/lib/oslrau", None, "/var/lib/oslrau"),
-        ("folder:C:odd", None, "C:odd"),
-        ("off", None, None),
+        ("topic:kept", "kept", None, None),
+        ("folder:/var/lib/oslrau", None, "/var/lib/oslrau", None),
+        ("folder:C:odd", None, "C:odd", None),
+        *(
+            (address, None, None, address)
+            for address in ("s3://bucket", "gs://my.bucket/a/b_c/", "az://container/day=1/..a")
+        ),
+        ("off", None, None, None),
     ],
 )
-def test_one_setting_says_where_snapshots_are(value, topic, folder):
+def test_one_setting_says_where_snapshots_are(value, topic, folder, bucket):
     settings = load_settings(None, {"OSLRAU_SNAPSHOTS": value})
     assert (settings.snapshots_topic, settings.snapshot_folder) == (topic, folder)
+    assert settings.snapshot_bucket == bucket
     assert settings.uses_transactions == (topic is not None)
 
 
