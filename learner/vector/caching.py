@@ -1,8 +1,8 @@
 """Where compiled kernels lie: in the package if it brings them along, and in numba's own cache.
 
 A package that was built for processors of a named level has kernels in `compiled/LEVEL/FOLDER`,
-which is only read. numba finds one there if the level is the one that it was told (`NUMBA_CPU_NAME`)
-and if the kernel is of this version of Python and of numba; all else is compiled.
+which is only read. numba finds one there if it was told that level (`NUMBA_CPU_NAME`), and if the
+kernel is of this version of Python and of numba; all else is compiled.
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ def kernel(function: F) -> F:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     options = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    options["no_cfunc_wrapper"] = True  # it takes time to compile, and nothing in C calls a kernel
     compiled = Kernel(function, targetoptions=options)
     compiled.enable_caching()
     KERNELS.append(compiled)
