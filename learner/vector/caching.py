@@ -38,7 +38,7 @@ class _PackageLocator(InTreeCacheLocator):
 
 
 class _PackageFiles(CompileResultCacheImpl):
-    _locator_classes = (_PackageLocator,)
+    _locator_classes = [_PackageLocator]  # noqa: RUF012 - as numba declares it
 
 
 class KernelCache(FunctionCache):
@@ -70,7 +70,7 @@ class KernelCache(FunctionCache):
 
 def _brought() -> Path:
     """Return where the package has kernels for the processor that numba was told."""
-    return _PACKAGE / "compiled" / str(config.CPU_NAME)
+    return _PACKAGE / "compiled" / str(config.CPU_NAME)  # type: ignore[attr-defined]
 
 
 @cache

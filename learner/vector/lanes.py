@@ -27,9 +27,8 @@ WIDTH = 16
 FEWEST_LANES = 4
 """Numbers that a vector register of most processors holds."""
 
-_FEATURES = config.CPU_FEATURES  # numba's, if it was told the processor to compile for
-if _FEATURES is None:
-    _FEATURES = get_host_cpu_features().flatten()
+_TOLD = config.CPU_FEATURES  # type: ignore[attr-defined]
+_FEATURES = get_host_cpu_features().flatten() if _TOLD is None else _TOLD
 
 SUMS = 4 if "+avx512f" in _FEATURES else 2
 """Sums of lanes that registers hold beside what is added: one more would go through memory."""
