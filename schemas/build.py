@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .asyncapi import document, key
 from .json_schema import schema_of
-from .members import MEMBERS, Kind, Member
+from .members import EVENTS, FIRST, MEMBERS, Kind, Member
 
 _ROOT = Path(__file__).parents[1]
 _PAGE = "docs/messages.md"
-_HEAD = "| member | in | type | meaning | since |\n|---|---|---|---|---|\n"
+_HEAD = "| member | in | type | meaning |\n|---|---|---|---|\n"
 
 
 def files() -> Mapping[str, str]:
@@ -33,8 +33,17 @@ def _page(text: str) -> str:
 
 
 def _row(member: Member) -> str:
-    kinds = ", ".join(member.of)
-    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} | {member.since} |"
+    kinds = "" if "[]" in member.name else f" {', '.join(_named(member.of))}"
+    since = "" if member.since == FIRST else f" Since {member.since}."
+    return f"| `{member.name}` |{kinds} | {member.type} | {member.meaning}{since} |"
+
+
+def _named(kinds: tuple[Kind, ...]) -> Iterator[str]:
+    """Name the kinds; `event` stands for all that are events."""
+    every = set(EVENTS) <= set(kinds)
+    yield from (kind for kind in kinds if not (every and kind in EVENTS))
+    if every:
+        yield "event"
 
 
 if __name__ == "__main__":
