@@ -29,6 +29,10 @@ def __getattr__(name: str) -> Any:
 def _environment_app() -> Any:
     import os
 
+    from .processor import choose_level
+
+    choose_level(os.environ)  # before numba is imported
+
     from .settings import load_settings
     from .worker import create_app
 

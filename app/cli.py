@@ -10,7 +10,7 @@ import click
 
 from . import commands
 from .errors import OslrauError
-from .processor import check_processor
+from .processor import check_processor, choose_level
 
 
 class Commands(click.Group):
@@ -35,6 +35,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the chosen command."""
         try:
+            choose_level(os.environ)
             check_processor(os.environ)
             return super().invoke(ctx)
         except OslrauError as error:

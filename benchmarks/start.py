@@ -1,4 +1,4 @@
-"""From a clone to the first scores, cold and warm: ``python -m benchmarks.start``."""
+"""From a clone or a wheel to the first scores, cold and warm: ``python -m benchmarks.start``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from .report import WAITING, markdown, write_page
 ROOT = Path(__file__).parents[1]
 RECORDS = 300
 WARM_RUNS = 3
+REPLAY = ["replay", "rows.ndjson", "--out", "scores.ndjson"]
 
 SETTINGS: dict[str, dict[str, str]] = {
     "defaults": {},
@@ -29,7 +31,8 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 
 TEXT = """\
-Seconds from a command to its end, in a new clone. *Cold* is the first time, with nothing in the
+Seconds from a command to its end, in a new clone, and in an environment with a wheel that brings
+its kernels along (`--wheel`, of `.ci/package`). *Cold* is the first time, with nothing in the
 compiler's cache; *warm* is the fastest of three later ones. `replay` scores a file of 300 records.
 The demo streams for one second: it starts a broker and a worker, and ends with its summary.
 Downloads of the installation come from the cache of `uv` or `pip`, if it has them."""
@@ -59,29 +62,49 @@ def write_rows(file: Path) -> None:
             rows.write(json.dumps(row) + "\n")
 
 
-def cold_and_warm(command: list[str], clone: Path, variables: Mapping[str, str]) -> list[float]:
+def cold_and_warm(command: list[str], folder: Path, variables: Mapping[str, str]) -> list[float]:
     """Return the seconds of the first run, and the least of later ones."""
     with tempfile.TemporaryDirectory() as cache:
         own = {**variables, "NUMBA_CACHE_DIR": cache}
-        cold = seconds(command, clone, own)
-        return [cold, min(seconds(command, clone, own) for _ in range(WARM_RUNS))]
+        cold = seconds(command, folder, own)
+        return [cold, min(seconds(command, folder, own) for _ in range(WARM_RUNS))]
+
+
+def from_clone(folder: Path) -> dict[str, list[float]]:
+    """Measure what a new clone takes."""
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    found = {"install": [seconds(["make", ".venv/.ready"], clone)]}
+    program = str(clone / ".venv/bin/faust-oslrau")
+    for name, variables in SETTINGS.items():
+        found[f"replay, {name}"] = cold_and_warm([program, *REPLAY], folder, variables)
+    demo = [program, "demo", "--seconds", "1", "--json"]
+    return found | {"demo of a second": cold_and_warm(demo, folder, {})}
+
+
+def from_wheel(folder: Path, wheel: Path) -> dict[str, list[float]]:
+    """Measure what a wheel takes in a new environment."""
+    subprocess.run([sys.executable, "-m", "venv", "wheel"], cwd=folder, check=True)
+    programs = folder / "wheel" / "bin"
+    install = [str(ROOT / ".ci/install"), str(programs / "python"), str(wheel.resolve())]
+    found = {"install, wheel": [seconds(install, folder)]}
+    for name, variables in SETTINGS.items():
+        command = [str(programs / "faust-oslrau"), *REPLAY]
+        found[f"replay, {name}, wheel"] = cold_and_warm(command, folder, variables)
+    return found
 
 
 @click.command()
+@click.option("--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
-def main(out: Path) -> None:
-    """Measure a start from nothing."""
-    with tempfile.TemporaryDirectory() as folder:
-        clone = Path(folder) / "clone"
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-        found = {"install": [seconds(["make", ".venv/.ready"], clone)]}
-        program = str(clone / ".venv/bin/faust-oslrau")
-        write_rows(clone / "rows.ndjson")
-        replay = [program, "replay", "rows.ndjson", "--out", "scores.ndjson"]
-        for name, variables in SETTINGS.items():
-            found[f"replay, {name}"] = cold_and_warm(replay, clone, variables)
-        demo = [program, "demo", "--seconds", "1", "--json"]
-        found["demo of a second"] = cold_and_warm(demo, clone, {})
+def main(wheel: Path | None, out: Path) -> None:
+    """Measure a start from nothing; with a wheel, from that, too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_rows(folder / "rows.ndjson")
+        found = from_clone(folder)
+        if wheel is not None:
+            found |= from_wheel(folder, wheel)
     rows = [
         {"command": name, "cold, s": f"{cold:.1f}", "warm, s": f"{warm[0]:.1f}" if warm else ""}
         for name, (cold, *warm) in found.items()

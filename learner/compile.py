@@ -20,7 +20,7 @@ from .scoring.incident import IncidentParameters
 from .shares.fixed_share import follow
 from .shares.layer import RATES
 from .stacked import StackedSPN
-from .stand_in import StandIn
+from .stand_in import Beginner, StandIn
 from .stream import StreamScorer
 from .vector.compiler import KERNELS, Kernel
 
@@ -38,7 +38,7 @@ def compile_scorer(
     """Compile the kernels that a new scorer of ``n_fields`` numbers needs, or load them.
 
     Runs each kernel on a tiny stream, which uses the scorer up. It should alarm often, so that
-    there is something to explain. A second process compiles what does not depend on the learner.
+    there is something to explain. A second process compiles what is not needed to learn.
     """
     with _watched(_Compilation(scorer, told)), _no_collection():
         _run(scorer, n_fields)
@@ -77,6 +77,15 @@ def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
     follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
 
 
+def _help(scorer: StreamScorer) -> None:
+    """Compile what scoring needs, and first what the process that is helped comes to last."""
+    rows, learner = _rows(FEWEST_FIELDS), scorer.learner.untrained()
+    learner.partial_fit(rows[:40])
+    learner.evaluate(rows)
+    learner.given_others(rows)
+    _run(scorer)
+
+
 def _rows(n_fields: int) -> NDArray[np.float64]:
     rows = np.random.default_rng(0).normal(20.0, size=(1500, n_fields))  # all have a logarithm
     rows[:, 1] += rows[:, 0]
@@ -90,7 +99,7 @@ class _Compilation(event.Listener):
     """Tells of progress, and has a second process fill the same cache if something is not in it."""
 
     def __init__(self, scorer: StreamScorer, told: Told | None) -> None:
-        self._state = scorer.to_bytes()
+        self._state, self._kind = scorer.to_bytes(), type(scorer.learner).__name__
         self._told = told
         self._done, self._needed = 0, _n_needed(scorer)
         self._began = (os.cpu_count() or 1) == 1  # a helper would take the only processor
@@ -103,7 +112,7 @@ class _Compilation(event.Listener):
                 self._begin()
 
     def _begin(self) -> None:
-        command, nothing = [sys.executable, "-m", __name__], subprocess.DEVNULL
+        command, nothing = [sys.executable, "-m", __name__, self._kind], subprocess.DEVNULL
         self._helper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
         )
@@ -155,4 +164,5 @@ def _no_collection() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    _run(StreamScorer.from_bytes(sys.stdin.buffer.read(), StandIn))
+    stands_in: type[Beginner] | type[StandIn] = StandIn if sys.argv[1] == "StackedSPN" else Beginner
+    _help(StreamScorer.from_bytes(sys.stdin.buffer.read(), stands_in))

@@ -1,4 +1,4 @@
-"""A learner without kernels, in whose place everything else can be compiled."""
+"""Learners that need few kernels, with which everything else can be compiled."""
 
 # ruff: noqa: D102 - the protocols say what each method does
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .density.components import Components, new_components
+from .oslrau import OSLRAU
 
 FloatArray = NDArray[np.float64]
 
@@ -84,3 +85,9 @@ class StandIn:
     @classmethod
     def from_bytes(cls, _: bytes) -> Self:
         return cls()
+
+
+class Beginner(OSLRAU):
+    """The network with which learning begins: all kernels of `OSLRAU` but those that learn."""
+
+    def _learn(self, *_: Any) -> None: ...

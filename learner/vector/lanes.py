@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
 from numba import extending, types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.core.typeconv.castgraph import Conversion
 from numba.extending import lower_cast, models, overload, register_model
 
@@ -27,7 +27,10 @@ WIDTH = 16
 FEWEST_LANES = 4
 """Numbers that a vector register of most processors holds."""
 
-SUMS = 4 if get_host_cpu_features().get("avx512f") else 2
+_TOLD = config.CPU_FEATURES  # type: ignore[attr-defined]
+_FEATURES = get_host_cpu_features().flatten() if _TOLD is None else _TOLD
+
+SUMS = 4 if "+avx512f" in _FEATURES else 2
 """Sums of lanes that registers hold beside what is added: one more would go through memory."""
 
 INTEGER_SHIFT = 6755399441055744.0

@@ -13,7 +13,7 @@ from interpreter import needs_compiler
 import faust_oslrau.learner
 from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.compile import compile_scorer
-from faust_oslrau.learner.vector.compiler import drop_stale_kernels, hash_of_sources
+from faust_oslrau.learner.vector.caching import drop_stale_kernels, hash_of_sources
 
 SCRIPT = """
 import sys
