@@ -24,7 +24,9 @@ from .node import Node
 from .ports import LOOPBACK, free_ports, is_free, reserve
 from .properties import NodePorts, node_properties
 
-_START_SECONDS = 300.0  # usually about 2; five nodes that start at once on a busy machine take minutes
+_START_SECONDS = (
+    300.0  # usually about 2; five nodes that start at once on a busy machine take minutes
+)
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05
 _WATCH_SECONDS = 0.5
