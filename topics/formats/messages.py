@@ -73,10 +73,10 @@ def message_reader(schema: Schema) -> Translate:
         kind = str(document.get("event", first))
         if kind not in kinds:
             raise ContentError(f"expected an event of {', '.join(kinds)}, got {kind}")
-        document = _present(document, kinds[kind])
-        if isinstance(document.get("record"), str):
-            document["record"] = orjson.Fragment(document["record"])
-        return orjson.dumps(document)
+        message = _present(document, kinds[kind])
+        if isinstance(message.get("record"), str):
+            message["record"] = orjson.Fragment(message["record"])
+        return orjson.dumps(message)
 
     return read
 
@@ -86,7 +86,7 @@ def _records(schema: Schema) -> Mapping[str, Any]:
     from fastavro import parse_schema  # its library is optional
 
     try:
-        parsed = parse_schema(json.loads(schema.text), expand=True)
+        parsed: Any = parse_schema(json.loads(schema.text), expand=True)
         records = parsed if isinstance(parsed, list) else [parsed]
         return {record["name"].rpartition(".")[2].lower(): record for record in records}
     except (KeyError, TypeError, ValueError) as error:
