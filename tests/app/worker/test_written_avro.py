@@ -14,6 +14,7 @@ import fastavro
 import orjson
 import pytest
 from deployment import SCHEMA, Deployment, avro, rows
+from guarded_registry import TOKEN, GuardedRegistry
 
 from faust_oslrau.topics.formats import Schema, message_schema, message_writer, schema_id
 
@@ -61,8 +62,7 @@ class Web:
     """Keeps what is posted to it."""
 
     def __init__(self):
-        self.bodies, bodies = [], []
-        self.bodies = bodies
+        self.bodies = bodies = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
@@ -101,14 +101,26 @@ def start(tmp_path):
         process.communicate()
 
 
+@pytest.fixture
+def guarded(registry, tmp_path):
+    with GuardedRegistry(registry, tmp_path, f"Bearer {TOKEN}").at_work() as found:
+        yield found
+
+
 @pytest.mark.parametrize(
     ("source", "delivery"), [("avro", "exactly_once"), ("json", "at_least_once")]
 )
 def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with(
-    source, delivery, client, settings, start_worker, registry, tmp_path, start
+    source, delivery, client, settings, start_worker, registry, guarded, tmp_path, start
 ):
-    deployment = Deployment(client, settings, start_worker, registry, tmp_path, {})
-    deployment.changes |= {"format": source, "scores_format": "avro", "delivery": delivery}
+    deployment = Deployment(client, settings, start_worker, guarded, tmp_path, {})
+    deployment.changes |= {
+        "format": source,
+        "scores_format": "avro",
+        "delivery": delivery,
+        "registry_ca_file": str(guarded.ca_file),
+        "registry_password": TOKEN,
+    }
     known = registry.register(f"{deployment.topic}-value", SCHEMA)
     values = [
         avro(known, SCHEMA, row) if source == "avro" else orjson.dumps(row) for row in found_rows()
@@ -160,6 +172,7 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     worker = deployment.start(snapshots="off", start="latest").wait_ready()
     query = f"/incident?topic={topic}&partition={partition}&offset={offset}"
     assert json.loads(worker.get(query)[1])["incident"]["incident"] == name
+    assert TOKEN not in worker.log()
 
 
 def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_start(
