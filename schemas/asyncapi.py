@@ -23,7 +23,9 @@ def document() -> dict[str, Any]:
             "title": "faust-oslrau",
             "version": max((member.since for member in MEMBERS), key=_numbers),
             "description": "What a worker writes. Topics have the names that are the defaults of "
-            "their settings. Every message has the key and the partition number of its record.",
+            "their settings. Every message has the key and the partition number of its record. "
+            "With the setting scores_format, scores, anomalies and events are Avro: scores.avsc "
+            "and anomalies.avsc have their schemas.",
         },
         "defaultContentType": "application/json",
         "channels": {topic: _channel(topic, *has) for topic, has in TOPICS.items()},

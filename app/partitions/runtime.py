@@ -121,8 +121,9 @@ class Runtime:
         await topics.set_up()
         await self._emitter.start()
         self.contact.mark_answer()
-        self.preparing = "waiting for the registry"
-        self._writers |= await message_writers(self.settings)
+        if self.settings.writes_avro:
+            self.preparing = "waiting for the registry"
+            self._writers |= await message_writers(self.settings)
         if self.settings.uses_registry:
             arguments = client_arguments(self.settings)
             self._schemas = SchemaDesk(self.settings, self._producers, arguments)

@@ -28,7 +28,7 @@ _MAGIC = b"\0"
 
 
 async def message_writers(settings: Settings) -> dict[str, Translate]:
-    """Return what makes Avro of the messages of each topic that has it; empty for JSON.
+    """Return what makes Avro of the messages of each topic that has it.
 
     A registry answers with the same id for the same schema, whenever it is asked. While it is away
     nothing is written.
@@ -38,8 +38,6 @@ async def message_writers(settings: Settings) -> dict[str, Translate]:
     RegistryError
         It takes no such schema, or nothing from this worker.
     """
-    if not settings.writes_avro:
-        return {}
     topics = {settings.scores_topic: "scores", settings.anomalies_topic: "anomalies"}
     async with aclosing(Registry(settings.registry)) as registry:
         return {topic: await _writer(registry, topic, name) for topic, name in topics.items()}
@@ -52,7 +50,7 @@ async def _writer(registry: Registry, topic: str, name: str) -> Translate:
             number = await registry.register(f"{topic}-value", schema)
         except RegistryError as error:
             if error.is_final:
-                raise
+                raise RegistryError(f"no schema for topic {topic}: {error}") from error
             logger.warning("no schema for topic %s, retrying in %.1f s: %s", topic, wait, error)
             await asyncio.sleep(wait)
             wait = min(2 * wait, _MAX_WAIT_SECONDS)

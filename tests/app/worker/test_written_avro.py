@@ -196,5 +196,5 @@ def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_sta
     registry.refuse_incompatible(f"{other}-value")
     worker = deployment.start(anomalies_topic=other)
     assert worker.wait() == 3
-    assert f"registry {registry.url}: status 409" in worker.log()
+    assert f"no schema for topic {other}: registry {registry.url}: status 409" in worker.log()
     assert "Traceback" not in worker.log()
