@@ -8,6 +8,8 @@ PACKAGES := learner topics app
 COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
 # Most tests wait for workers and brokers: more processes than the two cores of CI.
 PROCESSES ?= 5
+# Tests start hundreds of processes. Without bytecode on disk each compiles all that it imports, for 2 seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow prepare test-interpreted chaos soak bench bench-pipeline screenshots lint audit clean
 .DEFAULT_GOAL := help

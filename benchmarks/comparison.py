@@ -178,30 +178,26 @@ def page(results: Path) -> str:
 
 INTRODUCTION = """\
 `python -m benchmarks comparison` writes this page from the results of `baselines`, `large` and
-`detection` ([benchmarks](../benchmarks/README.md)), which say how each method was run. The paper is
-Hsu, Kalra and Poupart (2017). Log-likelihoods are in nats for each record."""
+`detection` ([benchmarks](../benchmarks/README.md)). The paper is Hsu, Kalra and Poupart (2017).
+Log-likelihoods are in nats for each record."""
 
 TABLE_1 = """\
-Each cell is *the paper's figure* | ours, native | ours, honest. Native figures are the models' own;
-where values repeat or columns depend on each other exactly, they have no upper bound. Honest ones
-have variances of at least 1e-4. A dash stands where there is no figure. How many test folds each
-figure has is in [baselines](../benchmarks/results/baselines.md)."""
+Each cell is *the paper's figure*, ours native, ours honest, a dash without one. Native figures are
+the models' own; where values repeat or columns depend on each other exactly, they have no upper
+bound. Honest ones have variances of at least 1e-4."""
 
 TODAY = """\
 Honest figures. *Default* and *stacked* are this project's two learners as a stream gets them; they
 see each record once, as do *RealNVP, online* and the *precision matrix*. The others see all records
-as often as they need. Some figures are of one test fold, others of several: on the smallest sets,
-tenths of a nat are chance."""
+as often as they need. On the smallest sets, tenths of a nat are chance."""
 
 STREAMS = """\
-Mean log-likelihood with the honest floor, and in brackets that of the best 99 % of the records,
-which a few outliers do not decide."""
+Honest figures, and in brackets those of the best 99 % of the records."""
 
 LARGE_SETS = """\
-The sets are not part of this project, so their log-likelihoods are the paper's alone. Ours are
-time, nodes and memory on generated stand-ins with as many records and variables
-([large](../benchmarks/results/large.md)), with `OSLRAU()`; seconds are for learning. `make bench
-ARGS="early-stop --data FILE"` runs the real ones for whoever has them."""
+Log-likelihoods are the paper's: the sets are not part of this project. Ours are seconds of learning,
+nodes and memory of `OSLRAU()` on generated stand-ins
+([large](../benchmarks/results/large.md))."""
 
 ANOMALIES = """\
 Area under the ROC curve and average precision, means over streams
@@ -221,7 +217,7 @@ def folds(results: Path) -> Figures:
 def paper_rows(figures: Figures) -> Iterator[dict[str, str]]:
     for name, peer in PEERS.items():
         cells = (
-            f"*{peer.paper.get(each, '-')}* \\| {found(figures, each, peer.method)}"
+            f"*{peer.paper.get(each, '-')}*, {found(figures, each, peer.method)}"
             for each in PAPER_SETS
         )
         yield {"": name} | dict(zip(PAPER_SETS, cells, strict=True))
@@ -232,7 +228,7 @@ def found(figures: Figures, dataset: str, method: str) -> str:
     if (dataset, method) not in figures:
         return "-"
     figure = figures[dataset, method]
-    return " \\| ".join(number(figure[kind]["mean"]) for kind in ("native", "honest"))
+    return ", ".join(number(figure[kind]["mean"]) for kind in ("native", "honest"))
 
 
 def number(value: float) -> str:
@@ -272,8 +268,8 @@ def best(figures: Figures) -> str:
 def differences(figures: Figures) -> Iterator[str]:
     """Say what differs from the paper, and why, by the figures."""
     yield (
-        "*What differs.* The paper's figures have no floor. Ours are given without one and with "
-        "one: where the two are far apart, the native figure comes from values that repeat."
+        "*What differs.* The paper's figures have no floor. Where ours without and with one are far "
+        "apart, values repeat."
     )
     yield from not_run(figures)
     yield from below(figures)
@@ -281,12 +277,11 @@ def differences(figures: Figures) -> Iterator[str]:
     bound = -KINEMATICS * log(sqrt(12.0))
     ours = figures.get(("kinematics", PEERS["SRBM"].method))
     yield (
-        f"*SRBM on kinematics.* The paper's {PEERS['SRBM'].paper['kinematics']} cannot be the "
-        f"log-likelihood of this set. Each of its {KINEMATICS} variables is uniform, with a "
-        "standard deviation of 1 and so a density of 1/√12, and they are nearly independent: the "
-        f"best density has {bound:.2f}, the best here {number(highest(figures, 'kinematics'))}. "
-        "The figure of such machines rests on an estimate of their normalising constant; one that "
-        "is too small raises every record's."
+        f"*SRBM on kinematics.* The paper's {PEERS['SRBM'].paper['kinematics']} cannot be: each of "
+        f"the {KINEMATICS} variables is uniform, with a density of 1/√12, and they are nearly "
+        f"independent, so the best density has {bound:.2f}, the best here "
+        f"{number(highest(figures, 'kinematics'))}. An estimate of a normalising constant that is "
+        "too small raises every record's."
         + (f" Ours is {number(ours['honest']['mean'])}." if ours else "")
     )
 
@@ -313,8 +308,8 @@ def below(figures: Figures) -> Iterator[str]:
     said = "; ".join(f"{name} on {', '.join(sets)}" for name, sets in worse.items() if sets)
     if said:
         yield (
-            f"*Worse here than in the paper*, by more than {WORSE:.0f} nat: {said}. The paper does "
-            "not say how these were trained. Ours have one fixed setting for all sets."
+            f"*Worse here than in the paper*, by more than {WORSE:.0f} nat: {said}. Ours have one "
+            "fixed setting for all sets."
         )
 
 
@@ -329,8 +324,7 @@ def like_one_gaussian(figures: Figures) -> Iterator[str]:
     if same:
         yield (
             f"*oEM (GMM).* On {', '.join(same)} the paper's figure is that of a single Gaussian to "
-            f"{SAME} nats: its components seem to have stayed alike. Here they begin at different "
-            "records."
+            f"{SAME} nats. Here its components begin at different records."
         )
 
 

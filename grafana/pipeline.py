@@ -237,7 +237,7 @@ def _rejected() -> Row:
     return row(
         500,
         "Rejected, missing and waiting records",
-        4,
+        5,
         lines(
             501,
             "Dead letters by reason",
@@ -280,6 +280,18 @@ def _rejected() -> Row:
                 " (oslrau_awaited_schemas{selected})"
             },
             alert="OslrauSchemasAwaited",
+        ),
+        lines(
+            505,
+            "Fields that changed",
+            "Fields that appeared, vanished, or have another type or unit, in an hour. OslrauField "
+            "fires at the first.",
+            "short",
+            {
+                "{{topic}}/{{partition}} {{state}}": "sum by (topic, partition, state)"
+                " (increase(oslrau_field_changes_total{selected}[1h]))"
+            },
+            alert="OslrauField",
         ),
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .asyncapi import TOPICS, document, key
 from .avro import avro_of
 from .json_schema import schema_of
-from .members import MEMBERS, Kind, Member
+from .members import EVENTS, FIRST, MEMBERS, Kind, Member
 
 _ROOT = Path(__file__).parents[1]
 _PAGE = "docs/messages.md"
@@ -38,8 +38,17 @@ def _page(text: str) -> str:
 
 
 def _row(member: Member) -> str:
-    kinds = ", ".join(member.of)
-    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} | {member.since} |"
+    kinds = ", ".join(_named(member.of))
+    since = "" if member.since == FIRST else f" {member.since}"
+    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} |{since} |"
+
+
+def _named(kinds: tuple[Kind, ...]) -> Iterator[str]:
+    """Name the kinds; `event` stands for all that are events."""
+    every = set(EVENTS) <= set(kinds)
+    yield from (kind for kind in kinds if not (every and kind in EVENTS))
+    if every:
+        yield "event"
 
 
 if __name__ == "__main__":

@@ -15,12 +15,16 @@ class Kind(StrEnum):
     INCIDENT = "incident"
     SILENCE = "silence"
     RATE = "rate"
+    FIELD = "field"
     ENTITY = "entity"
     DEAD_LETTER = "dead letter"
 
 
-EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.RATE, Kind.ENTITY)
+EVENTS = (Kind.DRIFT, Kind.INCIDENT, Kind.SILENCE, Kind.RATE, Kind.FIELD, Kind.ENTITY)
 """The kinds that say something about the stream; their member `event` names them."""
+
+FIRST = "0.1"
+"""The version that brought most members."""
 
 TEXT = "text"
 """The type of a header."""
@@ -52,7 +56,7 @@ class Member(NamedTuple):
     of: tuple[Kind, ...]
     type: str
     meaning: str
-    since: str = "0.1"
+    since: str = FIRST
     optional: tuple[Kind, ...] = ()
     values: tuple[str, ...] = ()
 
@@ -63,6 +67,7 @@ _DRIFT = (Kind.DRIFT,)
 _INCIDENT = (Kind.INCIDENT,)
 _SILENCE = (Kind.SILENCE,)
 _RATE = (Kind.RATE,)
+_FIELD = (Kind.FIELD,)
 _ENTITY = (Kind.ENTITY,)
 _DEAD_LETTER = (Kind.DEAD_LETTER,)
 _SCORES = _SCORE + _ANOMALY
@@ -80,28 +85,28 @@ MEMBERS = (
         _JSON,
         "integer or null",
         "When it happened, in milliseconds since 1970 (UTC): its timestamp in Kafka, or"
-        " what the setting `time` finds. null where that finds nothing.",
+        " what the setting `time` finds, null for nothing.",
     ),
     Member(
         "log_likelihood",
         _SCORES,
         "number or null",
-        "Natural logarithm of the joint density of the observed fields, in their own "
-        "units. Low is unlikely. null for the first 16 records of a partition.",
+        "Natural logarithm of the [density](scores.md#the-density) of the observed fields. "
+        "null for the first 16 records of a partition.",
     ),
     Member(
         "p_value",
         _SCORES,
         "number or null",
-        "Share of recent records that were at least as unusual: [the "
-        "p-value](scores.md#the-p-value). null for the first 48 records.",
+        "[Share of recent records](scores.md#the-p-value) that were at least as unusual. "
+        "null for the first 48 records.",
     ),
     Member("is_anomaly", _SCORES, "boolean", "Whether the p-value is at most `alarm_rate`."),
     Member(
         "n_learned",
         _SCORES,
         "integer",
-        "Records that the model had learned when it gave the score.",
+        "Records that the model had learned before.",
     ),
     Member(
         "warming_up",
@@ -113,8 +118,7 @@ MEMBERS = (
         "forecast",
         _SCORES,
         "list",
-        "With the setting [`forecasts`](forecasts.md): what was expected of each field "
-        "before the record came.",
+        "With [`forecasts`](forecasts.md): what was expected of each field.",
         optional=_SCORES,
     ),
     Member("forecast[].field", _SCORES, "string", "Name of the field."),
@@ -122,7 +126,7 @@ MEMBERS = (
         "forecast[].expected",
         _SCORES,
         "number or null",
-        "Mean of the field given the past. null while there is no model.",
+        "Mean of the field. null while there is no model.",
     ),
     Member("forecast[].low", _SCORES, "number or null", "Quantile at 1 %."),
     Member("forecast[].high", _SCORES, "number or null", "Quantile at 99 %."),
@@ -132,6 +136,15 @@ MEMBERS = (
         "string",
         "`opened`, `updated` (its `severity_name` has risen) or `closed`.",
         values=("opened", "updated", "closed"),
+    ),
+    Member(
+        "state",
+        _FIELD,
+        "string",
+        "What [became of the field](categories.md#fields-that-change): `appeared`, `vanished`, "
+        "`type` or `unit`.",
+        "0.2",
+        values=("appeared", "vanished", "type", "unit"),
     ),
     Member("state", _SILENCE + _RATE, "string", "`began` or `ended`.", values=("began", "ended")),
     Member(
@@ -151,7 +164,7 @@ MEMBERS = (
         "severity",
         _INCIDENT,
         "number",
-        "How severe the incident has been so far, from 0 to 100: see [incidents](#incidents).",
+        "How severe the [incident](#incidents) has been so far, from 0 to 100.",
     ),
     Member(
         "severity_name",
@@ -164,7 +177,7 @@ MEMBERS = (
         "evidence",
         _INCIDENT,
         "number",
-        "The evidence so far in nats, from which `severity` follows.",
+        "The evidence so far, in nats.",
     ),
     Member(
         "length", _INCIDENT, "integer", "Valid records from the start to the latest with evidence."
@@ -183,9 +196,8 @@ MEMBERS = (
         "entity",
         _OF_ENTITIES,
         "string",
-        "The [entity](entities.md) that the event is about: up to "
-        "256 bytes of its key or field. Absent without an entity: a silence or a "
-        "rate is then that of the partition.",
+        "The [entity](entities.md) that the event is about: up to 256 bytes of its key or "
+        "field. Absent for an event of the partition.",
         optional=_OF_ENTITIES,
     ),
     Member(
@@ -193,15 +205,14 @@ MEMBERS = (
         _ENTITY,
         "number",
         "Share of entities that one expects to be at least as "
-        "[unusual](entities.md#which-entities-are-unusual). Not with the state `new`.",
+        "[unusual](entities.md#which-entities-are-unusual). Not if `new`.",
         optional=_ENTITY,
     ),
     Member(
         "aspects",
         _ENTITY,
         "list",
-        "In which ways the entity differs from the others, up to 16, the most unusual "
-        "first. Only with the state `unusual`.",
+        "How an `unusual` entity differs from the others: up to 16 ways, the most unusual first.",
         optional=_ENTITY,
     ),
     Member(
@@ -216,21 +227,21 @@ MEMBERS = (
         "aspects[].value",
         _ENTITY,
         "number or null",
-        "The entity's level or standard deviation; null with `kinds`. With a "
-        "[transform](tuning.md#transforms), the level is transformed back, the "
-        "deviation is that of the transformed field.",
+        "The entity's level or standard deviation; null with `kinds`. Of a "
+        "[transformed](tuning.md#transforms) field, the level is transformed back, the "
+        "deviation not.",
     ),
     Member(
         "aspects[].usual",
         _ENTITY,
         "number or null",
-        "The same in the middle of all entities; null with `kinds`.",
+        "The same in the middle of all entities.",
     ),
     Member(
         "aspects[].deviations",
         _ENTITY,
         "number",
-        "How far the entity is from the others, in standard deviations of these.",
+        "How many standard deviations of the others it is away from them.",
     ),
     Member("last_offset", _SILENCE, "integer", "The last record before the silence."),
     Member("last_timestamp", _SILENCE, "integer or null", "Its timestamp."),
@@ -238,8 +249,7 @@ MEMBERS = (
         "seconds",
         _SILENCE,
         "number",
-        "How long the silence has lasted. That of an entity does not count silences of "
-        "the partition.",
+        "How long the silence has lasted; for an entity, without silences of the partition.",
     ),
     Member(
         "limit_seconds",
@@ -251,7 +261,7 @@ MEMBERS = (
         "since",
         _RATE,
         "integer",
-        "When the first window began that speaks for the change, in milliseconds since 1970 (UTC).",
+        "When the first window of the change began, in milliseconds since 1970 (UTC).",
         "0.2",
     ),
     Member("window_seconds", _RATE, "number", "The length of a [window](silence.md#rates).", "0.2"),
@@ -259,13 +269,40 @@ MEMBERS = (
     Member("expected", _RATE, "number", "How many were expected in it.", "0.2"),
     Member("low", _RATE, "integer", "The quantile at 1 % of what was expected.", "0.2"),
     Member("high", _RATE, "integer", "The quantile at 99 %.", "0.2"),
+    Member("field", _FIELD, "string", "The name of the field.", "0.2"),
+    Member(
+        "before",
+        _FIELD,
+        "string",
+        "What a field of another `type` held: `number`, `text` or `list`.",
+        "0.2",
+        optional=_FIELD,
+        values=("number", "text", "list"),
+    ),
+    Member(
+        "now",
+        _FIELD,
+        "string",
+        "What it holds now.",
+        "0.2",
+        optional=_FIELD,
+        values=("number", "text", "list"),
+    ),
+    Member(
+        "factor",
+        _FIELD,
+        "number",
+        "The new level of a field of another `unit`, divided by the old one.",
+        "0.2",
+        optional=_FIELD,
+    ),
     Member(
         "contributions",
         _BLAMING,
         "list",
         "The [fields to blame](#contributions), up to 16, the most unusual first. In a "
-        "score only where `is_anomaly` is true. In an incident the numbers are averages"
-        " over its records that blame the field, null where no double holds them.",
+        "score only where `is_anomaly` is true. In an incident, averages over its records "
+        "that blame the field, null beyond the range of a double.",
         optional=_BLAMING,
     ),
     Member("contributions[].field", _BLAMING, "string", "Name of the field."),
@@ -274,24 +311,22 @@ MEMBERS = (
         _BLAMING,
         "number or null",
         "How unlikely the field's value is: -log p(field given the fields that are not "
-        "to blame). In an incident of a stuck field, with the evidence of its run.",
+        "to blame), in an incident of a stuck field with the evidence of its run.",
     ),
     Member("contributions[].usual", _BLAMING, "number or null", "What `nats` is on average."),
     Member(
         "contributions[].value",
         _BLAMING,
         "number or null",
-        "The field's value in the record. Absent, as the members below, for a "
-        "[category](categories.md).",
+        "The field's value. Absent, as the three below, for a [category](categories.md).",
         optional=_BLAMING,
     ),
     Member(
         "contributions[].expected",
         _BLAMING,
         "number or null",
-        "Mean of the field given the fields that are not to blame. With a "
-        "[transform](tuning.md#transforms), the mean of the transformed field, "
-        "transformed back.",
+        "Mean of the field given the fields that are not to blame; that of a "
+        "[transformed](tuning.md#transforms) field is transformed back.",
         optional=_BLAMING,
     ),
     Member(
@@ -305,16 +340,15 @@ MEMBERS = (
         "contributions[].extrapolated",
         _BLAMING,
         "boolean",
-        "Whether `expected` is outside the range of the values learned so far; with "
-        "entities, in units of the entity.",
+        "Whether `expected` is outside the range of learned values; with entities, in units "
+        "of the entity.",
         optional=_BLAMING,
     ),
     Member(
         "contributions[].category",
         _BLAMING,
         "string",
-        "The value of a field that is a [category](categories.md); in an incident, that"
-        " of the latest record that blames it.",
+        "The value of a [category](categories.md); in an incident, the latest to blame.",
         optional=_BLAMING,
     ),
     Member(
@@ -328,38 +362,37 @@ MEMBERS = (
         "record",
         _ANOMALY,
         "object",
-        "The input record, byte for byte; of another [format](formats.md) than JSON, "
-        "what it is as JSON.",
+        "The input record, byte for byte; of another [format](formats.md), what it is as JSON.",
         optional=_ANOMALY,
     ),
     Member(
         "event",
         EVENTS,
         "string",
-        "Kind of the event: `drift`, `incident`, `silence`, `rate` or `entity`.",
+        "`drift`, `incident`, `silence`, `rate`, `field` or `entity`.",
     ),
     Member(
         "statistic",
         _DRIFT,
         "number",
-        "Strength of the evidence. An event is sent when it reaches 1.",
+        "Strength of the evidence, from 1 on.",
     ),
     Member(
-        "records", _DRIFT, "integer", "The change probably began this many records before `offset`."
+        "records", _DRIFT, "integer", "The change began about this many records before `offset`."
     ),
     Member("oslrau-reason", _DEAD_LETTER, "text", "The [reason](#dead-letters)."),
     Member(
         "oslrau-detail",
         _DEAD_LETTER,
         "text",
-        "A sentence for people: what was expected, what was found. At most 500 characters.",
+        "What was expected, what was found, in at most 500 characters.",
     ),
     Member(
         "oslrau-topic",
         _DEAD_LETTER + _JSON,
         "text",
-        "Source topic of the record. In other messages than dead letters only where"
-        " content was left out, as the two headers below.",
+        "Source topic of the record. In other messages than dead letters only where [content was"
+        " left out](#too-large-messages), as the two below.",
         optional=_JSON,
     ),
     Member("oslrau-partition", _DEAD_LETTER + _JSON, "text", "Its partition.", optional=_JSON),
@@ -368,7 +401,7 @@ MEMBERS = (
         "oslrau-left-out-bytes",
         _DEAD_LETTER + _JSON,
         "text",
-        "Original size of the message, only where content was left out.",
+        "Original size, only where content was left out.",
         optional=_DEAD_LETTER + _JSON,
     ),
     Member(
@@ -383,29 +416,29 @@ MEMBERS = (
         "ce_id",
         _TOLD,
         "text",
-        "`offset`, kind, `state` and `entity`, as far as the message has them. With"
-        " `ce_source`, it identifies the event.",
+        "`offset`, kind, `state` and `entity`, as far as there are. Identifies the event, with"
+        " `ce_source`.",
         "0.2",
     ),
     Member(
         "ce_source",
         _TOLD,
         "text",
-        "`/app_id/topic/partition`: the application and the source partition.",
+        "`/app_id/topic/partition`.",
         "0.2",
     ),
     Member(
         "ce_type",
         _TOLD,
         "text",
-        "`oslrau.`, the kind, and a `state`: `oslrau.anomaly`, `oslrau.incident.opened`.",
+        "Kind and `state`: `oslrau.anomaly`, `oslrau.incident.opened`.",
         "0.2",
     ),
     Member(
         "ce_time",
         _TOLD,
         "text",
-        "`timestamp` in the form of RFC 3339. Absent without a `timestamp` between 1970 and 9999.",
+        "`timestamp` as RFC 3339, if it lies between 1970 and 9999.",
         "0.2",
         optional=_TOLD,
     ),

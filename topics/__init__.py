@@ -5,6 +5,8 @@ from .dead_letters import dead_letter, is_dead_letter, message_bytes
 from .entities import KEY, EntityReader
 from .entity_events import aspect_data, encode_entity_event
 from .features import DecodedBlock, FeatureDecoder, Kind
+from .field_changes import FieldChange, FieldState, encode_field_change
+from .field_watch import FieldWatch
 from .incidents import encode_incident
 from .rates import encode_rate_change
 from .records import KafkaRecord, OutMessage, Record, out_messages, trace_of
@@ -19,6 +21,9 @@ __all__ = [
     "DecodedBlock",
     "EntityReader",
     "FeatureDecoder",
+    "FieldChange",
+    "FieldState",
+    "FieldWatch",
     "KafkaRecord",
     "Kind",
     "OutMessage",
@@ -32,6 +37,7 @@ __all__ = [
     "encode_anomaly",
     "encode_drift",
     "encode_entity_event",
+    "encode_field_change",
     "encode_incident",
     "encode_rate_change",
     "encode_scores",

@@ -21,7 +21,7 @@ def event_headers(
     time: int | None,
     kind: str,
     state: str | None = None,
-    entity: str | None = None,
+    name: str | None = None,
     content_type: str = "application/json",
 ) -> tuple[tuple[str, bytes], ...]:
     """Return the headers of an event; all of them follow from the log and the settings.
@@ -32,14 +32,14 @@ def event_headers(
         The `source_address` of its partition.
     offset, time
         The record that caused the event, and when that happened, in milliseconds since 1970 (UTC).
-    kind, state, entity
-        What else there may be only one of at an offset. An entity may have any name, so its
-        characters beyond those of addresses are escaped.
+    kind, state, name
+        What else there may be only one of at an offset. An entity or a field may have any name, so
+        its characters beyond those of addresses are escaped.
     content_type
         What the message is.
     """
     kinds = [kind] if state is None else [kind, state]
-    named = [] if entity is None else [quote(entity, safe="")]
+    named = [] if name is None else [quote(name, safe="")]
     headers = {
         "ce_specversion": "1.0",
         "ce_id": "/".join([str(offset), *kinds, *named]),

@@ -132,6 +132,13 @@ _COUNTERS = (
         lambda of: of.rate_changes,
     ),
     _Numbers(
+        "field_changes",
+        "Fields whose records changed, by state: a new one appeared or an old one again, a chosen "
+        "one vanished, or has another type or unit.",
+        lambda of: of.field_changes,
+        "state",
+    ),
+    _Numbers(
         "structure_changes",
         "Changes of the network's structure since the worker opened the partition: mixtures and "
         "multivariate leaves created, and mixtures denied by the node budget.",

@@ -14,7 +14,7 @@ from faust_oslrau.app.pipeline import STAGES, ExpectedField, ProcessedBlock, Ski
 from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.entity_events import NEW, UNUSUAL, USUAL
 from faust_oslrau.learner.scoring.incident import LEVELS
-from faust_oslrau.topics import Reason
+from faust_oslrau.topics import FieldState, Reason
 
 from .distribution import Distribution
 from .history import History
@@ -82,6 +82,7 @@ class PartitionMetrics:
         self.entity_events = Counter(dict.fromkeys((NEW, UNUSUAL, USUAL), 0))
         self.silences = 0
         self.rate_changes = 0
+        self.field_changes = Counter(dict.fromkeys(map(str, FieldState), 0))
         self.silent_entities: int | None = None
         self.silence_limit: float | None = None
         self.last_timestamp: float | None = None
@@ -121,6 +122,7 @@ class PartitionMetrics:
         _add(self.incidents, block.reached)
         _add(self.entity_events, block.told)
         self.rate_changes += block.n_rate_changes
+        _add(self.field_changes, block.changed_fields)
         if block.silence_counts is not None:
             self.silences += block.silence_counts.found
         self.window.add(block.log_likelihood)

@@ -96,6 +96,10 @@ class Message(msgspec.Struct):
     window_seconds: float | None = None
     seconds: float | None = None
     limit_seconds: float | None = None
+    field: str | None = None
+    before: str | None = None
+    now: str | None = None
+    factor: float | None = None
     # Not parsed: numbers in it may be beyond a double.
     record: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 

@@ -20,6 +20,7 @@ _KINDS = {
     "anomaly": "yellow",
     "drift": "cyan",
     "entity": "cyan",
+    "field": "cyan",
     "rate": "cyan",
     "silence": "cyan",
     "rejected": "magenta",
@@ -124,6 +125,15 @@ def _rate(message: Message) -> str:
     return _joined([came, "" if since is None else f"since {moment(since)}"])
 
 
+def _field(message: Message) -> str:
+    name = printable(message.field or "?")
+    if message.factor is not None:
+        return f"{name}: level and spread times {_number(message.factor)}, perhaps another unit"
+    if message.now is not None:
+        return f"{name}: {printable(message.now)} in place of {printable(message.before or '?')}"
+    return name
+
+
 def _drift(message: Message) -> str:
     return f"records are less likely than before, since about {message.records or 0:,} records"
 
@@ -131,6 +141,7 @@ def _drift(message: Message) -> str:
 _EVENTS: dict[str, Callable[[Message], str]] = {
     "drift": _drift,
     "entity": _entity,
+    "field": _field,
     "incident": _incident,
     "rate": _rate,
     "silence": _silence,

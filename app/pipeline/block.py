@@ -12,8 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import Forecast, Incident
+from faust_oslrau.learner import Blame, Forecast, Incident, ScoredBlock
+from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.topics import OutMessage
+
+# Fields whose values, and what was expected of them, are metrics: four series each.
+_MOST_EXPECTED_FIELDS = 16
 
 STAGES = ("decode", "score", "learn", "emit")
 
@@ -108,6 +112,10 @@ class ProcessedBlock:
         The events of rates for the anomalies topic.
     n_rate_changes
         How many changes of rates began.
+    field_changes
+        The events of fields for the anomalies topic.
+    changed_fields
+        The number of these by state.
     silence_counts
         Counts of silences; None without the setting `silences`.
     expected_fields
@@ -146,6 +154,8 @@ class ProcessedBlock:
     expected_fields: dict[str, ExpectedField] = field(default_factory=dict)
     forecast: Forecast | None = None
     wrong_types: Counter[str] = field(default_factory=Counter)
+    field_changes: list[OutMessage] = field(default_factory=list)
+    changed_fields: Counter[str] = field(default_factory=Counter)
 
     @property
     def first_rejection(self) -> str | None:
@@ -162,6 +172,48 @@ class ProcessedBlock:
         """The messages for the anomalies topic, in the order of the log."""
         records = self.anomalies if self.sends_records else []
         of_entities = self.entity_events + self.silences + self.rate_changes
-        return sorted(
-            records + self.events + self.incidents + of_entities, key=attrgetter("offset")
-        )
+        events = self.field_changes + self.events + self.incidents + of_entities
+        return sorted(records + events, key=attrgetter("offset"))
+
+
+def alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[str]:
+    """Return the names of the entities of the anomalies, of records that have one."""
+    if entities is None:
+        return []
+    names = (entities[i] for i in scored.is_anomaly.nonzero()[0].tolist())
+    return [name[:LONGEST_NAME].decode(errors="replace") for name in names if name is not None]
+
+
+def blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
+    """Count the anomalies by the field most to blame."""
+    return Counter(fields[order[0]] for order in scored.blame.order.tolist())
+
+
+def expected_fields(
+    rows: NDArray[np.float64], scored: ScoredBlock, numbers: Sequence[str]
+) -> dict[str, ExpectedField]:
+    """Return what the last row holds of the first `numbers`, and what was expected of them."""
+    if scored.forecast is None or len(rows) == 0:
+        return {}
+    last = np.array([rows[-1], *(part[-1] for part in scored.forecast)])
+    return {
+        field: ExpectedField(*last[:, column].tolist())
+        for column, field in enumerate(numbers[:_MOST_EXPECTED_FIELDS])
+    }
+
+
+NOTHING_SCORED = ScoredBlock(
+    log_likelihood=np.empty(0),
+    p_value=np.empty(0),
+    is_anomaly=np.empty(0, np.bool_),
+    n_learned=np.empty(0, np.int64),
+    warming_up=np.empty(0, np.bool_),
+    blame=Blame.none(0),
+    drift=0.0,
+    changes=(),
+    incidents=(),
+    learned=0,
+    held_back=0,
+    score_seconds=0.0,
+    learn_seconds=0.0,
+)

@@ -18,12 +18,14 @@ from faust_oslrau.learner import (
 from faust_oslrau.topics import (
     Columns,
     DecodedBlock,
+    FieldChange,
     KafkaRecord,
     OutMessage,
     dead_letter,
     encode_anomaly,
     encode_drift,
     encode_entity_event,
+    encode_field_change,
     encode_incident,
     encode_rate_change,
     encode_scores,
@@ -108,6 +110,11 @@ class Messages:
         value = encode_rate_change(self._source(*record), change)
         return self._event(record, value, "rate", change.state, change.entity)
 
+    def field(self, record: Timed, change: FieldChange) -> OutMessage:
+        """Return the event of a field that has changed up to this record."""
+        value = encode_field_change(self._source(*record), change)
+        return self._event(record, value, "field", change.state, change.field)
+
     def dead_letters(
         self, records: Sequence[KafkaRecord], decoded: DecodedBlock
     ) -> list[OutMessage]:
@@ -130,11 +137,11 @@ class Messages:
         value: bytes,
         kind: str,
         state: str | None = None,
-        entity: str | None = None,
+        name: str | None = None,
     ) -> OutMessage:
         """Return a message of the anomalies topic, with its record's key, time and trace."""
         record, time = timed
-        what = (record.offset, time, kind, state, entity)
+        what = (record.offset, time, kind, state, name)
         headers = event_headers(self._address, *what, self._content_type)
         traced = (*trace_of(record), *headers)
         message = OutMessage(record.offset, record.key, value, record.timestamp, traced)

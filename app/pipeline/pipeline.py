@@ -9,42 +9,45 @@ from time import perf_counter
 from typing import Self, cast
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
-    Blame,
     Incident,
     NetworkLearner,
     ScoredBlock,
     StreamScorer,
 )
 from faust_oslrau.learner.extent import Extent
-from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
 from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
+    KEY,
     Columns,
     DecodedBlock,
     EntityReader,
+    FieldChange,
+    FieldWatch,
     KafkaRecord,
     TimeReader,
 )
 from faust_oslrau.topics.formats import Translator
 
 from .block import (
+    NOTHING_SCORED,
     EntityCounts,
-    ExpectedField,
     ProcessedBlock,
     SilenceCounts,
     Skipped,
+    alarming,
+    blamed,
+    expected_fields,
 )
 from .building import new_decoder, new_scorer, restored_scorer
 from .messages import Messages, Timed
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
-# Fields whose values, and what was expected of them, are metrics: four series each.
-_MOST_EXPECTED_FIELDS = 16
 # Texts of categories that are remembered at a time; those that messages may name stay.
 _MOST_TEXTS = 10_000
 
@@ -70,6 +73,7 @@ class PartitionPipeline:
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
         self._times = None if settings.time is None else TimeReader(settings.time)
         self._messages = Messages(topic, partition, settings)
+        self._watch = FieldWatch()
         self.translator: Translator | None = None
 
     @classmethod
@@ -91,6 +95,7 @@ class PartitionPipeline:
         pipeline._decoder = new_decoder(
             settings, snapshot.fields, snapshot.n_categories, snapshot.texts
         )
+        pipeline._watch = snapshot.field_watch()
         state = snapshot.scorer if scorer is None else scorer
         if state is not None:
             pipeline.scorer = restored_scorer(snapshot, state, settings)
@@ -125,6 +130,7 @@ class PartitionPipeline:
             topic_id=topic_id,
             n_categories=self._decoder.n_categories,
             texts=tuple(sorted(self._texts().values())),
+            watched=to_builtins(self._watch),
         )
 
     @property
@@ -213,6 +219,7 @@ class PartitionPipeline:
         ]
         silences = [write.silence(of(each.row), each) for each in scored.silences]
         rate_changes = [write.rate(of(each.row), each) for each in scored.rate_changes]
+        field_changes = self._field_changes(read, dict(zip(decoded.positions, times, strict=True)))
         dead_letters = write.dead_letters(records, decoded)
         seconds = {
             "decode": decode_seconds,
@@ -232,7 +239,7 @@ class PartitionPipeline:
             np.array(timestamps, dtype=np.float64),
             scored.log_likelihood,
             scored.p_value,
-            _blamed(scored, columns.fields),
+            blamed(scored, columns.fields),
             scored.learned,
             self._skipped(scored),
             seconds,
@@ -246,15 +253,17 @@ class PartitionPipeline:
             decoded.rows,
             changes,
             Counter(event.state for event in scored.entity_events),
-            _alarming(scored, entities),
+            alarming(scored, entities),
             entities or [],
             silences,
             self._silence_counts(scored),
             rate_changes,
             sum(each.state == "began" for each in scored.rate_changes),
-            self._expected_fields(decoded.rows, scored),
+            expected_fields(decoded.rows, scored, columns.numbers),
             scored.forecast,
             decoded.wrong_types,
+            [write.field((read[i], time), change) for i, time, change in field_changes],
+            Counter(change.state.value for *_, change in field_changes),
         )
 
     def _decoded(
@@ -267,6 +276,19 @@ class PartitionPipeline:
         decoded = self._decoder.decode([record.value for record in read])
         rejected = [(i, refused.get(i, rejection)) for i, rejection in decoded.rejected]
         return read, replace(decoded, rejected=rejected)
+
+    def _field_changes(
+        self, records: Sequence[KafkaRecord], times: Mapping[int, int | None]
+    ) -> list[tuple[int, int | None, FieldChange]]:
+        """Return the changes of what records hold, each with the record's position and time.
+
+        The fields of entity and time may vanish as those that are scored. An invalid record has the
+        time of its timestamp.
+        """
+        named = (self._settings.entity, self._settings.time)
+        chosen = (*(self.fields or ()), *(name for name in named if name not in (None, KEY)))
+        found = self._watch.take([record.value for record in records], chosen)
+        return [(i, times.get(i, records[i].timestamp), change) for i, change in found]
 
     @property
     def _evicted(self) -> int:
@@ -281,17 +303,6 @@ class PartitionPipeline:
             return None
         new = sum(each.state == "began" or each.entity is None for each in scored.silences)
         return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
-
-    def _expected_fields(
-        self, rows: NDArray[np.float64], scored: ScoredBlock
-    ) -> dict[str, ExpectedField]:
-        if scored.forecast is None or len(rows) == 0:
-            return {}
-        last = np.array([rows[-1], *(part[-1] for part in scored.forecast)])
-        return {
-            field: ExpectedField(*last[:, column].tolist())
-            for column, field in enumerate(self.numbers[:_MOST_EXPECTED_FIELDS])
-        }
 
     def _skipped(self, scored: ScoredBlock) -> Counter[str]:
         if self._settings.learning:
@@ -315,7 +326,7 @@ class PartitionPipeline:
     ) -> ScoredBlock:
         if self.scorer is None:
             if self.fields is None:
-                return _NOTHING_SCORED
+                return NOTHING_SCORED
             self.scorer = new_scorer(self._settings, self.fields, self._decoder.n_categories)
         return self.scorer.process(rows, entities, places)
 
@@ -324,33 +335,3 @@ def _places(records: Sequence[KafkaRecord], times: Sequence[int | None]) -> NDAr
     """Return offset and time (m, 2) of each record, -1 for none."""
     known = [-1 if time is None else time for time in times]
     return np.array([[record.offset for record in records], known], np.int64).T
-
-
-def _alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[str]:
-    """Return the names of the entities of the anomalies, of records that have one."""
-    if entities is None:
-        return []
-    names = (entities[i] for i in scored.is_anomaly.nonzero()[0].tolist())
-    return [name[:LONGEST_NAME].decode(errors="replace") for name in names if name is not None]
-
-
-def _blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:
-    """Count the anomalies by the field most to blame."""
-    return Counter(fields[order[0]] for order in scored.blame.order.tolist())
-
-
-_NOTHING_SCORED = ScoredBlock(
-    log_likelihood=np.empty(0),
-    p_value=np.empty(0),
-    is_anomaly=np.empty(0, np.bool_),
-    n_learned=np.empty(0, np.int64),
-    warming_up=np.empty(0, np.bool_),
-    blame=Blame.none(0),
-    drift=0.0,
-    changes=(),
-    incidents=(),
-    learned=0,
-    held_back=0,
-    score_seconds=0.0,
-    learn_seconds=0.0,
-)

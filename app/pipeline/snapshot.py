@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Self
 
+import msgspec
+
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import Parts, contents, parts
+from faust_oslrau.topics import FieldWatch
 
 from .model_file import digest
 
@@ -76,6 +79,8 @@ class Snapshot:
         How many of the columns, the last ones, are categories.
     texts
         The texts of categories that messages may name.
+    watched
+        The state of the `FieldWatch`; None in a snapshot of an earlier version.
     """
 
     topic: str
@@ -91,11 +96,25 @@ class Snapshot:
     topic_id: str | None = None
     n_categories: int = 0
     texts: tuple[str, ...] = ()
+    watched: Mapping[str, Any] | None = None
 
     @property
     def learner_kind(self) -> str:
         """The kind of learner in it."""
         return str(self.settings.get("learner.kind", _FIRST_KIND))
+
+    def field_watch(self) -> FieldWatch:
+        """Return what is known of the fields of the partition's records.
+
+        Raises
+        ------
+        StateError
+            It cannot be a state.
+        """
+        try:
+            return msgspec.convert(self.watched or {}, FieldWatch)
+        except msgspec.ValidationError as error:
+            raise StateError(f"state: fields that records have: {error}") from error
 
     def to_bytes(self) -> bytes:
         """Return the snapshot as bytes with a checksum."""

@@ -16,7 +16,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 240.0
 _LOOK_SECONDS = 0.1
 _ARGUMENTS = (
     "--headless=new",

@@ -25,7 +25,7 @@ from faust_oslrau.app.brokers.process import die_with_parent
 from faust_oslrau.app.errors import BrokerError
 
 _VERSION = "2.6.13.Final"
-_READY_SECONDS = 60.0
+_READY_SECONDS = 240.0
 
 
 def _program() -> Path:

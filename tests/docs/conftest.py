@@ -69,7 +69,26 @@ def of_rates():
 
 
 @pytest.fixture(scope="session")
-def sent(processed, of_entities, of_rates):
+def of_fields():
+    """What the pipeline tells of a partition whose fields change."""
+    before, after = b'{"a": %d, "b": 1}', b'{"a": %d000, "b": "x"}'
+    records = [
+        Record(
+            "features",
+            1,
+            offset,
+            1767225600000,
+            b"k",
+            (before, after)[offset > 3000] % (offset % 97 + 50),
+        )
+        for offset in range(6000)
+    ]
+    settings = Settings(features=["a", "b"])
+    return PartitionPipeline("features", 1, settings).process(records).field_changes
+
+
+@pytest.fixture(scope="session")
+def sent(processed, of_entities, of_rates, of_fields):
     """All messages that are JSON, by kind."""
     return {
         "score": processed.scores,
@@ -77,6 +96,7 @@ def sent(processed, of_entities, of_rates):
         "incident": processed.incidents,
         "silence": processed.silences,
         "rate": of_rates,
+        "field": of_fields,
         "drift": processed.events,
         "entity": of_entities,
     }

@@ -43,7 +43,8 @@ def frame(text):
 
 def test_the_commands_print_the_tables_of_the_page(example):
     for line, text in zip(texts(""), texts("text"), strict=True):
-        assert frame(run(line)) == frame(text)
+        printed = iter(frame(run(line)))  # from which the page leaves out some lines
+        assert all(shown in printed for shown in frame(text) if shown != ["..."])
     assert (example / "difference.png").exists() and (example / "curves.png").exists()
 
 

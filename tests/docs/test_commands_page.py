@@ -25,16 +25,28 @@ def test_the_options_and_their_defaults_are_the_documented_ones(name):
         for option in command.params
         if isinstance(option, Option) and option.opts[0] != "--help"
     }
-    documented = {
+    own = {
         code(row[0])[0]: next(iter(code(row[1])), None)
         for row in rows(section(PAGE, f"faust-oslrau {name}"), 3)
     }
+    assert not own.keys() & of_several(name).keys()
+    documented = own | of_several(name)
     if name == "demo":
         # Of two kinds: the default holds unless a file is sent.
         assert "default: 30;" in command.get_help(Context(command))
         assert documented.pop("--seconds") == "30" and "--seconds" in options
         del options["--seconds"]
     assert documented == options
+
+
+def of_several(name):
+    """Return the options of a command, with their defaults, that the page explains once."""
+    table = rows(section(PAGE, "Options of several commands"), 4)
+    return {
+        code(option)[0]: next(iter(code(default)), None)
+        for option, of, default, _ in table
+        if (name in code(of)) != of.startswith("all but")
+    }
 
 
 def test_the_exit_codes_are_those_of_the_errors():

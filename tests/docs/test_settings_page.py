@@ -18,6 +18,9 @@ KINDS = ("oslrau", "stacked")
 TOKEN = "security.sasl_token_file"
 # No setting takes all of these.
 _WRONG_VALUES = ("", "=\n")
+# What the page says once, not in each row.
+_OF_NAMES = " of letters, digits, '.', '_' and '-'"
+_LENGTH_OF_NAMES = ", at most 249"
 
 
 def cell(text):
@@ -67,11 +70,17 @@ def test_the_type_is_what_the_error_expects(row):
         try:
             load_settings(None, base(row) | {variable(row)[0]: wrong})
         except SettingsError as error:
-            refused.append(str(error))
+            refused.append(str(error).replace(_OF_NAMES, "").replace(_LENGTH_OF_NAMES, ""))
     assert refused
     assert all(
         message.startswith(f"setting {cell(row[0])}: expected {row[2]}, got") for message in refused
     )
+
+
+def test_the_rule_for_names_of_topics_is_that_of_the_error():
+    with pytest.raises(SettingsError, match=f"a topic name{_OF_NAMES}{_LENGTH_OF_NAMES}"):
+        load_settings(None, {"OSLRAU_APP_ID": "a/b"})
+    assert f"A topic name has{_OF_NAMES.removeprefix(' of')}{_LENGTH_OF_NAMES}." in PAGE
 
 
 def test_the_parameters_of_oslrau_are_those_of_its_table_with_their_defaults():

@@ -15,7 +15,7 @@ from doc_pages import blocks
 from faust_oslrau.app.brokers.ports import free_ports
 
 PAGE = "docs/start.md"
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 300.0
 
 pytestmark = pytest.mark.real_kafka
 

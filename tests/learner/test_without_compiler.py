@@ -32,7 +32,7 @@ def test_the_kernels_are_plain_python_too():
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     nodes, scores, contributions = json.loads(answer.stdout)
     model = OSLRAU(min_count=20, memory=200).partial_fit(rows, batch_size=25)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from dashboards import RULES, hurried
 
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_SECONDS = 300.0
 FAUST_OSLRAU = str(Path(sys.executable).with_name("faust-oslrau"))
 
 _PROMETHEUS = """

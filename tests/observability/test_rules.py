@@ -101,6 +101,7 @@ _HEALTHY = dict(
         _series("oslrau_silence_limit_seconds", f"300x{_MINUTES}"),
         _series("oslrau_silences_total", f"5x{_MINUTES}"),
         _series("oslrau_rate_changes_total", f"5x{_MINUTES}"),
+        _series("oslrau_field_changes_total", f"5x{_MINUTES}", state="unit"),
         _incidents("minor", f"3x{_MINUTES}"),
         _incidents("major", f"2x{_MINUTES}"),
         _open("minor", f"1x{_MINUTES}"),
@@ -144,6 +145,7 @@ _CASES = {
     ],
     "OslrauSilence": [_series("oslrau_silences_total", "5x110 6x20")],
     "OslrauRate": [_series("oslrau_rate_changes_total", "5x110 6x20")],
+    "OslrauField": [_series("oslrau_field_changes_total", "5x110 6x20", state="unit")],
     "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 20000000x40")],
     "OslrauScoresLate": _end_to_end("0+59000x90 5310000+1000x39"),
     "OslrauRecordsMissing": [
@@ -190,6 +192,7 @@ _NEARLY = {
     ],
     "OslrauSilence": [_series("oslrau_silences_total", "5x80 6x50")],
     "OslrauRate": [_series("oslrau_rate_changes_total", "5x80 6x50")],
+    "OslrauField": [_series("oslrau_field_changes_total", "5x50 6x80", state="unit")],
     "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 280000x40")],
     "OslrauScoresLate": _end_to_end("0+59000x90 5310000+57500x39"),
     "OslrauRecordsMissing": [

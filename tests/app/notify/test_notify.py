@@ -23,7 +23,7 @@ from faust_oslrau.app.brokers.ports import free_ports
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 BLAME = {"field": "flow", "value": 1.0, "expected": 13.2, "deviation": 0.28}
 
 

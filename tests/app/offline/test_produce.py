@@ -32,7 +32,7 @@ def read(servers, topic, count):
         )
         await consumer.start()
         try:
-            records = [await asyncio.wait_for(consumer.getone(), 20) for _ in range(count)]
+            records = [await asyncio.wait_for(consumer.getone(), 120) for _ in range(count)]
             ends = await consumer.end_offsets(consumer.assignment())
         finally:
             await consumer.stop()

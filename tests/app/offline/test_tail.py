@@ -188,11 +188,11 @@ def test_a_closed_pipe_ends_it_without_a_word(replayed, start):
 
 def test_characters_that_the_output_does_not_know_are_escaped(replayed, start):
     process = start(replayed / "alerts.ndjson", PYTHONIOENCODING="latin-1")
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=240)
     assert (process.returncode, errors) == (0, b"")
     assert b" \xb1 " in out  # plus-minus
     process = start(replayed / "alerts.ndjson", PYTHONIOENCODING="cp437")
-    assert process.communicate(timeout=60)[1] == b""
+    assert process.communicate(timeout=240)[1] == b""
 
 
 def test_a_missing_topic_is_one_line_and_not_created(broker):
@@ -218,7 +218,7 @@ class TestOnTheEmbeddedBroker:
         client.send(topic_name, [(1, alert(2, NOON))])
         assert json.loads(process.stdout.readline())["offset"] == 2
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == (b"", b"")
+        assert process.communicate(timeout=240) == (b"", b"")
         assert process.returncode == 0
 
     def test_without_since_only_new_messages_are_printed(self, broker, client, topic_name, start):
@@ -232,7 +232,7 @@ class TestOnTheEmbeddedBroker:
                 time.sleep(0.5)
         assert b"machines/0@2 " in first.result()
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=30)
+        rest, errors = process.communicate(timeout=240)
         assert b"machines/0@1 " not in rest and errors == b""
 
 
@@ -247,7 +247,7 @@ def test_since_begins_at_a_time_of_a_topic(kafka, client, topic_name, start):
     found = sorted(json.loads(process.stdout.readline())["offset"] for _ in range(5))
     assert found == [5, 6, 7, 8, 9]
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30) == (b"", b"")
+    assert process.communicate(timeout=240) == (b"", b"")
     assert process.returncode == 0
 
 

@@ -117,7 +117,7 @@ async def read_to(worker, tp, offset):
                 await worker.read(tp)
             await asyncio.sleep(0.001)
 
-    await asyncio.wait_for(reading(), 10)
+    await asyncio.wait_for(reading(), 120)
 
 
 async def test_the_records_before_are_scored_and_the_others_after_the_answer(tmp_path):

@@ -142,7 +142,7 @@ def test_a_console_consumer_reads_the_scores(client, settings, start_worker, top
     path.write_bytes(b"\n".join(b'{"x": %d, "y": %d}' % (i % 50, i % 7) for i in range(400)))
     live_scores(client, settings, start_worker, path, topic_name, 1, 400)
     command = ["kcat", "-C", "-q", "-e", "-b", settings.broker, "-t", settings.scores_topic]
-    read = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    read = subprocess.run(command, capture_output=True, timeout=240, check=True)
     scores = [json.loads(line) for line in read.stdout.splitlines()]
     assert [score["offset"] for score in scores] == list(range(400))
     assert all(isinstance(score["log_likelihood"], float) for score in scores[16:])

@@ -1,0 +1,220 @@
+"""A Kafka client for tests: blocking calls that fill, read and change topics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from faust_oslrau.app.kafka.topic_ids import topic_ids
+
+_PATIENCE_SECONDS = 300.0
+_POLL_SECONDS = 0.05
+
+
+class _Row(NamedTuple):
+    partition: int
+    value: bytes | None
+    key: bytes | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+    timestamp: int | None = None
+
+
+class KafkaClient:
+    """Blocking calls on a broker, each with a connection of its own."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+
+    def create(self, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
+        new = NewTopic(topic, partitions, replicas, topic_configs=config)
+
+        async def create() -> None:
+            async with _Admin(self.servers) as admin:
+                await admin.create_topics([new])
+                while topic not in await admin.list_topics():
+                    await asyncio.sleep(_POLL_SECONDS)
+
+        asyncio.run(create())
+
+    def topics(self) -> set[str]:
+        """Return the names of all topics, without a request that names one."""
+
+        async def topics() -> set[str]:
+            async with _Admin(self.servers) as admin:
+                return set(await admin.list_topics())
+
+        return asyncio.run(topics())
+
+    def partitions(self, topic: str) -> list[int]:
+        """Return the numbers of a topic's partitions."""
+        return [each["partition"] for each in self._described_partitions(topic)]
+
+    def configure(self, topic: str, **config: str) -> None:
+        """Change the configuration of a topic to these values and the broker's defaults."""
+
+        async def configure() -> None:
+            async with _Admin(self.servers) as admin:
+                changed = ConfigResource(ConfigResourceType.TOPIC, topic, config)
+                await admin.alter_configs([changed])
+
+        asyncio.run(configure())
+
+    def send(
+        self,
+        topic: str,
+        rows: Iterable[tuple[Any, ...]],
+        abort: bool | None = None,
+        compression: str | None = None,
+    ) -> None:
+        """Send rows (partition, value, key, headers, timestamp), those of a partition in order.
+
+        With `abort` in a transaction, which is aborted or committed.
+        """
+        options = {} if abort is None else {"transactional_id": f"{topic}-{time.monotonic_ns()}"}
+
+        async def send() -> None:
+            async with AIOKafkaProducer(
+                bootstrap_servers=self.servers,
+                max_batch_size=2**18,
+                max_request_size=2**22,
+                compression_type=compression,
+                enable_idempotence=True,  # a change of leaders neither loses nor repeats records
+                **options,
+            ) as producer:
+                if abort is not None:
+                    await producer.begin_transaction()
+                await asyncio.gather(
+                    *[
+                        await producer.send(
+                            topic,
+                            row.value,
+                            key=row.key,
+                            partition=row.partition,
+                            headers=list(row.headers),
+                            timestamp_ms=row.timestamp,
+                        )
+                        for row in starmap(_Row, rows)
+                    ]
+                )
+                if abort is not None:
+                    await (producer.abort_transaction if abort else producer.commit_transaction)()
+
+        asyncio.run(send())
+
+    def read(self, topic: str) -> list[Any]:
+        """Return all committed records that the topic holds now, partition by partition."""
+
+        async def read() -> list[Any]:
+            found: dict[TopicPartition, list[Any]] = {}
+            async with AIOKafkaConsumer(
+                bootstrap_servers=self.servers,
+                isolation_level="read_committed",
+                auto_offset_reset="earliest",
+            ) as consumer:
+                numbers = await consumer._client._wait_on_metadata(topic)
+                partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
+                consumer.assign(partitions)
+                ends = await consumer.end_offsets(partitions)
+                found = {tp: [] for tp in partitions}
+                while not all([await consumer.position(tp) >= ends[tp] for tp in partitions]):
+                    for tp, records in (await consumer.getmany(timeout_ms=100)).items():
+                        found[tp] += records
+            return [record for tp in partitions for record in found[tp]]
+
+        return asyncio.run(read())
+
+    def wait_messages(self, topic: str, count: int) -> int:
+        """Wait until a topic has so many messages, and return their number.
+
+        Those of open and aborted transactions count as well. The pages of a worker are made once a
+        second, which is too late to catch it in the middle of its work.
+        """
+
+        async def wait() -> int:
+            async with AIOKafkaConsumer(bootstrap_servers=self.servers) as consumer:
+                deadline = time.monotonic() + _PATIENCE_SECONDS
+                while (found := await _count(consumer, topic)) < count:
+                    assert time.monotonic() < deadline, f"{topic} still has {found} messages"
+                    await asyncio.sleep(_POLL_SECONDS)
+            return found
+
+        return asyncio.run(wait())
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Return the number of the node that leads a partition."""
+        return next(
+            int(each["leader"])
+            for each in self._described_partitions(topic)
+            if each["partition"] == partition
+        )
+
+    def is_led_as_preferred(self, topic: str) -> bool:
+        """Return whether the first replica of each partition leads it."""
+        return all(
+            each["leader"] == each["replicas"][0] for each in self._described_partitions(topic)
+        )
+
+    def _described_partitions(self, topic: str) -> list[dict[str, Any]]:
+        async def described() -> list[dict[str, Any]]:
+            async with _Admin(self.servers) as admin:
+                (found,) = await admin.describe_topics([topic])
+                partitions: list[dict[str, Any]] = found["partitions"]
+                return partitions
+
+        return asyncio.run(described())
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic, and return when the brokers know it no more."""
+
+        async def delete() -> None:
+            async with _Admin(self.servers) as admin:
+                deleted = await topic_ids(admin._client, [topic])
+                await admin.delete_topics([topic])
+                while deleted.items() & (await topic_ids(admin._client, [topic])).items():
+                    await asyncio.sleep(_POLL_SECONDS)
+
+        asyncio.run(delete())
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        async def delete() -> None:
+            async with _Admin(self.servers) as admin:
+                tp = TopicPartition(topic, partition)
+                await admin.delete_records({tp: RecordsToDelete(before_offset=offset)})
+
+        asyncio.run(delete())
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        async def add() -> None:
+            async with _Admin(self.servers) as admin:
+                await admin.create_partitions({topic: NewPartitions(total)})
+
+        asyncio.run(add())
+
+
+async def _count(consumer: AIOKafkaConsumer, topic: str) -> int:
+    if topic not in await consumer.topics():
+        return 0
+    numbers = await consumer._client._wait_on_metadata(topic)
+    partitions = [TopicPartition(topic, number) for number in numbers]
+    first = await consumer.beginning_offsets(partitions)
+    ends = await consumer.end_offsets(partitions)
+    return sum(ends[tp] - first[tp] for tp in partitions)
+
+
+class _Admin(AIOKafkaAdminClient):
+    def __init__(self, servers: str) -> None:
+        super().__init__(bootstrap_servers=servers)
+
+    async def __aenter__(self) -> _Admin:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,64 @@
+"""Fields that change, from the records of a partition to its messages."""
+
+import orjson
+import pytest
+
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.topics import Record
+
+SETTINGS = Settings(features=["a"], entity="machine")
+START = 1_767_225_600_000
+
+
+def records():
+    """Yield records whose field becomes a text, and whose entity gets another name."""
+    for offset in range(7000):
+        named = "machine" if offset < 5000 else "device"
+        content = offset % 7 if offset < 3000 else str(offset % 7)
+        value = orjson.dumps({"a": content, named: "press-1"})
+        yield Record("features", 2, 2 * offset, START + offset, b"k", value)
+
+
+RECORDS = list(records())
+
+
+def test_the_topic_of_anomalies_gets_an_event_also_where_the_records_are_dead_letters():
+    block = PartitionPipeline("features", 2, SETTINGS).process(RECORDS)
+    events = [orjson.loads(message.value) for message in block.field_changes]
+    assert [(event["state"], event["field"]) for event in events] == [
+        ("type", "a"),
+        ("appeared", "device"),
+        ("vanished", "machine"),
+    ]
+    assert events[0]["now"] == "text" and 6000 < events[0]["offset"] < 8000
+    assert len(block.dead_letters) == 4000
+    assert [START + event["offset"] // 2 for event in events] == [e["timestamp"] for e in events]
+    assert set(block.field_changes) <= set(block.alerts)
+    assert block.changed_fields == {"type": 1, "appeared": 1, "vanished": 1}
+
+
+def test_each_event_has_an_id_of_its_own():
+    events = PartitionPipeline("features", 2, SETTINGS).process(RECORDS).field_changes
+    assert len({dict(message.headers)["ce_id"] for message in events}) == len(events)
+
+
+def test_a_restart_goes_on():
+    whole = PartitionPipeline("features", 2, SETTINGS).process(RECORDS).field_changes
+    pipeline, found = PartitionPipeline("features", 2, SETTINGS), []
+    for start in range(0, len(RECORDS), 700):
+        found += pipeline.process(RECORDS[start : start + 700]).field_changes
+        written = pipeline.snapshot(0, pipeline.next_offset).to_bytes()
+        pipeline = PartitionPipeline.restored(Snapshot.from_bytes(written), SETTINGS)
+    assert found == whole
+
+
+@pytest.mark.parametrize("watched", [{"seen": "x"}, {"quartiles": {"a": [[1.0]]}}, {"counts": 1}])
+def test_a_damaged_state_is_refused(watched):
+    pipeline = PartitionPipeline("features", 2, SETTINGS)
+    pipeline.process(RECORDS[:100])
+    snapshot = pipeline.snapshot(0, pipeline.next_offset)
+    object.__setattr__(snapshot, "watched", watched)
+    with pytest.raises(StateError, match="fields that records have"):
+        PartitionPipeline.restored(snapshot, SETTINGS)
