@@ -187,16 +187,16 @@ the models' own; where values repeat or columns depend on each other exactly, th
 bound. Honest ones have variances of at least 1e-4."""
 
 TODAY = """\
-Honest figures. *Default* and *stacked* are this project's two learners as a stream gets them; they
-see each record once, as do *RealNVP, online* and the *precision matrix*. The others see all records
-as often as they need. On the smallest sets, tenths of a nat are chance."""
+Honest figures. *Default* and *stacked* are this project's two learners; they see each record
+once, as do *RealNVP, online* and the *precision matrix*, the others as often as they need. On the
+smallest sets, tenths of a nat are chance."""
 
 STREAMS = """\
 Honest figures, and in brackets those of the best 99 % of the records."""
 
 LARGE_SETS = """\
-Log-likelihoods are the paper's: the sets are not part of this project. Ours are seconds of learning,
-nodes and memory of `OSLRAU()` on generated stand-ins
+Log-likelihoods are the paper's: the sets are not part of this project. Ours are seconds of
+learning, nodes and memory of `OSLRAU()` on generated stand-ins
 ([large](../benchmarks/results/large.md))."""
 
 ANOMALIES = """\
@@ -268,8 +268,8 @@ def best(figures: Figures) -> str:
 def differences(figures: Figures) -> Iterator[str]:
     """Say what differs from the paper, and why, by the figures."""
     yield (
-        "*What differs.* The paper's figures have no floor. Where ours without and with one are far "
-        "apart, values repeat."
+        "The paper's figures have no floor. Where ours without and with one are far apart, values "
+        "repeat."
     )
     yield from not_run(figures)
     yield from below(figures)

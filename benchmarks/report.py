@@ -99,8 +99,9 @@ def processor() -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Lay out rows with the same columns as a table."""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([*row.values()] for row in rows)]
-    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
+    cells = [rows[0], *(row.values() for row in rows)]
+    head, *body = (f"| {' | '.join(map(str, line))} |" for line in cells)
+    return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
 
 
 def thousands(value: float) -> str:

@@ -14,7 +14,7 @@ from .members import EVENTS, FIRST, MEMBERS, Kind, Member
 
 _ROOT = Path(__file__).parents[1]
 _PAGE = "docs/messages.md"
-_HEAD = "| member | in | type | meaning | since |\n|---|---|---|---|---|\n"
+_HEAD = "| member | in | type | meaning |\n|---|---|---|---|\n"
 
 
 def files() -> Mapping[str, str]:
@@ -38,9 +38,9 @@ def _page(text: str) -> str:
 
 
 def _row(member: Member) -> str:
-    kinds = ", ".join(_named(member.of))
-    since = "" if member.since == FIRST else f" {member.since}"
-    return f"| `{member.name}` | {kinds} | {member.type} | {member.meaning} |{since} |"
+    kinds = "" if "[]" in member.name else f" {', '.join(_named(member.of))}"
+    since = "" if member.since == FIRST else f" Since {member.since}."
+    return f"| `{member.name}` |{kinds} | {member.type} | {member.meaning}{since} |"
 
 
 def _named(kinds: tuple[Kind, ...]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from doc_pages import PRESENT, ROOT, blocks, code, read, rows
 from faust_oslrau.app.cli import main as faust_oslrau
 from faust_oslrau.app.settings import load_settings
 
-DOCTESTS = ["README.md", "docs/plugin.md", "docs/python.md"]
+DOCTESTS = ["docs/plugin.md", "docs/python.md"]
 # Named in the pages, but not settings: the settings file, and where tests find their data.
 _OTHER_NAMES = {"OSLRAU_SETTINGS", "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"}
 _PASSWORD = {"OSLRAU_SASL_PASSWORD": "secret"}
@@ -86,7 +86,7 @@ def test_benchmarks_exist():
         for word in arguments
         if arguments[0] == "bench" and word.startswith("ARGS=")
     }
-    assert {"calibration", "ranking"} <= named <= {*benchmarks.commands, "-h", "COMMAND"}
+    assert {"ranking"} <= named <= {*benchmarks.commands, "-h", "COMMAND"}
     modules = {name for page in PRESENT for name in re.findall(r"-m benchmarks\.(\w+)", read(page))}
     assert modules and all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in modules)
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 import numpy as np
 import orjson
 import pytest
-from doc_pages import blocks, code, read, rows, section
+from doc_pages import blocks, code, rows, section
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import FeatureDecoder, Reason
@@ -15,7 +15,8 @@ from faust_oslrau.topics.shortening import without_largest
 from schemas.members import EVENTS
 
 PAGE = "docs/messages.md"
-MEMBERS = rows(read(PAGE), 5)
+MEMBERS = rows(section(PAGE, "Scores, anomalies and events"), 4)
+LISTS = {code(row[0])[0]: row[1] for row in MEMBERS if row[2] == "list"}
 KINDS = ("score", "anomaly", "incident", "silence", "rate", "field", "drift", "entity")
 _TYPES = {
     str: "string",
@@ -40,7 +41,12 @@ def documented_headers(kind):
 
 def listed(kind):
     names = {kind, "event"} if kind in EVENTS else {kind}
-    return {code(row[0])[0]: row[2] for row in MEMBERS if names & {*row[1].split(", ")}}
+    return {code(row[0])[0]: row[2] for row in MEMBERS if names & {*of(row).split(", ")}}
+
+
+def of(row):
+    """Return the kinds that have a member; for one inside a list, those that have the list."""
+    return row[1] or LISTS[code(row[0])[0].partition("[]")[0]]
 
 
 def flat(message):
@@ -111,7 +117,7 @@ def test_every_reason_is_explained():
 
 def test_no_member_is_newer_than_the_installed_version():
     installed = tuple(map(int, version("faust-oslrau").split(".")[:2]))
-    since = {row[4] for row in MEMBERS} - {""}
+    since = {each for row in MEMBERS for each in re.findall(r"Since ([\d.]+)\.$", row[3])}
     assert since and all(tuple(map(int, each.split("."))) <= installed for each in since)
 
 

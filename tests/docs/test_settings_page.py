@@ -21,6 +21,7 @@ _WRONG_VALUES = ("", "=\n")
 # What the page says once, not in each row.
 _OF_NAMES = " of letters, digits, '.', '_' and '-'"
 _LENGTH_OF_NAMES = ", at most 249"
+_OF_ADDRESSES = " that begins with http:// or https://"
 
 
 def cell(text):
@@ -70,17 +71,26 @@ def test_the_type_is_what_the_error_expects(row):
         try:
             load_settings(None, base(row) | {variable(row)[0]: wrong})
         except SettingsError as error:
-            refused.append(str(error).replace(_OF_NAMES, "").replace(_LENGTH_OF_NAMES, ""))
+            refused.append(without_rules(str(error)))
     assert refused
     assert all(
         message.startswith(f"setting {cell(row[0])}: expected {row[2]}, got") for message in refused
     )
 
 
-def test_the_rule_for_names_of_topics_is_that_of_the_error():
+def without_rules(message):
+    for rule in (_OF_NAMES, _LENGTH_OF_NAMES, _OF_ADDRESSES):
+        message = message.replace(rule, "")
+    return message
+
+
+def test_the_rules_for_names_and_addresses_are_those_of_the_errors():
     with pytest.raises(SettingsError, match=f"a topic name{_OF_NAMES}{_LENGTH_OF_NAMES}"):
         load_settings(None, {"OSLRAU_APP_ID": "a/b"})
     assert f"A topic name has{_OF_NAMES.removeprefix(' of')}{_LENGTH_OF_NAMES}." in PAGE
+    with pytest.raises(SettingsError, match=f"an address{_OF_ADDRESSES}"):
+        load_settings(None, {"OSLRAU_PAGE_URL": "a/b"})
+    assert f"An address{_OF_ADDRESSES.removeprefix(' that')}." in PAGE
 
 
 def test_the_parameters_of_oslrau_are_those_of_its_table_with_their_defaults():
