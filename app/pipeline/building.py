@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from typing import TypeVar
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import IncidentParameters, StreamScorer
@@ -15,6 +16,8 @@ from faust_oslrau.topics import KEY, FeatureDecoder, Kind
 
 from .learners import LEARNERS
 from .snapshot import Snapshot
+
+Value = TypeVar("Value", str, float)
 
 
 def new_decoder(
@@ -40,13 +43,19 @@ def new_decoder(
 
 def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> StreamScorer:
     """Return the scorer of a partition without a snapshot, the last fields being categories."""
-    names = dict(settings.transforms)
+
+    def by_column(named: Iterable[tuple[str, Value]]) -> dict[int, Value]:
+        values = dict(named)
+        return {at: values[field] for at, field in enumerate(fields) if field in values}
+
     return StreamScorer(
         LEARNERS[settings.learner.kind](**settings.learner.parameters),
         settings.batch_size,
         settings.alarm_rate,
         learning=settings.learning,
-        transforms={at: names[field] for at, field in enumerate(fields) if field in names},
+        transforms=by_column(settings.transforms),
+        directions=by_column(settings.directions),
+        least=by_column(settings.least),
         n_categories=n_categories,
         may_leave_out=_not_chosen(settings, fields[: len(fields) - n_categories]),
         max_entities=None if settings.entity is None else settings.max_entities,
@@ -64,7 +73,8 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
 
 def _not_chosen(settings: Settings, numbers: Sequence[str]) -> list[int]:
     """Return the columns that no setting names."""
-    named = {*(settings.chosen_fields or ()), *dict(settings.kinds), *dict(settings.transforms)}
+    tables = (settings.kinds, settings.transforms, settings.directions, settings.least)
+    named = {*(settings.chosen_fields or ()), *(field for table in tables for field, _ in table)}
     return [column for column, field in enumerate(numbers) if field not in named]
 
 

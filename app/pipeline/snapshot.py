@@ -32,6 +32,8 @@ _FIRST_VALUES: Mapping[str, Any] = {
     "adapt_after": 512,
     "format": "json",
     "wrong_type": "reject",
+    "directions": {},
+    "least": {},
 }
 _TYPES = {
     "topic": str,
@@ -197,6 +199,9 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["wrong_type"] = settings.wrong_type
     if settings.kinds:
         values["kinds"] = dict(settings.kinds)
+    for name in ("directions", "least"):
+        if table := dict(getattr(settings, name)):
+            values[name] = table
     if settings.entity is not None:
         values |= {"entity": settings.entity, "max_entities": settings.max_entities}
     if settings.time is not None:

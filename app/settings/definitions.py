@@ -18,6 +18,8 @@ from .section import Section, setting, short
 from .value_types import (
     ADDRESS,
     BOOLEAN,
+    DIRECTIONS,
+    DISTANCES,
     ENTITY,
     EVENTS,
     FEATURES,
@@ -113,6 +115,8 @@ class Settings(Section):
     kinds: tuple[tuple[str, str], ...] = setting((), KINDS)
     wrong_type: str = setting("reject", choice("reject", "missing"))
     transforms: tuple[tuple[str, str], ...] = setting((), TRANSFORMS)
+    directions: tuple[tuple[str, str], ...] = setting((), DIRECTIONS)
+    least: tuple[tuple[str, float], ...] = setting((), DISTANCES)
     time: str | None = setting(None, optional(FIELD))
     entity: str | None = setting(None, optional(ENTITY))
     max_entities: int = setting(100_000, integer(1))
@@ -157,7 +161,8 @@ class Settings(Section):
         """Check the fields, then their combination: no topic may have two roles."""
         Section.__post_init__(self)
         self._require_chosen("kinds", [name for name, _ in self.kinds])
-        self._require_chosen("transforms", [name for name, _ in self.transforms])
+        for name in ("transforms", "directions", "least"):
+            self._require_chosen(name, [field for field, _ in getattr(self, name)])
         self._check_kinds()
         for name in ("entity", "time"):
             if getattr(self, name) in (self.chosen_fields or ()):
@@ -192,9 +197,10 @@ class Settings(Section):
 
     def _check_kinds(self) -> None:
         kinds = dict(self.kinds)
-        for name, _ in self.transforms:
-            if kinds.get(name, "number") != "number":
-                raise SettingsError(f"setting transforms: expected numbers, got {name}")
+        for setting_name in ("transforms", "directions", "least"):
+            for name, _ in getattr(self, setting_name):
+                if kinds.get(name, "number") != "number":
+                    raise SettingsError(f"setting {setting_name}: expected numbers, got {name}")
         if self.chosen_fields is None:
             return
         ignored = [name for name, kind in self.kinds if kind == "ignored"]

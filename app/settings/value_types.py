@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
+SIDE_NAMES = ("high", "low")
 KIND_NAMES = ("number", "category", "ignored")
 EVENTS_OF = ("records", "incidents", "new_entities", "unusual_entities", "silences")
 # What the zone database names a computer's zone before somebody has chosen one.
@@ -145,6 +147,17 @@ def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
 
 def _read_kinds(value: Any) -> tuple[tuple[str, str], ...]:
     return _read_named(value, KIND_NAMES)
+
+
+def _read_directions(value: Any) -> tuple[tuple[str, str], ...]:
+    return _read_named(value, SIDE_NAMES)
+
+
+def _read_distances(value: Any) -> tuple[tuple[str, float], ...]:
+    """Return fields with a positive number each, in the order of the fields."""
+    found = {_read_field(field): float(number) for field, number in pairs(value).items()}
+    _require(all(0.0 < number < math.inf for number in found.values()))
+    return tuple(sorted(found.items()))
 
 
 def _read_named(value: Any, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -269,6 +282,10 @@ TRANSFORMS = ValueType(
 KINDS = ValueType(
     f"fields with one of {', '.join(KIND_NAMES)} each, such as service=category", _read_kinds
 )
+DIRECTIONS = ValueType(
+    f"fields with one of {', '.join(SIDE_NAMES)} each, such as latency=high", _read_directions
+)
+DISTANCES = ValueType("fields with a positive number each, such as latency=20", _read_distances)
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
 WINDOW = ValueType("a time from 1s to 1h such as 30s or 1m", _read_window)
 NAMES = ValueType("a list of distinct names", _read_fields)

@@ -55,18 +55,39 @@ def explain(
     others = is_anomaly | (evident & ~is_stuck)
     which = np.concatenate([np.flatnonzero(others), np.flatnonzero(is_stuck)])
     again = np.arange(len(which)) >= np.count_nonzero(others)
-    if state.habits is not None:
-        model = state.habits.conditionals(density.established, which)
-    else:
-        model = of_rows(density.established, which)
     given = np.where(again[:, None], stuck[which], 0.0)
-    found = _blame(state, model, layered, which, log_density[which], given)
-    found = found._replace(value=block.given[at][which])
+    found = _blame(state, density, layered, log_density, which, given, block.given[at])
     block.blame.append(found.of(is_anomaly[which] & ~again))
     if state.incidents is not None:
         told = np.flatnonzero(again | (evident & ~is_stuck)[which])
         events = state.incidents.events(steps, found.of(told[which[told].argsort()]))
         block.incidents += [event._replace(row=at.start + event.row) for event in events]
+
+
+def relevant_p_value(
+    state: ScorerState,
+    density: Density,
+    layered: Layered,
+    log_density: FloatArray,
+    p_value: FloatArray,
+    given: FloatArray,
+) -> FloatArray:
+    """Return p-values (m,) of rows after putting those first whose deviations matter.
+
+    ``given`` (m, d) are the rows in the fields' own units, ``density`` is that of the rows as the
+    learner is given them.
+    """
+    relevance = state.relevance
+    if relevance is None:
+        return p_value
+    which = np.flatnonzero(p_value <= relevance.below)
+    if len(which) == 0:
+        return p_value
+    stuck = np.zeros((len(which), given.shape[1] - state.n_categories))
+    found = _blame(state, density, layered, log_density, which, stuck, given)
+    p_value = p_value.copy()
+    p_value[which] = relevance.ordered(p_value[which], relevance.matters(found))
+    return p_value
 
 
 def expected_range(
@@ -141,6 +162,28 @@ def _enough(state: ScorerState, stuck: FloatArray, evident: NDArray[np.bool_]) -
 
 
 def _blame(
+    state: ScorerState,
+    density: Density,
+    layered: Layered,
+    log_density: FloatArray,
+    which: NDArray[np.int64],
+    stuck: FloatArray,
+    given: FloatArray,
+) -> Blame:
+    """Return the blame of some of the rows, in the fields' own units.
+
+    ``stuck`` (k, d) is the evidence that their fields are stuck; ``given`` are all rows.
+    """
+    if state.habits is not None:
+        model = state.habits.conditionals(density.established, which)
+    else:
+        model = of_rows(density.established, which)
+    log_density = log_density[which]
+    found = _blame_in_units(state, model, layered, which, log_density, stuck)
+    return found._replace(value=given[which])
+
+
+def _blame_in_units(
     state: ScorerState,
     model: Comparable,
     layered: Layered,

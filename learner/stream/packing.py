@@ -18,6 +18,7 @@ from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import Reference
+from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
@@ -60,6 +61,8 @@ _TYPES = {
     "entity_events": (list, _NONE),
     "incidents": (dict, _NONE),
     "rates": (list, _NONE),
+    "directions": (list, _NONE),
+    "least": (list, _NONE),
 }
 
 
@@ -105,6 +108,10 @@ def to_parts(state: ScorerState) -> Parts:
     if state.seasons is not None:
         values["seasons"] = state.seasons.zone
         arrays |= state.seasons.state()
+    if state.relevance is not None:
+        values["directions"] = list(state.relevance.directions.items())
+        values["least"] = list(state.relevance.least.items())
+        arrays |= state.relevance.state()
     if state.silences is not None:
         arrays |= state.silences.state()
     if state.rates is not None:
@@ -222,6 +229,11 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.seasons is not None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
+    if "relevance_counts" in arrays:
+        state.relevance = Relevance(
+            dict(values["directions"]), dict(values["least"]), state.alarm_rate
+        )
+        state.relevance.restore(arrays)
     if "silence_clock" in arrays:
         state.silences = Silences()
         held = 0 if state.entities is None else len(state.entities.roster)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.entities.roster import Name, as_keys
-from faust_oslrau.learner.scoring.block import SilentEntity
+from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.scoring.block import Forecast, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.incident import Incident
 
-from .explaining import entity_profile
+from .explaining import entity_profile, expected_range
+from .forecasting import forecast_next
+from .given import checked, keys_of, transformed
 from .state import ScorerState
+
+FloatArray = NDArray[np.float64]
 
 
 class ScorerQueries:
@@ -30,6 +37,45 @@ class ScorerQueries:
         """Columns of the stream, None before the first rows."""
         numbers = self._state.n_fields
         return None if numbers is None else numbers + self._state.n_categories
+
+    def expected_range(self, X: ArrayLike, deviations: float) -> tuple[FloatArray, FloatArray]:
+        """Return the range (m, d) in which the model expects each field of some rows (m, d).
+
+        That is so many standard deviations below and above its mean, given the fields of the row
+        that are not to blame. NaN without a model, and with ``max_entities``, ``seasons`` or
+        ``history``.
+        Nothing is scored or learned, and no later score depends on it.
+
+        Raises
+        ------
+        InvalidInputError
+            As ``process``.
+        """
+        given = checked(self._state, self.n_fields, X)
+        return expected_range(self._state, transformed(self._state, given), deviations)
+
+    def forecast(
+        self, entity: Sequence[Name] | None = None, timestamps: ArrayLike | None = None
+    ) -> Forecast:
+        """Return what is expected of the next record: k rows, and one without arguments.
+
+        With ``max_entities``, ``entity`` (k,) has the entities of whose next records it tells.
+        ``timestamps`` (k,) in milliseconds are when these come, which counts with ``seasons``; by
+        default when the latest row came. Means and quantiles are in the fields' own units, and
+        those of the density that log-likelihoods tell: given the running means of a history, the
+        entity's level, scale and habits, the hour. Nothing is scored or learned.
+
+        Raises
+        ------
+        InvalidInputError
+            There is not one entity for each time stamp, or one without ``max_entities``, or none
+            with it.
+        """
+        k = len(entity) if entity is not None else 1 if timestamps is None else np.size(timestamps)
+        times = np.full(k, -1) if timestamps is None else np.asarray(timestamps, np.int64)
+        if times.shape != (k,):
+            raise InvalidInputError(f"timestamps: expected {k} of them, got shape {times.shape}")
+        return forecast_next(self._state, keys_of(self._state, entity, k), times)
 
     @property
     def n_entities(self) -> int:

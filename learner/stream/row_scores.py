@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 
-from .explaining import explain
+from .explaining import explain, relevant_p_value
 from .measures import all_measures, log_jacobian, past_density
 from .state import Layered, ScorerState
 
@@ -91,7 +91,10 @@ def score(
         slopes, log_probability = log_jacobian(state, layered), layered.log_probability
         ranked = rank(state, layered.learned, slopes, log_probability)
         block.log_likelihood[at] = ranked.log_density + slopes - ranked.past + log_probability
-        p_value = state.reference.p_value(ranked.scores, marks)
+        p_value = relevant_p_value(
+            state, ranked.density, layered, ranked.measures[:, 0],
+            state.reference.p_value(ranked.scores, marks), block.given[at],
+        )  # fmt: skip
         block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
         explain(
             state, ranked.density, layered, ranked.measures[:, 0], p_value, stuck, block, at,

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.roster import Key, Name, as_keys
-from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.entities.roster import Key, Name
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.oslrau import OSLRAU
@@ -22,14 +21,16 @@ from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incident import IncidentParameters
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import ADAPT_AFTER, Reference
+from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 from faust_oslrau.learner.state import Parts
 
 from . import packing
-from .explaining import entity_events, expected_range
-from .forecasting import forecast, forecast_next
+from .explaining import entity_events
+from .forecasting import forecast
+from .given import checked, keys_of, numbered, transformed
 from .learning import learn
 from .parameters import ScorerParameters
 from .queries import ScorerQueries
@@ -39,10 +40,6 @@ from .state import Layered, Pending, ScorerState
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-LARGEST = 1e150
-"""Value that larger ones count as, so that squares are numbers. Some devices send the largest
-number there is in place of a missing one."""
 
 
 class StreamScorer(ScorerParameters, ScorerQueries):
@@ -88,6 +85,12 @@ class StreamScorer(ScorerParameters, ScorerQueries):
     adapt_after
         A fault is not learned, a new regime is: records far from all others are held back until so
         many have come, from 1 to 8,192. Then they are learned.
+    directions
+        By column number, ``high`` or ``low``: the side of what is expected on which deviations
+        matter. A record whose most unusual fields are off on the other side raises no alarm.
+    least
+        By column number, how far a value is from what is expected, in the field's own units, before
+        its deviation matters.
     incidents
         When incidents open and close. None follows no incidents.
     entity_events
@@ -144,6 +147,8 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         history: Sequence[str] | None = None,
         seasons: str | None = None,
         adapt_after: int = ADAPT_AFTER,
+        directions: Mapping[int, str] | None = None,
+        least: Mapping[int, float] | None = None,
         incidents: IncidentParameters | None = None,
         entity_events: Sequence[str] = (),
         silences: bool = False,
@@ -165,6 +170,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             Silences() if silences else None,
             forecasting=forecasting,
             reference=Reference(adapt_after),
+            relevance=Relevance(directions or {}, least or {}, alarm_rate)
+            if directions or least
+            else None,
             growing=Growing(may_leave_out),
         )
         self.entity_events = entity_events
@@ -192,12 +200,11 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             or holds a value that its column's transform does not take; or ``entity`` does not have
             one entity for each row.
         """
-        given = np.array(X, dtype=np.float64, order="C")
-        self._check(given)
-        keys = self._keys(entity, len(given))
-        rows = self._bounded(given)
+        given = checked(self._state, self.n_fields, X)
+        keys = keys_of(self._state, entity, len(given))
+        rows = transformed(self._state, given)
         self._state.n_fields = given.shape[1] - self._state.n_categories
-        block = BlockMaker(given, self._numbered(places, len(rows)), keys)
+        block = BlockMaker(given, numbered(self.n_records, places, len(rows)), keys)
         if self.forecasting:
             block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
         start = 0
@@ -206,46 +213,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
             start = stop
         return block.finish(self._state.drift.statistic)
-
-    def expected_range(self, X: ArrayLike, deviations: float) -> tuple[FloatArray, FloatArray]:
-        """Return the range (m, d) in which the model expects each field of some rows (m, d).
-
-        That is so many standard deviations below and above its mean, given the fields of the row
-        that are not to blame. NaN without a model, and with ``max_entities``, ``seasons`` or
-        ``history``.
-        Nothing is scored or learned, and no later score depends on it.
-
-        Raises
-        ------
-        InvalidInputError
-            As ``process``.
-        """
-        given = np.array(X, dtype=np.float64, order="C")
-        self._check(given)
-        return expected_range(self._state, self._bounded(given), deviations)
-
-    def forecast(
-        self, entity: Sequence[Name] | None = None, timestamps: ArrayLike | None = None
-    ) -> Forecast:
-        """Return what is expected of the next record: k rows, and one without arguments.
-
-        With ``max_entities``, ``entity`` (k,) has the entities of whose next records it tells.
-        ``timestamps`` (k,) in milliseconds are when these come, which counts with ``seasons``; by
-        default when the latest row came. Means and quantiles are in the fields' own units, and
-        those of the density that log-likelihoods tell: given the running means of a history, the
-        entity's level, scale and habits, the hour. Nothing is scored or learned.
-
-        Raises
-        ------
-        InvalidInputError
-            There is not one entity for each time stamp, or one without ``max_entities``, or none
-            with it.
-        """
-        k = len(entity) if entity is not None else 1 if timestamps is None else np.size(timestamps)
-        times = np.full(k, -1) if timestamps is None else np.asarray(timestamps, np.int64)
-        if times.shape != (k,):
-            raise InvalidInputError(f"timestamps: expected {k} of them, got shape {times.shape}")
-        return forecast_next(self._state, self._keys(entity, k), times)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -267,44 +234,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         scorer = cls.__new__(cls)
         scorer._state = packing.from_bytes(data, learner)
         return scorer
-
-    def _check(self, rows: FloatArray) -> None:
-        """Refuse rows that could not be learned later, before any of them is scored."""
-        if rows.ndim != 2:
-            raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
-        if self.n_fields not in (None, rows.shape[1]):
-            raise InvalidInputError(f"X: expected {self.n_fields} columns, got {rows.shape[1]}")
-        if 0 < self._state.n_categories >= rows.shape[1]:
-            raise InvalidInputError("X: expected a column that is no category")
-        watched = self._state.growing.watched
-        if len(watched) > 0 and not 0 <= watched[0] <= watched[-1] < rows.shape[1]:
-            raise InvalidInputError(f"X: expected the columns {watched}, which may be left out")
-        if np.isinf(rows).any():
-            raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
-
-    def _bounded(self, given: FloatArray) -> FloatArray:
-        """Return rows (m, d) transformed, their values within those that have squares."""
-        return self._state.transforms.apply(given).clip(-LARGEST, LARGEST)
-
-    def _keys(self, entity: Sequence[Name] | NDArray[Any] | None, m: int) -> list[Key]:
-        if self._state.entities is not None:
-            return as_keys(entity, m)
-        if entity is not None:
-            raise InvalidInputError("entity: expected none without max_entities")
-        return []
-
-    def _numbered(self, places: ArrayLike | None, m: int) -> IntArray:
-        """Return number, offset and timestamp (m, 3) of the next rows."""
-        numbered = np.empty((m, 3), np.int64)
-        numbered[:, 0] = np.arange(self.n_records, self.n_records + m)
-        if places is None:
-            numbered[:, 1], numbered[:, 2] = numbered[:, 0], -1
-            return numbered
-        found = np.asarray(places, np.int64)
-        if found.shape != (m, 2):
-            raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {found.shape}")
-        numbered[:, 1:] = found
-        return numbered
 
     def _layered(self, rows: FloatArray, keys: Sequence[Key], times: IntArray) -> Layered:
         """Take the next transformed rows through the layers between them and the learner."""

@@ -26,6 +26,7 @@ from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
 from faust_oslrau.learner.scoring.reference import Reference
+from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.repeats import Repeats
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
@@ -125,6 +126,8 @@ class ScorerState:
         How measures become one score.
     reference
         Recent records, by which a score becomes a p-value, and those held back from it.
+    relevance
+        Which deviations matter; None if all do.
     growing
         Columns that only grow, which are left out.
     drift, ranges
@@ -156,6 +159,7 @@ class ScorerState:
     repeats: Repeats = field(default_factory=Repeats)
     ranking: Ranking = field(default_factory=Ranking)
     reference: Reference = field(default_factory=Reference)
+    relevance: Relevance | None = None
     growing: Growing = field(default_factory=lambda: Growing(()))
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
@@ -178,6 +182,9 @@ class ScorerState:
     def begun_anew(self) -> ScorerState:
         """Return the state of a stream with the same parameters that begins with the next row."""
         entities, history, seasons = self.entities, self.history, self.seasons
+        relevance = self.relevance
+        if relevance is not None:
+            relevance = Relevance(relevance.directions, relevance.least, self.alarm_rate)
         if entities is not None:
             entities = Entities(entities.roster.limit, entities.former.limit)
             entities.watch = self._new_watch()
@@ -198,6 +205,7 @@ class ScorerState:
             None if self.rates is None else Rates(self.rates.seconds, self.rates.zone),
             self.forecasting,
             reference=Reference(self.reference.adapt_after),
+            relevance=relevance,
             growing=self.growing,
             n_fields=self.n_fields,
         )
@@ -331,5 +339,7 @@ class ScorerState:
         """Forget the rows that were learned, and set the next boundary."""
         self.pending = []
         self.shares.end_batch()
+        if self.relevance is not None:
+            self.relevance.end_batch()
         self.next_batch = min(2 * self.next_batch, self.batch_size)
         self.until_boundary = self.next_batch

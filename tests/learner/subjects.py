@@ -156,6 +156,7 @@ LAYERS = {
     "history": ("10", "30m"), "seasons": "Europe/Berlin", "silences": True, "rates": 60.0,
 }  # fmt: skip
 INCIDENTS = {"incidents": IncidentParameters(quiet_records=60)}
+RELEVANCE = {"directions": {1: "high"}, "least": {0: 1.5}}
 FORECASTS = {"forecasting": True}
 SMALL = partial(OSLRAU, min_count=32)
 STACKED = partial(StackedSPN, max_nodes=400)
@@ -167,6 +168,7 @@ SCORERS = {
     "transforms": Scorer(SMALL, {"transforms": {0: "asinh", 2: "asinh"}}, later=FORECASTS),
     "stacked": Scorer(STACKED, later=FORECASTS),
     "incidents": Scorer(SMALL, INCIDENTS),
+    "relevance": Scorer(SMALL, RELEVANCE | INCIDENTS),
     "silences": Scorer(SMALL, {"silences": True}),
     "rates": Scorer(SMALL, {"rates": 60.0}),
     "history": Scorer(SMALL, {"history": ("10", "30m")}, later=FORECASTS),
@@ -187,7 +189,7 @@ SCORERS = {
     "all but entities": Scorer(SMALL, LAYERS | INCIDENTS),
     "all": Scorer(
         SMALL,
-        ENTITIES | LAYERS | INCIDENTS | {"may_leave_out": (3,)},
+        ENTITIES | LAYERS | INCIDENTS | RELEVANCE | {"may_leave_out": (3,)},
         (0, 1, 2, COUNTER),
         FORECASTS,
     ),

@@ -12,8 +12,9 @@ from faust_oslrau.app.pipeline import LEARNERS
 from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings, secrets
 from faust_oslrau.app.settings.former import FORMER
 from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
-from faust_oslrau.app.settings.value_types import TRANSFORM_NAMES
+from faust_oslrau.app.settings.value_types import SIDE_NAMES, TRANSFORM_NAMES
 from faust_oslrau.learner import InvalidParameterError, StackedSPN
+from faust_oslrau.learner.scoring.relevance import SIDES
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 
 SASL = {
@@ -115,6 +116,10 @@ def test_every_setting_can_be_given_in_the_environment():
         ("features", ["x", 3], "expected"),
         ("transforms", "x=sqrt", "expected fields with one of log, log1p, asinh"),
         ("transforms", "x", "expected fields with one of log"),
+        ("directions", "x=up", "expected fields with one of high, low each"),
+        ("least", "x=0", "expected fields with a positive number each"),
+        ("least", {"x": "inf"}, "expected fields with a positive number each"),
+        ("least", {"x": [1]}, "expected fields with a positive number each"),
         ("transforms", {"x": 3}, "expected fields with one of log"),
         *(
             ("history", spans, "expected up to 4 different")
@@ -381,6 +386,18 @@ def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_pat
     assert tuple(LOWER_BOUNDS) == TRANSFORM_NAMES
 
 
+def test_what_matters_is_a_table_in_the_file_and_pairs_in_the_environment(tmp_path):
+    file = tmp_path / "worker.toml"
+    file.write_text('directions = {b = "low", a = "high"}\nleast = {"b" = 2, a = 0.5}\n')
+    found = load_settings(file, {})
+    assert found.directions == (("a", "high"), ("b", "low"))
+    assert found.least == (("a", 0.5), ("b", 2.0))
+    given = {"OSLRAU_DIRECTIONS": "a=high, b=low", "OSLRAU_LEAST": "a=.5, b=2"}
+    again = load_settings(None, given)
+    assert (again.directions, again.least) == (found.directions, found.least)
+    assert tuple(SIDES) == SIDE_NAMES
+
+
 def test_spans_and_a_time_zone_are_read_from_the_environment():
     assert load_settings(None, {"OSLRAU_HISTORY": "10, 5m"}).history == ("10", "5m")
     assert load_settings(None, {"OSLRAU_HISTORY": "none"}).history is None
@@ -392,6 +409,10 @@ def test_spans_and_a_time_zone_are_read_from_the_environment():
 def test_a_transform_of_a_field_that_is_not_chosen_fails():
     with pytest.raises(SettingsError, match="transforms: expected fields of the setting features"):
         Settings(features=["a"], transforms={"b": "log"})
+    with pytest.raises(SettingsError, match="least: expected fields of the setting features"):
+        Settings(features=["a"], least={"b": 1.0})
+    with pytest.raises(SettingsError, match="directions: expected numbers, got b"):
+        Settings(features=["a", "b"], kinds={"b": "category"}, directions={"b": "low"})
 
 
 _FORMER = [

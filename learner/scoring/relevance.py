@@ -1,0 +1,110 @@
+"""Which deviations matter: on which side of what is expected, and how large.
+
+An unusual record whose most unusual fields are off on the other side, or by less, is not worth an
+alarm. Among the records with low p-values those that matter come first, and the others after them:
+if a share s of these matters, the p-value of one that does is s times as large, and that of another
+one above these. So p-values stay uniform, and alarms as frequent as the alarm rate says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.state_schema import Arrays, Entry, read
+
+from .blame import Blame
+from .calibration import TAIL_SHARE
+
+FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SIDES = {"high": 1.0, "low": -1.0}
+
+RATES = 10.0
+"""The share of records that matter is that among p-values up to so many alarm rates: further down,
+where alarms are, other fields may be the most unusual ones."""
+
+MEMORY = 1024
+"""Such records that it is the share of."""
+
+_COUNTS = {"counts": Entry((4,), 0.0)}
+
+
+class Relevance:
+    """Which deviations of which columns matter.
+
+    The share of records that matter changes in ``end_batch`` alone, which the scorer calls at
+    learning boundaries, so that p-values do not depend on how the stream was cut into blocks.
+
+    Parameters
+    ----------
+    directions
+        By column, the side on which its values matter: ``high`` or ``low``; else both do.
+    least
+        By column, the distance from what is expected below which its values do not matter.
+    alarm_rate
+        Largest p-value of an anomaly.
+
+    Raises
+    ------
+    InvalidParameterError
+        A direction is no side, or a distance is not positive and finite.
+    """
+
+    def __init__(
+        self, directions: Mapping[int, str], least: Mapping[int, float], alarm_rate: float
+    ) -> None:
+        for column, side in directions.items():
+            if side not in SIDES:
+                raise InvalidParameterError(f"directions of column {column}: got {side!r}")
+        for column, distance in least.items():
+            if not 0.0 < distance < math.inf:
+                raise InvalidParameterError(f"least of column {column}: got {distance!r}")
+        self.directions, self.least = dict(directions), dict(least)
+        self._alarm_rate = alarm_rate
+        self.below = min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
+        # Records with low p-values and how many of them matter: to the last boundary, and since it.
+        self._counts = np.zeros((2, 2))
+
+    def matters(self, found: Blame) -> Mask:
+        """Tell which records (k,) have a field to blame whose deviation matters.
+
+        ``found`` is their blame in the fields' own units. A category matters always.
+        """
+        off = found.value - found.expected
+        counts = ~np.isnan(found.nats)
+        for column, side in self.directions.items():
+            counts[:, column] &= ~(SIDES[side] * off[:, column] < 0.0)
+        for column, distance in self.least.items():
+            counts[:, column] &= ~(np.abs(off[:, column]) < distance)
+        return np.asarray(counts.any(axis=1), np.bool_)
+
+    def ordered(self, p_value: FloatArray, matters: Mask) -> FloatArray:
+        """Return p-values (k,) up to ``below`` after putting the records that matter first."""
+        low = p_value <= RATES * self._alarm_rate
+        self._counts[1] += np.count_nonzero(low), np.count_nonzero(low & matters)
+        n, those = self._counts[0]
+        share = (those + 1.0) / (n + 1.0)
+        after = share * self.below + (1.0 - share) * p_value
+        usual = np.maximum(after, np.nextafter(self._alarm_rate, 1.0))
+        return np.asarray(np.where(matters, share * p_value, usual), np.float64)
+
+    def end_batch(self) -> None:
+        """Let the records since the last boundary count."""
+        before, new = self._counts
+        self._counts[0] = before * math.exp(-new[0] / MEMORY) + new
+        self._counts[1] = 0.0
+
+    def state(self) -> Arrays:
+        """Return all that ``restore`` needs, as arrays."""
+        return {"relevance_counts": self._counts.ravel()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Restore a state; StateError if it cannot be one."""
+        (counts,) = read(arrays, _COUNTS, "relevance_")
+        self._counts = counts.reshape(2, 2).copy()

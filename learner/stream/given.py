@@ -1,0 +1,76 @@
+"""What a scorer is given, checked before any of it is scored: rows, their entities and places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faust_oslrau.learner.entities.roster import Key, Name, as_keys
+from faust_oslrau.learner.errors import InvalidInputError
+
+from .state import ScorerState
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LARGEST = 1e150
+"""Value that larger ones count as, so that squares are numbers. Some devices send the largest
+number there is in place of a missing one."""
+
+
+def checked(state: ScorerState, n_fields: int | None, X: ArrayLike) -> FloatArray:
+    """Return rows (m, d) of ``n_fields`` columns, if known; refuse what could not be learned."""
+    rows = np.array(X, dtype=np.float64, order="C")
+    if rows.ndim != 2:
+        raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
+    if n_fields not in (None, rows.shape[1]):
+        raise InvalidInputError(f"X: expected {n_fields} columns, got {rows.shape[1]}")
+    if 0 < state.n_categories >= rows.shape[1]:
+        raise InvalidInputError("X: expected a column that is no category")
+    for name, columns in _named_columns(state).items():
+        if len(columns) > 0 and not 0 <= min(columns) <= max(columns) < rows.shape[1]:
+            raise InvalidInputError(f"X: expected the columns {sorted(columns)} of {name}")
+    if np.isinf(rows).any():
+        raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
+    return rows
+
+
+def _named_columns(state: ScorerState) -> dict[str, list[int]]:
+    """Return the columns that parameters name, by parameter."""
+    relevance = state.relevance
+    return {
+        "may_leave_out": state.growing.watched.tolist(),
+        "directions": [] if relevance is None else list(relevance.directions),
+        "least": [] if relevance is None else list(relevance.least),
+    }
+
+
+def transformed(state: ScorerState, given: FloatArray) -> FloatArray:
+    """Return rows (m, d) transformed, their values within those that have squares."""
+    return state.transforms.apply(given).clip(-LARGEST, LARGEST)
+
+
+def keys_of(state: ScorerState, entity: Sequence[Name] | NDArray[Any] | None, m: int) -> list[Key]:
+    """Return the entity of each of m rows, none without entities."""
+    if state.entities is not None:
+        return as_keys(entity, m)
+    if entity is not None:
+        raise InvalidInputError("entity: expected none without max_entities")
+    return []
+
+
+def numbered(first: int, places: ArrayLike | None, m: int) -> IntArray:
+    """Return number, offset and timestamp (m, 3) of the next rows, the first one's is ``first``."""
+    found = np.empty((m, 3), np.int64)
+    found[:, 0] = np.arange(first, first + m)
+    if places is None:
+        found[:, 1], found[:, 2] = found[:, 0], -1
+        return found
+    given = np.asarray(places, np.int64)
+    if given.shape != (m, 2):
+        raise InvalidInputError(f"places: expected a matrix ({m}, 2), got shape {given.shape}")
+    found[:, 1:] = given
+    return found

@@ -1,0 +1,46 @@
+"""Directions and least deviations, from the settings to the alarms."""
+
+import dataclasses
+
+import numpy as np
+import orjson
+import pytest
+
+from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+RNG = np.random.default_rng(4)
+ROWS = RNG.normal(50.0, 1.0, size=(5000, 2))
+ABOVE, BELOW = np.arange(2000, 5000, 200), np.arange(2100, 5000, 200)
+ROWS[ABOVE, 0], ROWS[BELOW, 0] = 70.0, 30.0
+RECORDS = [
+    Record("features", 0, offset, 0, None, orjson.dumps({"other": other, "latency": latency}))
+    for offset, (latency, other) in enumerate(ROWS.tolist())
+]
+SETTINGS = Settings(features=["other", "latency"], directions={"latency": "high"})
+
+
+def alarms(settings):
+    anomalies = PartitionPipeline("features", 0, settings).process(RECORDS).anomalies
+    return {message.offset for message in anomalies}
+
+
+def test_only_deviations_on_the_side_that_matters_are_anomalies():
+    found = alarms(SETTINGS)
+    assert found >= set(ABOVE.tolist()) and found.isdisjoint(BELOW.tolist())
+
+
+def test_only_deviations_of_at_least_the_setting_are_anomalies():
+    settings = dataclasses.replace(SETTINGS, directions=(), least=(("latency", 25.0),))
+    assert alarms(settings).isdisjoint([*ABOVE.tolist(), *BELOW.tolist()])
+
+
+def test_a_model_of_other_directions_is_refused():
+    pipeline = PartitionPipeline("features", 0, SETTINGS)
+    pipeline.process(RECORDS[:500])
+    snapshot = pipeline.snapshot(0, 500)
+    assert PartitionPipeline.restored(snapshot, SETTINGS).scorer is not None
+    other = dataclasses.replace(SETTINGS, directions=(("latency", "low"),))
+    with pytest.raises(IncompatibleSnapshotError, match="directions"):
+        PartitionPipeline.restored(snapshot, other)
