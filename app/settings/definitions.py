@@ -174,10 +174,8 @@ class Settings(Section):
         self._check_topics()
 
     def _check_registry(self) -> None:
-        if self.registry.url is not None:
-            return
         for name in ("format", "scores_format"):
-            if getattr(self, name) != "json":
+            if self.registry.url is None and getattr(self, name) != "json":
                 raise SettingsError(
                     f"setting registry.url: expected the registry's address with {name} "
                     f"{getattr(self, name)}"
