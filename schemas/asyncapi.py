@@ -7,11 +7,12 @@ from typing import Any
 from .json_schema import headers_of
 from .members import EVENTS, MEMBERS, Kind
 
-_TOPICS = {
+TOPICS = {
     "scores": ("scores_topic", [Kind.SCORE]),
     "anomalies": ("anomalies_topic", [Kind.ANOMALY, *EVENTS]),
     "features-dead-letters": ("dead_letter_topic", [Kind.DEAD_LETTER]),
 }
+"""The setting of each topic, and the kinds of its messages."""
 
 
 def document() -> dict[str, Any]:
@@ -22,13 +23,15 @@ def document() -> dict[str, Any]:
             "title": "faust-oslrau",
             "version": max((member.since for member in MEMBERS), key=_numbers),
             "description": "What a worker writes. Topics have the names that are the defaults of "
-            "their settings. Every message has the key and the partition number of its record.",
+            "their settings. Every message has the key and the partition number of its record. "
+            "With the setting scores_format, scores, anomalies and events are Avro: scores.avsc "
+            "and anomalies.avsc have their schemas.",
         },
         "defaultContentType": "application/json",
-        "channels": {topic: _channel(topic, *has) for topic, has in _TOPICS.items()},
+        "channels": {topic: _channel(topic, *has) for topic, has in TOPICS.items()},
         "operations": {
             f"send-{topic}": {"action": "send", "channel": {"$ref": f"#/channels/{topic}"}}
-            for topic in _TOPICS
+            for topic in TOPICS
         },
         "components": {"messages": {key(kind): _message(kind) for kind in Kind}},
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from .asyncapi import document, key
+from .asyncapi import TOPICS, document, key
+from .avro import avro_of
 from .json_schema import schema_of
 from .members import EVENTS, FIRST, MEMBERS, Kind, Member
 
@@ -18,8 +20,11 @@ _HEAD = "| member | in | type | meaning |\n|---|---|---|---|\n"
 def files() -> Mapping[str, str]:
     """Return the text of all files by their paths in the project."""
     schemas = {key(kind): schema_of(kind) for kind in Kind if kind is not Kind.DEAD_LETTER}
-    written = {f"schemas/{name}.json": data for name, data in schemas.items()}
+    written: dict[str, Any] = {f"schemas/{name}.json": data for name, data in schemas.items()}
     written["schemas/asyncapi.json"] = document()
+    for topic, (_, kinds) in TOPICS.items():
+        if Kind.DEAD_LETTER not in kinds:  # in the package; `schemas/` has links to them
+            written[f"topics/formats/{topic}.avsc"] = avro_of(kinds)
     texts = {path: json.dumps(data, indent=2) + "\n" for path, data in written.items()}
     return {**texts, _PAGE: _page((_ROOT / _PAGE).read_text(encoding="utf-8"))}
 

@@ -27,11 +27,16 @@ def headers_of(kind: Kind) -> dict[str, Any]:
     return _of_members(kind, [member for member in _members(kind) if member.type == TEXT])
 
 
+def inside(kind: Kind, prefix: str) -> list[Member]:
+    """Return the members that have a prefix in the table, without it, and not those inside them."""
+    named = [member for member in _members(kind) if member.type != TEXT]
+    found = [m._replace(name=m.name[len(prefix) :]) for m in named if m.name.startswith(prefix)]
+    return [member for member in found if "[]" not in member.name]
+
+
 def _object(kind: Kind, prefix: str) -> dict[str, Any]:
     """Return the schema of an object whose members have a prefix in the table."""
-    named = [member for member in _members(kind) if member.type != TEXT]
-    inside = [m._replace(name=m.name[len(prefix) :]) for m in named if m.name.startswith(prefix)]
-    return _of_members(kind, [member for member in inside if "[]" not in member.name])
+    return _of_members(kind, inside(kind, prefix))
 
 
 def _members(kind: Kind) -> list[Member]:

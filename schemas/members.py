@@ -443,6 +443,11 @@ MEMBERS = (
         optional=_TOLD,
     ),
     Member(
-        "content-type", _TOLD, "text", "`application/json`.", "0.2", values=("application/json",)
+        "content-type",
+        _TOLD,
+        "text",
+        "`application/json`, or `application/avro` with [Avro](formats.md#what-is-written).",
+        "0.2",
+        values=("application/json", "application/avro"),
     ),
 )

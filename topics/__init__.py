@@ -1,7 +1,7 @@
 """Decodes feature records, and encodes scores, anomalies and dead letters as Kafka messages."""
 
 from .anomalies import encode_anomaly, encode_drift
-from .dead_letters import dead_letter, message_bytes
+from .dead_letters import dead_letter, is_dead_letter, message_bytes
 from .entities import KEY, EntityReader
 from .entity_events import aspect_data, encode_entity_event
 from .features import DecodedBlock, FeatureDecoder, Kind
@@ -42,6 +42,7 @@ __all__ = [
     "encode_rate_change",
     "encode_scores",
     "encode_silence",
+    "is_dead_letter",
     "message_bytes",
     "out_messages",
     "trace_of",

@@ -22,6 +22,7 @@ def event_headers(
     kind: str,
     state: str | None = None,
     name: str | None = None,
+    content_type: str = "application/json",
 ) -> tuple[tuple[str, bytes], ...]:
     """Return the headers of an event; all of them follow from the log and the settings.
 
@@ -34,6 +35,8 @@ def event_headers(
     kind, state, name
         What else there may be only one of at an offset. An entity or a field may have any name, so
         its characters beyond those of addresses are escaped.
+    content_type
+        What the message is.
     """
     kinds = [kind] if state is None else [kind, state]
     named = [] if name is None else [quote(name, safe="")]
@@ -43,7 +46,7 @@ def event_headers(
         "ce_source": source,
         "ce_type": ".".join(["oslrau", *kinds]),
         **({} if time is None or not 0 <= time <= LATEST else {"ce_time": _timestamp(time)}),
-        "content-type": "application/json",
+        "content-type": content_type,
     }
     return tuple((name, text.encode()) for name, text in headers.items())
 

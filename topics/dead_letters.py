@@ -5,6 +5,7 @@ from __future__ import annotations
 from .records import KafkaRecord, OutMessage
 from .rejections import Rejection
 
+_REASON = "oslrau-reason"
 # A detail may quote field names, which come from outside and may be as long as a message.
 _MAX_DETAIL = 500
 # Kafka's framing: 61 bytes of a batch of one, at most 10 + 5 per length and 10 per time and offset.
@@ -25,6 +26,11 @@ def dead_letter(record: KafkaRecord, rejection: Rejection, max_bytes: int) -> Ou
         return OutMessage(record.offset, record.key, record.value, record.timestamp, headers)
     left_out = ("oslrau-left-out-bytes", str(size).encode())
     return OutMessage(record.offset, None, None, record.timestamp, (*reason, left_out))
+
+
+def is_dead_letter(message: KafkaRecord) -> bool:
+    """Return whether a message of an output topic is a dead letter."""
+    return any(name == _REASON for name, _ in message.headers)
 
 
 def message_bytes(
@@ -48,7 +54,7 @@ def place_headers(topic: str, partition: int, offset: int) -> tuple[tuple[str, b
 
 def _reason_headers(record: KafkaRecord, rejection: Rejection) -> tuple[tuple[str, bytes], ...]:
     return (
-        ("oslrau-reason", rejection.reason.value.encode()),
+        (_REASON, rejection.reason.value.encode()),
         ("oslrau-detail", rejection.detail[:_MAX_DETAIL].encode()),
         *place_headers(record.topic, record.partition, record.offset),
     )

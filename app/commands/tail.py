@@ -22,6 +22,7 @@ from faust_oslrau.app.offline.following import file_messages, topic_messages
 from faust_oslrau.app.offline.log_schemas import LogSchemas
 from faust_oslrau.app.offline.told import MessageReader, Told, as_json
 from faust_oslrau.app.offline.told_lines import SEVERITY_COLOURS, line
+from faust_oslrau.app.registry import MessageSchemas
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 from faust_oslrau.topics import KafkaRecord
@@ -152,10 +153,11 @@ def _print_file(file: Path, since: int, printer: _Printer) -> None:
 async def _follow(
     messages: AsyncGenerator[KafkaRecord, None], printer: _Printer, settings: Settings
 ) -> None:
-    schemas = LogSchemas(settings) if settings.uses_registry else None
-    async with aclosing(messages), aclosing(schemas) if schemas else nullcontext():
+    sources = LogSchemas(settings) if settings.uses_registry else None
+    outputs = MessageSchemas(settings)
+    closing = aclosing(sources) if sources else nullcontext()
+    async with aclosing(messages), aclosing(outputs), closing:
         async for record in messages:
-            shown = record
-            if schemas is not None and record.topic in settings.source_topics:
-                shown = await schemas.read(record)
+            schemas = sources if record.topic in settings.source_topics else outputs
+            shown = await schemas.read(record) if schemas else record
             printer.show(shown, printer.read(shown))

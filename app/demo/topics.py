@@ -32,6 +32,8 @@ def worker_environment(
         "SCORES_TOPIC": f"{prefix}scores",
         "ANOMALIES_TOPIC": f"{prefix}anomalies",
         "DEAD_LETTER_TOPIC": f"{prefix}features-dead-letters",
+        "FORMAT": "json",
+        "SCORES_FORMAT": "json",
         "START": "earliest",
         "WEB_HOST": "127.0.0.1",
         "WEB_PORT": str(free_ports(1)[0]),

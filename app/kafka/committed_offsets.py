@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import OffsetAndMetadata, TopicPartition
 from aiokafka.errors import (
@@ -19,86 +20,58 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import (
-    Boolean,
-    CompactArray,
-    CompactString,
-    Int16,
-    Int32,
-    Int64,
-    Schema,
-    TaggedFields,
-)
+
+from .flexible_request import NO_TAGS, Fields, FlexibleRequest, many, text
 
 logger = logging.getLogger(__name__)
 
 _API_KEY, _VERSION = 9, 7
-_TEXT = CompactString("utf-8")
-_REQUIRE_STABLE = True
+_REQUIRE_STABLE = struct.pack(">?", True)
 _UNSTABLE_OFFSET_COMMIT = 88  # unknown to aiokafka
 _NO_OFFSET = -1
 _RETRY_SECONDS = 0.1
 
 
-class _OffsetFetchResponse(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY = _API_KEY
-    API_VERSION = _VERSION
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("name", _TEXT),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("offset", Int64),
-                        ("leader_epoch", Int32),
-                        ("metadata", _TEXT),
-                        ("error_code", Int16),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("error_code", Int16),
-        ("tags", TaggedFields),
+class _Committed(NamedTuple):
+    partition: TopicPartition
+    offset: int
+    metadata: str
+    error_code: int
+
+
+def _request(
+    group: str, partitions: Iterable[TopicPartition]
+) -> FlexibleRequest[tuple[int, list[_Committed]]]:
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, number in partitions:
+        numbers[topic].append(number)
+    topics = many(
+        text(topic) + many(struct.pack(">i", number) for number in found) + NO_TAGS
+        for topic, found in numbers.items()
     )
+    content = text(group) + topics + _REQUIRE_STABLE + NO_TAGS
+    return FlexibleRequest(_API_KEY, _VERSION, content, _offsets)
 
 
-class _OffsetFetchRequest(RequestStruct):  # type: ignore[misc]
-    FLEXIBLE_VERSION = True
-    API_KEY = _API_KEY
-    API_VERSION = _VERSION
-    RESPONSE_TYPE = _OffsetFetchResponse
-    SCHEMA = Schema(
-        ("group_id", _TEXT),
-        (
-            "topics",
-            CompactArray(
-                ("name", _TEXT), ("partitions", CompactArray(Int32)), ("tags", TaggedFields)
-            ),
-        ),
-        ("require_stable", Boolean),
-        ("tags", TaggedFields),
-    )
+def _offsets(answer: Fields) -> tuple[int, list[_Committed]]:
+    """Return an error's code, and what is committed for each partition."""
 
+    def partition(topic: str) -> _Committed:
+        number, offset = answer.number("i"), answer.number("q")
+        answer.number("i")  # epoch of the leader
+        metadata, code = answer.text(), answer.number("h")
+        answer.end()
+        return _Committed(TopicPartition(topic, number), offset, metadata or "", code)
 
-class _StableOffsets(Request[_OffsetFetchRequest]):  # type: ignore[misc]
-    API_KEY = _API_KEY
+    def topic() -> list[_Committed]:
+        name = answer.text() or ""
+        found = answer.many(lambda: partition(name))
+        answer.end()
+        return found
 
-    def __init__(self, group: str, partitions: Iterable[TopicPartition]) -> None:
-        numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for topic, number in partitions:
-            numbers[topic].append(number)
-        self._group = group
-        self._topics: list[Any] = [(topic, found, {}) for topic, found in numbers.items()]
-
-    def build(self, request_struct_class: type[_OffsetFetchRequest]) -> _OffsetFetchRequest:
-        return request_struct_class(self._group, self._topics, _REQUIRE_STABLE, {})
+    answer.number("i")  # throttle time
+    topics = answer.many(topic)
+    return answer.number("h"), [each for found in topics for each in found]
 
 
 class _UnstableOffsetError(KafkaError):  # type: ignore[misc]
@@ -122,7 +95,7 @@ async def committed_offsets(
         await coordinator.ensure_coordinator_known()
         try:
             return await _fetch(coordinator, partitions)
-        except NotImplementedError:  # aiokafka's error for a broker without this version
+        except NotImplementedError:  # a broker without this version
             return dict(await coordinator.fetch_committed_offsets(partitions))
         except KafkaError as error:
             if not error.retriable:
@@ -139,16 +112,15 @@ async def committed_offsets(
 async def _fetch(
     coordinator: Any, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    answer = await coordinator._send_req(_StableOffsets(coordinator.group_id, partitions))
-    _check(answer.error_code)
+    code, found = await coordinator._send_req(_request(coordinator.group_id, partitions))
+    _check(code)
     offsets = {}
-    for topic, found, _ in answer.topics:
-        for number, offset, _, metadata, code, _ in found:
-            if code == UnknownTopicOrPartitionError.errno:
-                continue
-            _check(code)
-            if offset != _NO_OFFSET:
-                offsets[TopicPartition(topic, number)] = OffsetAndMetadata(offset, metadata)
+    for partition, offset, metadata, code in found:
+        if code == UnknownTopicOrPartitionError.errno:
+            continue
+        _check(code)
+        if offset != _NO_OFFSET:
+            offsets[partition] = OffsetAndMetadata(offset, metadata)
     return offsets
 
 

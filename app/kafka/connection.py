@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -16,6 +16,11 @@ from faust_oslrau.topics import OutMessage
 from .no_creation import create_no_topics
 
 logger = logging.getLogger(__name__)
+
+Writers = Mapping[str, Callable[[bytes], bytes]]
+"""What makes the values that a topic gets; other topics get those of the messages."""
+
+AS_THEY_ARE: Writers = {}
 
 BATCH_BYTES = 512 * 1024
 """Any topic accepts batches of this size; a larger message is sent in a batch of its own."""
@@ -29,17 +34,21 @@ _CLOSE_SECONDS = 2.0
 class Connection:
     """A producer, and the callers that wait for its acknowledgements."""
 
-    def __init__(self, producer: AIOKafkaProducer) -> None:
+    def __init__(self, producer: AIOKafkaProducer, writers: Writers) -> None:
         self.producer = producer
+        self._writers = writers
         create_no_topics(producer)
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def fill(self, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
+    def fill(self, topic: str, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
         """Return a batch with as many of the first messages as fit, and their number."""
+        write = self._writers.get(topic)
         batch, count = self.producer.create_batch(), 0
         append = batch._builder.append  # the public method takes twice as long
         no_headers: list[tuple[str, bytes]] = []
         for _, key, value, timestamp, headers in messages:
+            if write is not None and value is not None:
+                value = write(value)
             if append(count, timestamp, key, value, [*headers] if headers else no_headers) is None:
                 break
             count += 1

@@ -18,7 +18,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.topics import OutMessage, message_bytes
 from faust_oslrau.topics.shortening import without_largest
 
-from .connection import BATCH_BYTES, Connection
+from .connection import AS_THEY_ARE, BATCH_BYTES, Connection, Writers
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +29,9 @@ _MAX_WAIT_SECONDS = 5.0
 class Emitter:
     """Sends messages to Kafka by an idempotent producer with these `client_arguments`."""
 
-    def __init__(self, client_arguments: Mapping[str, Any]) -> None:
+    def __init__(self, client_arguments: Mapping[str, Any], writers: Writers = AS_THEY_ARE) -> None:
         self._arguments = dict(client_arguments)
+        self._writers = writers
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
@@ -55,7 +56,7 @@ class Emitter:
         wait = _FIRST_WAIT_SECONDS
         while True:
             connection = await self._connected()
-            batch, count = connection.fill(messages)
+            batch, count = connection.fill(topic, messages)
             try:
                 await connection.deliver(batch, topic, partition)
                 return count
@@ -89,7 +90,7 @@ class Emitter:
             producer = AIOKafkaProducer(
                 **self._arguments, enable_idempotence=True, max_batch_size=BATCH_BYTES
             )
-            connection = Connection(producer)
+            connection = Connection(producer, self._writers)
             try:
                 await producer.start()
                 return connection

@@ -24,7 +24,7 @@ from aiokafka.errors import (
 
 from faust_oslrau.topics import OutMessage
 
-from .connection import BATCH_BYTES, Connection, end_within, retrieve_failures
+from .connection import AS_THEY_ARE, BATCH_BYTES, Connection, Writers, end_within, retrieve_failures
 
 if TYPE_CHECKING:
     from faust.types import TP
@@ -72,7 +72,7 @@ class Transaction:
         while len(offsets) < len(messages):
             sent = len(offsets)
             end = len(messages) if limit is None else sent + limit
-            batch, count = self._connection.fill(messages[sent:end])
+            batch, count = self._connection.fill(topic, messages[sent:end])
             try:
                 first = await self._connection.deliver(batch, topic, partition)
             except MessageSizeTooLargeError as error:
@@ -103,9 +103,15 @@ class TransactionalProducer:
         The last opening.
     """
 
-    def __init__(self, transactional_id: str, client_arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        transactional_id: str,
+        client_arguments: Mapping[str, Any],
+        writers: Writers = AS_THEY_ARE,
+    ) -> None:
         self._id = transactional_id
         self._arguments = client_arguments
+        self._writers = writers
         self.has_failed = False
         self.reopened = False
         self.opening = Opening()
@@ -127,7 +133,7 @@ class TransactionalProducer:
             transaction_timeout_ms=_TIMEOUT_MILLISECONDS,
             max_batch_size=BATCH_BYTES,
         )
-        connection = Connection(producer)
+        connection = Connection(producer, self._writers)
         try:
             await producer.start()
         except BaseException:
@@ -189,9 +195,12 @@ class TransactionalProducer:
 class Producers:
     """The transactional producers of a worker's partitions."""
 
-    def __init__(self, app_id: str, client_arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self, app_id: str, client_arguments: Mapping[str, Any], writers: Writers = AS_THEY_ARE
+    ) -> None:
         self._app_id = app_id
         self._arguments = client_arguments
+        self._writers = writers
         self._producers: dict[TP, TransactionalProducer] = {}
 
     async def open(self, tp: TP) -> None:
@@ -200,7 +209,8 @@ class Producers:
         Raises as `TransactionalProducer.open`.
         """
         await self._close(tp)
-        producer = TransactionalProducer(f"{self._app_id}/{tp[0]}/{tp[1]}", self._arguments)
+        name = f"{self._app_id}/{tp[0]}/{tp[1]}"
+        producer = TransactionalProducer(name, self._arguments, self._writers)
         await producer.open()
         self._producers[tp] = producer
 

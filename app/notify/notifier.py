@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import aclosing
 from time import monotonic
 
 import aiohttp
@@ -14,6 +15,7 @@ from faust_oslrau.app.errors import BrokerError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.committed_offsets import committed_offsets
 from faust_oslrau.app.kafka.security import client_arguments
+from faust_oslrau.app.registry import MessageSchemas, RegistryError
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord
 
@@ -23,6 +25,7 @@ from .notices import Notices, incident_of
 logger = logging.getLogger(__name__)
 
 _POLL_MS = 500
+_RETRY_SECONDS = 5.0
 _REMIND_SECONDS = 60.0
 
 
@@ -57,6 +60,7 @@ class Notifier:
         self._channel = channel
         self._group = f"{settings.app_id}-notify-{channel.name}"
         self._notices = Notices(settings)
+        self._schemas = MessageSchemas(settings)
         self._began: dict[str, tuple[TopicPartition, int]] = {}
         self._told: dict[TopicPartition, int] = {}
         self._next: dict[TopicPartition, int] = {}
@@ -74,7 +78,7 @@ class Notifier:
             auto_offset_reset="earliest",  # what retention deleted is passed over
             max_partition_fetch_bytes=self._settings.max_output_bytes,
         )
-        async with connected(consumer, self._settings):
+        async with connected(consumer, self._settings), aclosing(self._schemas):
             try:
                 await self._seek(consumer, tps)
                 logger.info("reading %s for the %s", topic, self._channel.name)
@@ -107,7 +111,7 @@ class Notifier:
 
     async def _take(self, tp: TopicPartition, record: KafkaRecord) -> None:
         self._next[tp] = record.offset + 1
-        incident = incident_of(record)
+        incident = incident_of(await self._read(record))
         if incident is None:
             return
         news = self._notices.add(incident)
@@ -118,6 +122,15 @@ class Notifier:
             await self._channel.tell(news)
             told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
             logger.info("%s told, %s: %s, %s", *told)
+
+    async def _read(self, record: KafkaRecord) -> KafkaRecord:
+        """Return a message as JSON; wait for a registry that is to be asked for its schema."""
+        while True:
+            try:
+                return await self._schemas.read(record)
+            except RegistryError as error:
+                logger.warning("a message is not read yet, will retry: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def _commit(self, consumer: AIOKafkaConsumer) -> None:
         for tp, following in self._next.items():

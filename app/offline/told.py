@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import orjson
 
-from faust_oslrau.topics import KEY, EntityReader, KafkaRecord, Record
+from faust_oslrau.topics import KEY, EntityReader, KafkaRecord, Record, is_dead_letter
 
 from .output_files import letter_data
 
@@ -165,7 +165,7 @@ def as_json(record: KafkaRecord) -> bytes:
     That is the value of a score, an anomaly or an event. Of others it is an object of key, value
     and headers, as `replay` writes dead letters.
     """
-    if not any(name == "oslrau-reason" for name, _ in record.headers):
+    if not is_dead_letter(record):
         try:
             _check(record.value or b"")
             return _one_line(record.value or b"")

@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from faust_oslrau.app.partitions.runtime import Runtime
+from faust_oslrau.app.registry import RegistryError
 
 from .answers import Answer, json_answer, text_answer
 
@@ -36,7 +37,7 @@ async def find_incident(runtime: Runtime, address: Address) -> Answer:
         return _found(orjson.Fragment(known.as_json()), is_held=True)
     try:
         event = await runtime.past_incidents.find(tp, name)
-    except (KafkaError, OSError):  # a TimeoutError is an OSError
+    except (KafkaError, RegistryError, OSError):  # a TimeoutError is an OSError
         return text_answer(f"The topic {topic} cannot be read at present.", 503)
     if event is None:
         reason = f"There is no incident {name} among the last messages of the topic {topic}."

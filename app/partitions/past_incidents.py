@@ -16,6 +16,8 @@ from faust.types import TP
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics.last_incidents import INCIDENTS
+from faust_oslrau.app.registry import MessageSchemas, RegistryError
+from faust_oslrau.app.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -33,15 +35,16 @@ class PastIncidents:
 
     Parameters
     ----------
-    topic
-        The anomalies topic.
+    settings
+        The worker's settings.
     client_arguments
         Connection arguments of aiokafka's clients.
     """
 
-    def __init__(self, topic: str, client_arguments: Mapping[str, Any]) -> None:
-        self._topic = topic
+    def __init__(self, settings: Settings, client_arguments: Mapping[str, Any]) -> None:
+        self._topic = settings.anomalies_topic
         self._arguments = client_arguments
+        self._schemas = MessageSchemas(settings)
 
     async def read(self, tp: TP) -> list[dict[str, Any]]:
         """Return the last events of a source partition, in no particular order.
@@ -58,7 +61,7 @@ class PastIncidents:
                     seen.update(event["incident"] for event in found)
                     if len(seen) >= INCIDENTS:
                         break
-        except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+        except (KafkaError, RegistryError, OSError) as error:  # a TimeoutError is an OSError
             logger.warning(
                 "%s/%d: the page begins without earlier incidents, %s cannot be read: %r",
                 *(*tp, self._topic, error),
@@ -73,7 +76,7 @@ class PastIncidents:
 
         Raises
         ------
-        KafkaError, OSError
+        KafkaError, RegistryError, OSError
             The topic cannot be read.
         """
         async with asyncio.timeout(_FIND_SECONDS), aclosing(self._stretches(tp)) as stretches:
@@ -82,6 +85,10 @@ class PastIncidents:
                 if own:
                     return own[-1]
         return None
+
+    async def aclose(self) -> None:
+        """Disconnect from the registry."""
+        await self._schemas.aclose()
 
     async def _stretches(self, tp: TP) -> AsyncGenerator[list[dict[str, Any]], None]:
         """Yield the events of a source partition's incidents, those of the last stretch first."""
@@ -92,7 +99,7 @@ class PastIncidents:
                 low, events = max(first, high - _STRETCH), []
                 async for record in reader.records(low, high):
                     room -= len(record.value or b"")
-                    event = _event(record.value, tp)
+                    event = _event((await self._schemas.read(record)).value, tp)
                     if event is not None:
                         events.append(event)
                 yield events

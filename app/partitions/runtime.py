@@ -19,8 +19,10 @@ from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.pipeline import compile_pipeline
+from faust_oslrau.app.registry import message_writers
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots.configured import snapshot_store
+from faust_oslrau.topics.formats import Translate
 
 from .assignment import Assignment
 from .chores import Chores
@@ -76,10 +78,12 @@ class Runtime:
         self.preparing: str | None = "starting"
         self.assignment: Assignment | None = None
         self.acknowledged = True
-        self.past_incidents = PastIncidents(settings.anomalies_topic, client_arguments(settings))
+        self.past_incidents = PastIncidents(settings, client_arguments(settings))
         self._crash = crash
-        self._emitter = Emitter(producer_arguments(settings))
-        self._producers = Producers(settings.app_id, producer_arguments(settings))
+        self._writers: dict[str, Translate] = {}  # filled before anything is written
+        arguments = producer_arguments(settings)
+        self._emitter = Emitter(arguments, self._writers)
+        self._producers = Producers(settings.app_id, arguments, self._writers)
         self._store = snapshot_store(settings, self._producers)
         self._schemas: SchemaDesk | None = None
         self._chores: list[asyncio.Task[None]] = []
@@ -106,6 +110,8 @@ class Runtime:
         ------
         TopicError
             A topic has the wrong configuration, or is missing and cannot be created.
+        RegistryError
+            The registry does not take the schemas of the outputs.
         """
         self.preparing = "loading the kernels"
         await asyncio.to_thread(compile_pipeline, self.settings, self._tell_of_kernels)
@@ -116,6 +122,9 @@ class Runtime:
         await topics.set_up()
         await self._emitter.start()
         self.contact.mark_answer()
+        if self.settings.writes_avro:
+            self.preparing = "waiting for the registry"
+            self._writers |= await message_writers(self.settings)
         if self.settings.uses_registry:
             arguments = client_arguments(self.settings)
             self._schemas = SchemaDesk(self.settings, self._producers, arguments)
@@ -161,6 +170,7 @@ class Runtime:
             self.acknowledged = await self.assignment.stop(_STOP_SECONDS)
         if self._schemas is not None:
             await self._schemas.close()
+        await self.past_incidents.aclose()
         await self._emitter.stop()
 
     def _tell_of_kernels(self, done: int, needed: int) -> None:

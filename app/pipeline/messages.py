@@ -52,6 +52,8 @@ class Messages:
         self._forecasts = settings.forecasts
         self._limit = settings.max_output_bytes
         self._address = source_address(settings.app_id, topic, partition)
+        # What the messages are when they are sent: until then all are JSON.
+        self._content_type = f"application/{settings.scores_format}"
 
     def scores(
         self,
@@ -139,7 +141,8 @@ class Messages:
     ) -> OutMessage:
         """Return a message of the anomalies topic, with its record's key, time and trace."""
         record, time = timed
-        headers = event_headers(self._address, record.offset, time, kind, state, name)
+        what = (record.offset, time, kind, state, name)
+        headers = event_headers(self._address, *what, self._content_type)
         traced = (*trace_of(record), *headers)
         message = OutMessage(record.offset, record.key, value, record.timestamp, traced)
         return shortened(message, self._limit)

@@ -22,23 +22,32 @@ _TIMEOUT_SECONDS = 5.0
 _JSON = "application/vnd.schemaregistry.v1+json"
 _HEADERS = {"Accept": f"{_JSON}, application/json", "Content-Type": _JSON}
 _NO_SCHEMA = 40403
+_CLIENT_ERRORS = {*range(400, 500)} - {408, 429}  # too slow, too many: later it may be otherwise
 # What is accepted stays below the default limit of topics, 1 MB, even if each byte is escaped.
 _MOST_BYTES = 400_000
 _DEFAULT_KIND = "AVRO"
 
 
 class RegistryError(OslrauError):
-    """The registry does not answer, or refuses."""
+    """The registry does not answer, or refuses.
+
+    Attributes
+    ----------
+    is_final
+        Whether it has refused what was asked, and will again.
+    """
 
     exit_code = 3
+    is_final = False
 
 
 class _RefusedError(RegistryError):
     """The registry has answered that there is no such thing, or that it takes none."""
 
-    def __init__(self, message: str, code: Any) -> None:
+    def __init__(self, message: str, status: int, code: Any) -> None:
         super().__init__(message)
         self.code = code
+        self.is_final = status in _CLIENT_ERRORS
 
 
 class Registry:
@@ -151,7 +160,7 @@ class Registry:
         if status != 200 or not isinstance(found, dict):
             told = found if isinstance(found, dict) else {}
             message = f"registry {self._url}: status {status}, {told.get('message', 'no JSON')}"
-            raise _RefusedError(message, told.get("error_code"))
+            raise _RefusedError(message, status, told.get("error_code"))
         return found
 
     def _connected(self) -> aiohttp.ClientSession:
@@ -182,14 +191,14 @@ def check_format(settings: Settings) -> None:
     SettingsError
         The message names the setting.
     """
-    if not settings.uses_registry:
-        return
-    missing = missing_module(settings.format)
-    if missing is not None:
-        raise SettingsError(
-            f"setting format: {settings.format} needs {missing}, which is not installed: "
-            "pip install 'faust-oslrau[formats]'"
-        )
+    for name in ("format", "scores_format"):
+        wanted = getattr(settings, name)
+        missing = None if wanted == "json" else missing_module(wanted)
+        if missing is not None:
+            raise SettingsError(
+                f"setting {name}: {wanted} needs {missing}, which is not installed: "
+                "pip install 'faust-oslrau[formats]'"
+            )
     _tls(settings.registry)
 
 

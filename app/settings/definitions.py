@@ -125,6 +125,7 @@ class Settings(Section):
     rates: str | None = setting(None, optional(WINDOW))
     adapt_after: int = setting(512, integer(1, 8192))
     forecasts: bool = setting(False, BOOLEAN)
+    scores_format: str = setting("json", choice("json", "avro"))
     scores_topic: str = setting("scores", TOPIC)
     anomalies_topic: str = setting("anomalies", TOPIC)
     dead_letter_topic: str = setting("features-dead-letters", TOPIC)
@@ -173,10 +174,12 @@ class Settings(Section):
         self._check_topics()
 
     def _check_registry(self) -> None:
-        if self.uses_registry and self.registry.url is None:
-            raise SettingsError(
-                f"setting registry.url: expected the registry's address with format {self.format}"
-            )
+        for name in ("format", "scores_format"):
+            if self.registry.url is None and getattr(self, name) != "json":
+                raise SettingsError(
+                    f"setting registry.url: expected the registry's address with {name} "
+                    f"{getattr(self, name)}"
+                )
 
     def _check_topics(self) -> None:
         outputs = ("scores_topic", "anomalies_topic", "dead_letter_topic")
@@ -238,6 +241,11 @@ class Settings(Section):
     def uses_registry(self) -> bool:
         """Whether records name schemas, which a registry knows."""
         return self.format != "json"
+
+    @property
+    def writes_avro(self) -> bool:
+        """Whether scores, anomalies and events are Avro."""
+        return self.scores_format == "avro"
 
     @property
     def schemas_topic(self) -> str | None:

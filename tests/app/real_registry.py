@@ -150,14 +150,24 @@ class RealRegistry:
     def register(self, subject: str, schema: Any, kind: str = "AVRO", **more: Any) -> int:
         """Return the id of a schema, a text or what is written as JSON."""
         text = schema if isinstance(schema, str) else json.dumps(schema)
-        body = json.dumps({"schema": text, "schemaType": kind, **more}).encode()
-        request = urllib.request.Request(
-            f"{self._own_url}/subjects/{subject}/versions",
-            body,
-            {"Content-Type": "application/json"},
-        )
+        body = {"schema": text, "schemaType": kind, **more}
+        return int(self._ask("POST", f"/subjects/{subject}/versions", body)["id"])
+
+    def latest(self, subject: str) -> tuple[str, int]:
+        """Return text and id of the latest schema of a subject."""
+        found = self._ask("GET", f"/subjects/{subject}/versions/latest")
+        return found["schema"], int(found["id"])
+
+    def refuse_incompatible(self, subject: str) -> None:
+        """Have a subject take only schemas that read what an earlier one wrote."""
+        self._ask("PUT", f"/config/{subject}", {"compatibility": "BACKWARD"})
+
+    def _ask(self, method: str, place: str, body: Any = None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._own_url + place, content, headers, method=method)
         with urllib.request.urlopen(request, timeout=10) as answer:
-            return int(json.loads(answer.read())["id"])
+            return json.loads(answer.read())
 
     def _answers(self) -> bool:
         try:

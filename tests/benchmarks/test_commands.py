@@ -304,7 +304,7 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
 @pytest.mark.slow
 def test_formats_are_timed_and_give_the_same_scores(tmp_path):
     figures = quick("formats", tmp_path)
-    assert len(figures) == 12
+    assert len(figures) == 15
     assert all(figure["throughput"] > 0 for figure in figures)
 
 

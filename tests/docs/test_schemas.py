@@ -9,6 +9,7 @@ import pytest
 from doc_pages import ROOT, read
 from npm import npm_package
 
+from faust_oslrau.topics.formats import message_reader, message_schema, message_writer
 from faust_oslrau.topics.shortening import without_largest
 from schemas.build import files
 from schemas.json_schema import headers_of, schema_of
@@ -23,7 +24,8 @@ def test_a_file_is_what_the_table_of_members_says(path):
 
 
 def test_there_is_no_file_without_a_kind():
-    assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("schemas/*.json")} <= {*files()}
+    found = [*ROOT.glob("schemas/*.json"), *ROOT.glob("schemas/*.avsc")]
+    assert {path.resolve().relative_to(ROOT).as_posix() for path in found} <= {*files()}
 
 
 @pytest.mark.parametrize("kind", JSON_KINDS)
@@ -45,6 +47,18 @@ def test_what_is_left_of_a_message_that_is_too_large_follows_it_too(kind, sent):
         jsonschema.validate(json.loads(message.value), schema_of(kind))
         message = without_largest(message)
         jsonschema.validate(_texts(message), headers_of(kind))
+
+
+@pytest.mark.parametrize("kind", JSON_KINDS)
+def test_every_message_is_the_same_as_avro_and_back(kind, sent):
+    schema = message_schema("scores" if kind is Kind.SCORE else "anomalies")
+    write, read = message_writer(schema, 1), message_reader(schema)
+    for message in sent[kind]:
+        value = write(message.value)
+        assert len(value) < len(message.value)
+        document, found = json.loads(message.value), json.loads(read(value))
+        assert _without_null(found) == _without_null(document)
+        jsonschema.validate(found, schema_of(kind))
 
 
 @pytest.mark.parametrize("kind", JSON_KINDS)
@@ -81,6 +95,15 @@ def test_the_document_of_topics_fits_the_schema_of_asyncapi():
     validator = jsonschema.Draft7Validator(schema)
     validator.validate(document)
     assert not validator.is_valid({**document, "channels": {"scores": {"adress": "scores"}}})
+
+
+def _without_null(content):
+    """Return content without members that are null, which Avro does not tell from absent ones."""
+    if isinstance(content, list):
+        return [_without_null(item) for item in content]
+    if isinstance(content, dict):
+        return {name: _without_null(each) for name, each in content.items() if each is not None}
+    return content
 
 
 def _texts(message):

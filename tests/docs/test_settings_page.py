@@ -116,7 +116,7 @@ def base(row):
     """Return the variables that a setting needs beside itself, such as a kind of learner."""
     if cell(row[0]) == "max_entities":
         return {"OSLRAU_ENTITY": "key"}
-    if cell(row[0]) == "format":
+    if cell(row[0]) in ("format", "scores_format"):
         return {"OSLRAU_REGISTRY_URL": "http://registry"}
     kinds = kinds_of(row)
     return {} if Settings().learner.kind in kinds else {"OSLRAU_LEARNER_KIND": min(kinds)}

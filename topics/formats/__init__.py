@@ -1,8 +1,9 @@
-"""Formats of source records other than JSON, each with a schema in a registry."""
+"""Formats of records and messages other than JSON, each with a schema in a registry."""
 
 from .codecs import KINDS, Codec, codec, missing_module
 from .errors import ContentError, SchemaError
 from .framing import framed, schema_id
+from .messages import Translate, message_reader, message_schema, message_writer
 from .schemas import Acceptance, Acceptances, Schema
 from .translation import Translator
 
@@ -14,9 +15,13 @@ __all__ = [
     "ContentError",
     "Schema",
     "SchemaError",
+    "Translate",
     "Translator",
     "codec",
     "framed",
+    "message_reader",
+    "message_schema",
+    "message_writer",
     "missing_module",
     "schema_id",
 ]

@@ -3,10 +3,13 @@ from __future__ import annotations
 import asyncio
 import time
 
+import orjson
 import pytest
 
+from faust_oslrau.app.kafka.connection import AS_THEY_ARE
 from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.topics import OutMessage
+from faust_oslrau.topics.formats import message_schema, message_writer
 
 pytestmark = pytest.mark.real_kafka
 
@@ -17,9 +20,9 @@ def _messages(values, headers=()):
     return [OutMessage(i, b"k%d" % i, value, _NOW, headers) for i, value in enumerate(values)]
 
 
-def _send(client, *calls):
+def _send(client, *calls, writers=AS_THEY_ARE):
     async def send():
-        emitter = Emitter({"bootstrap_servers": client.servers})
+        emitter = Emitter({"bootstrap_servers": client.servers}, writers)
         await emitter.start()
         await asyncio.gather(*[emitter.send(*call) for call in calls])
         await emitter.stop()
@@ -57,6 +60,22 @@ def test_too_large_dead_letters_lose_their_content_and_no_other_message_suffers(
     headers = dict(found[200].headers)
     assert set(headers) == {"oslrau-reason", "oslrau-left-out-bytes"}
     assert len(client.read(large)) == 500
+
+
+def test_a_message_that_is_too_large_as_avro_loses_its_largest_part(client, topic_name):
+    client.create(topic_name, 1, **{"max.message.bytes": "50000"})
+    score = {
+        "topic": "t", "partition": 0, "offset": 0, "timestamp": None, "log_likelihood": None,
+        "p_value": None, "is_anomaly": True, "n_learned": 1, "warming_up": False,
+    }  # fmt: skip
+    text = orjson.dumps(score)
+    large = orjson.dumps(score | {"record": {"a": "x" * 60_000}})
+    write = message_writer(message_schema("anomalies"), 7)
+    messages = _messages([text, large, text])
+    _send(client, (topic_name, 0, messages), writers={topic_name: write})
+    found = client.read(topic_name)
+    assert [record.value for record in found] == [write(text)] * 3
+    assert dict(found[1].headers)["oslrau-topic"] == b"t"
 
 
 def test_a_missing_partition_is_waited_for(client, topic_name, caplog):

@@ -187,6 +187,10 @@ def test_a_wrong_value_fails_in_one_line_that_says_what_was_expected(name, value
                             "got 'xml'"),
         ({"format": "avro"}, "setting registry.url: expected the registry's address with format "
                              "avro"),
+        ({"scores_format": "protobuf"}, "setting scores_format: expected one of json, avro, "
+                                        "got 'protobuf'"),
+        ({"scores_format": "avro"}, "setting registry.url: expected the registry's address with "
+                                    "scores_format avro"),
         ({"registry": {"url": "registry:8081"}}, "setting registry.url: expected an address that "
          "begins with http:// or https://, or none, got 'registry:8081'"),
         ({"registry": {"url": "http://r", "ca_file": "ca.pem"}}, "setting registry.ca_file: "

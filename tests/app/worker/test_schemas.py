@@ -3,116 +3,17 @@
 from __future__ import annotations
 
 import json
-import random
-from io import BytesIO
 
-import fastavro
 import orjson
 import pytest
-from click.testing import CliRunner
+from deployment import SCHEMA, Deployment, avro, rows
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.topics.formats import framed
 
 pytestmark = pytest.mark.real_kafka
 
-SCHEMA = {
-    "type": "record",
-    "name": "Reading",
-    "fields": [
-        {"name": "temperature", "type": "double"},
-        {"name": "load", "type": ["null", "double"]},
-        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
-        {"name": "mode", "type": {"type": "enum", "name": "Mode", "symbols": ["idle", "busy"]}},
-        {
-            "name": "vibration",
-            "type": {
-                "type": "record",
-                "name": "Vibration",
-                "fields": [{"name": "rms", "type": "double"}],
-            },
-        },
-    ],
-}
 JSON_SCHEMA = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
 EVOLVED = {**SCHEMA, "fields": [{"name": "firmware", "type": "string"}, *SCHEMA["fields"]]}
-
-
-def rows(number, seed=0):
-    rng = random.Random(seed)
-    for i in range(number):
-        level = rng.gauss(0, 1)
-        yield {
-            "temperature": 20 + level,
-            "load": None if i % 7 == 0 else level + rng.gauss(0, 0.3),
-            "at": 1_790_000_000_000 + 1000 * i,
-            "mode": "busy" if level > 0 else "idle",
-            "vibration": {"rms": rng.random()},
-            "firmware": "1.2",
-        }
-
-
-def avro(schema_id, schema, found):
-    content = BytesIO()
-    fastavro.schemaless_writer(content, fastavro.parse_schema(schema), found)
-    return framed(schema_id, content.getvalue())
-
-
-class Deployment:
-    """Starts workers, reads what they wrote, and replays their topic."""
-
-    def __init__(self, client, settings, start_worker, registry, folder, changes):
-        self.client, self.settings = client, settings
-        self._start, self._folder = start_worker, folder
-        self.changes = {
-            "format": "avro",
-            "registry_url": registry.url,
-            "registry_schemas_topic": f"{settings.app_id}.schemas",
-            "time": "at",
-            **changes,
-        }
-        client.create(settings.app_id)
-
-    @property
-    def topic(self):
-        return self.settings.app_id
-
-    def start(self, **changes):
-        return self._start(**self.changes, **changes)
-
-    def send(self, values):
-        self.client.send(self.topic, [(0, value, b"machine-1") for value in values])
-
-    def live(self):
-        """Return the scores and dead letters of the workers."""
-        return tuple(
-            [message.value for message in self.client.read(topic)]
-            for topic in (self.settings.scores_topic, self.settings.dead_letter_topic)
-        )
-
-    def reasons(self):
-        found = self.client.read(self.settings.dead_letter_topic)
-        return [dict(message.headers)["oslrau-reason"].decode() for message in found]
-
-    def replay(self):
-        """Return the scores of a replay, and its rejected records by reason."""
-        out = self._folder / "replayed"
-        told = self.run("replay", "--out", out, "--json")
-        return out.read_bytes().splitlines(), orjson.loads(told)["rejected"]
-
-    def run(self, *arguments):
-        """Run a command with the settings of the workers, and return what it prints."""
-        names = {
-            **self.changes,
-            "app_id": self.settings.app_id,
-            "source_topics": self.topic,
-            "broker": self.settings.broker,
-        }
-        result = CliRunner(env={f"OSLRAU_{n.upper()}": str(v) for n, v in names.items()}).invoke(
-            main, [*map(str, arguments)]
-        )
-        assert result.exit_code == 0, result.output
-        return result.stdout
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from clean_run import assert_as_clean, rows
 
 pytestmark = pytest.mark.real_kafka
 
-_WORKERS = 3
+_WORKERS = 4
 # Long enough for a restart, and for a member that comes back to be told from one that is away.
 _SESSION_SECONDS = 60.0
 _PACE = {"session_timeout": _SESSION_SECONDS, "metadata_seconds": 1.0, "snapshot_interval": 0.5}
@@ -33,7 +33,7 @@ def test_a_rolling_restart_moves_no_partition(client, settings, start_named, top
         worker.wait_ready().wait_until(lambda worker=worker: len(_held(worker)) == 1, "alone")
     held = [_held(worker) for worker in workers]
     rebalances = [worker.metric("oslrau_rebalances_total") for worker in workers]
-    sent = rows(6000, _WORKERS)
+    sent = rows(2000 * _WORKERS, _WORKERS)
     for number in range(_WORKERS):
         client.send(topic_name, sent[2000 * number : 2000 * (number + 1)])
         assert workers[number].terminate() == 0

@@ -1,0 +1,200 @@
+"""Workers that write Avro, with a real registry, and those who read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import BytesIO
+
+import fastavro
+import orjson
+import pytest
+from deployment import SCHEMA, Deployment, avro, rows
+from guarded_registry import TOKEN, GuardedRegistry
+
+from faust_oslrau.topics.formats import Schema, message_schema, message_writer, schema_id
+
+pytestmark = pytest.mark.real_kafka
+
+ROWS = 1500
+UNUSUAL = range(1200, 1215)
+BAD = 700
+"""The row that is no record."""
+
+
+def found_rows():
+    found = list(rows(ROWS))
+    for at in UNUSUAL:
+        found[at]["temperature"] = 1e6
+    return found
+
+
+def by_fastavro(schema, value):
+    """Return a message as a reader finds it that knows its schema only."""
+    content = BytesIO(value[5:])
+    found = fastavro.schemaless_reader(content, fastavro.parse_schema(schema))
+    assert content.read() == b""
+    return found
+
+
+def present(content):
+    """Return content without members that are null, which Avro does not tell from absent ones."""
+    if isinstance(content, list):
+        return [present(item) for item in content]
+    if isinstance(content, dict):
+        return {name: present(each) for name, each in content.items() if each is not None}
+    return content
+
+
+def as_found(message):
+    """Return a message of JSON as Avro has it, where a record is a text."""
+    document = orjson.loads(message)
+    if "record" in document:
+        document["record"] = message.partition(b',"record":')[2][:-1].decode()
+    return present(document)
+
+
+class Web:
+    """Keeps what is posted to it."""
+
+    def __init__(self):
+        self.bodies = bodies = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}/"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a command of the command line, which is killed in the end."""
+    started = []
+
+    def run(environment, *arguments):
+        command = [sys.executable, "-c", "from faust_oslrau.app.cli import main; main()"]
+        with (tmp_path / "command.log").open("ab") as log:
+            process = subprocess.Popen(
+                [*command, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=os.environ | environment,
+            )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def guarded(registry, tmp_path):
+    with GuardedRegistry(registry, tmp_path, f"Bearer {TOKEN}").at_work() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("source", "delivery"), [("avro", "exactly_once"), ("json", "at_least_once")]
+)
+def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with(
+    source, delivery, client, settings, start_worker, registry, guarded, tmp_path, start
+):
+    deployment = Deployment(client, settings, start_worker, guarded, tmp_path, {})
+    deployment.changes |= {
+        "format": source,
+        "scores_format": "avro",
+        "delivery": delivery,
+        "registry_ca_file": str(guarded.ca_file),
+        "registry_password": TOKEN,
+    }
+    known = registry.register(f"{deployment.topic}-value", SCHEMA)
+    values = [
+        avro(known, SCHEMA, row) if source == "avro" else orjson.dumps(row) for row in found_rows()
+    ]
+    values[BAD] = values[BAD][:-1]
+    worker = deployment.start().wait_ready()
+    web = Web()
+    environment = deployment.environment() | {"OSLRAU_NOTIFY_WEBHOOK": web.address}
+    start(environment, "notify")
+    worker.wait_until(lambda: "reading" in (tmp_path / "command.log").read_text(), "notifying")
+    deployment.send(values)
+    worker.wait_records(ROWS)
+
+    texts = {"scores": tmp_path / "replayed", "anomalies": tmp_path / "alerts"}
+    deployment.run("replay", "--out", texts["scores"], "--anomalies", texts["anomalies"])
+    for name, topic in deployment.outputs().items():
+        schema_text, number = registry.latest(f"{topic}-value")
+        assert json.loads(schema_text) == json.loads(message_schema(name).text)
+        messages = [message.value for message in client.read(topic)]
+        lines = texts[name].read_bytes().splitlines()
+        assert {schema_id(message) for message in messages} == {number}
+        # The bytes follow from those of the replay and the id, ...
+        write = message_writer(Schema("AVRO", schema_text), number)
+        assert messages == list(map(write, lines))
+        # ... and mean the same to others.
+        found = [by_fastavro(json.loads(schema_text), message) for message in messages]
+        assert list(map(present, found)) == list(map(as_found, lines))
+    assert len(client.read(settings.scores_topic)) == ROWS - 1
+    alerts = client.read(settings.anomalies_topic)
+    assert {dict(alert.headers)["content-type"] for alert in alerts} == {b"application/avro"}
+    assert deployment.live()[1] == [values[BAD]]
+
+    # A command that follows the topic prints what the replay wrote.
+    following = start(
+        environment, "tail", "--json", "--since", "earliest", "--topic", settings.anomalies_topic
+    )
+    expected = [
+        present(orjson.loads(line)) for line in texts["anomalies"].read_bytes().splitlines()
+    ]
+    told = [present(orjson.loads(following.stdout.readline())) for _ in expected]
+    assert told == expected
+
+    # People are told of the incident, and another worker finds it.
+    worker.wait_until(lambda: web.bodies, "told")
+    (name,) = {each["incident"] for each in expected if "incident" in each}
+    assert name in web.bodies[0]["incidents"]
+    worker.terminate()
+    topic, partition, offset = name.split("/")
+    worker = deployment.start(snapshots="off", start="latest").wait_ready()
+    query = f"/incident?topic={topic}&partition={partition}&offset={offset}"
+    assert json.loads(worker.get(query)[1])["incident"]["incident"] == name
+    assert TOKEN not in worker.log()
+
+
+def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_start(
+    client, settings, start_worker, fresh_registry, tmp_path
+):
+    registry = fresh_registry
+    deployment = Deployment(client, settings, start_worker, registry, tmp_path, {})
+    deployment.changes |= {"format": "json", "scores_format": "avro", "registry_url": registry.url}
+    registry.kill()
+    worker = deployment.start()
+    deployment.send(map(orjson.dumps, found_rows()[:100]))
+    worker.wait_until(lambda: f"no schema for topic {settings.scores_topic}" in worker.log(), "on")
+    assert (worker.get("/readyz")[0], client.read(settings.scores_topic)) == (503, [])
+    registry.start()
+    registry.open()
+    worker.wait_records(100).terminate()
+    assert len(client.read(settings.scores_topic)) == 100
+
+    other = f"{deployment.topic}.other"
+    registry.register(f"{other}-value", {"type": "record", "name": "Else", "fields": []})
+    registry.refuse_incompatible(f"{other}-value")
+    worker = deployment.start(anomalies_topic=other)
+    assert worker.wait() == 3
+    assert f"no schema for topic {other}: registry {registry.url}: status 409" in worker.log()
+    assert "Traceback" not in worker.log()
