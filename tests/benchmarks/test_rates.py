@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from benchmarks import rates
 
 
+@pytest.mark.slow
 def test_large_changes_of_steady_arrivals_are_found_and_hardly_any_is_false(tmp_path):
     rates.run(tmp_path, quick=True)
     figures = json.loads((tmp_path / "rates.md").read_text().splitlines()[-1])["figures"]

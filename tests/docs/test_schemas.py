@@ -53,7 +53,7 @@ def test_what_is_left_of_a_message_that_is_too_large_follows_it_too(kind, sent):
 def test_every_message_is_the_same_as_avro_and_back(kind, sent):
     schema = message_schema("scores" if kind is Kind.SCORE else "anomalies")
     write, read = message_writer(schema, 1), message_reader(schema)
-    for message in sent[kind]:
+    for message in sent[kind][-200:]:
         value = write(message.value)
         assert len(value) < len(message.value)
         document, found = json.loads(message.value), json.loads(read(value))

@@ -58,7 +58,7 @@ def test_a_column_that_falls_now_and_then_is_learned():
 
 
 def test_a_column_that_is_not_there_is_refused():
-    with pytest.raises(InvalidInputError, match=r"expected the columns \[4\], which may be left"):
+    with pytest.raises(InvalidInputError, match=r"expected the columns \[4\] of may_leave_out"):
         StreamScorer(OSLRAU(), may_leave_out=[4]).process(stream())
 
 
