@@ -144,6 +144,7 @@ class MessageReader:
     def _of_message(self, record: KafkaRecord, message: Message) -> Told:
         named = [item.field for item in message.contributions or ()]
         named += [aspect.field for aspect in message.aspects if aspect.field is not None]
+        named += [] if message.field is None else [message.field]
         place = f"{message.topic}/{message.partition}@{message.offset}"
         time = record.timestamp if message.timestamp is None else message.timestamp
         entity = message.entity if message.entity is not None else self._entity(record, message)

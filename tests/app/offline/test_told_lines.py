@@ -17,6 +17,8 @@ from faust_oslrau.app.offline.told_lines import line, moment, odds, printable
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.topics import (
     Columns,
+    FieldChange,
+    FieldState,
     Reason,
     Record,
     Rejection,
@@ -24,6 +26,7 @@ from faust_oslrau.topics import (
     encode_anomaly,
     encode_drift,
     encode_entity_event,
+    encode_field_change,
     encode_incident,
     encode_rate_change,
     encode_scores,
@@ -180,6 +183,26 @@ def test_a_rate():
     found = f"12 records in the last 60 s, 80 to 140 usual, since {moment(NOON)}"
     expected = (HEAD, "rate began", PLACE, "press-7", found)
     assert cells(encode_rate_change(SOURCE, change)) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "detail"),
+    [
+        (FieldChange(FieldState.VANISHED, "a\x1b"), "field vanished", "a\\x1b"),
+        (
+            FieldChange(FieldState.TYPE, "a", before="number", now="text"),
+            "field type",
+            "a: text in place of number",
+        ),
+        (
+            FieldChange(FieldState.UNIT, "a", factor=1000.0),
+            "field unit",
+            "a: level and spread times 1000, perhaps another unit",
+        ),
+    ],
+)
+def test_a_field_that_changed(change, what, detail):
+    assert cells(encode_field_change(SOURCE, change))[1:] == (what, PLACE, "k", detail)
 
 
 def test_a_drift():
