@@ -62,15 +62,24 @@ def test_the_image_listens_where_others_reach_it():
 
 def test_the_image_compiles_its_kernels_for_the_processors_for_which_it_runs_them():
     text = (_DOCKER / "Dockerfile").read_text()
-    first, build, final = text.split("\nFROM ")
-    assert "\nARG CPU=x86-64-v3\n" in first
-    for stage in (build, final):
-        before, _, after = stage.partition("\nARG CPU\n")
-        assert "NUMBA_CPU" not in before
-        assert dict(re.findall(r"(NUMBA_CPU\w+)=(\S*)", after)) == {
+    _, amd64, arm64, build, final = text.split("\nFROM ")
+    for stage, cpu in ((amd64, "x86-64-v3"), (arm64, "generic")):
+        assert f"\nARG CPU={cpu}\n" in stage
+        assert dict(re.findall(r"(NUMBA_CPU\w+)=(\S*)", stage)) == {
             "NUMBA_CPU_NAME": "${CPU}",
             "NUMBA_CPU_FEATURES": "",  # else those of the machine on which it is built
         }
+    for stage in (build, final):
+        assert stage.startswith("for-${TARGETARCH}") and "NUMBA_CPU_NAME=" not in stage
+    assert 'compiled/$NUMBA_CPU_NAME"' in build
+
+
+def test_nothing_is_written_to_the_file_system_of_the_image(pod):
+    (container,) = pod["spec"]["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
+    for name in ("worker", "generator"):
+        assert _SERVICES[name]["read_only"] and _SERVICES[name]["tmpfs"] == ["/tmp"]
 
 
 def test_every_image_has_a_version():
