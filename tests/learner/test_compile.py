@@ -20,8 +20,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
-from faust_oslrau.learner.compile import _help, compile_scorer
-from faust_oslrau.learner.stand_in import Beginner, StandIn
+from faust_oslrau.learner.compile import compile_scorer
 from faust_oslrau.learner.vector.compiler import KERNELS
 
 kind = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN}[sys.argv[1]]
@@ -76,12 +75,18 @@ def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
     assert (done.stdout.split("\n"), done.returncode) == (["[]", ""], 0), done.stderr
 
 
+@pytest.mark.parametrize(("kind", "stands_in"), [(OSLRAU, Beginner), (StackedSPN, StandIn)])
+@pytest.mark.parametrize("parameters", [{}, {"max_entities": 8}, {"history": ("10",)}], ids=str)
+def test_the_second_process_comes_to_its_end(kind, stands_in, parameters):
+    state = StreamScorer(kind(), **parameters).to_bytes()
+    _help(StreamScorer.from_bytes(state, stands_in))
+
+
 COPY = """
 from numba.core import event
 import faust_oslrau.learner
-from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
-from faust_oslrau.learner.compile import _help, compile_scorer
-from faust_oslrau.learner.stand_in import Beginner, StandIn
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
+from faust_oslrau.learner.compile import compile_scorer
 
 compiled = []
 
@@ -97,13 +102,6 @@ print(faust_oslrau.learner.__file__, compiled)
 
 @needs_compiler("looks for compiled kernels")
 @pytest.mark.skipif(bool(numba.config.CACHE_DIR), reason="NUMBA_CACHE_DIR: kernels lie elsewhere")
-@pytest.mark.parametrize(("kind", "stands_in"), [(OSLRAU, Beginner), (StackedSPN, StandIn)])
-@pytest.mark.parametrize("parameters", [{}, {"max_entities": 8}, {"history": ("10",)}], ids=str)
-def test_the_second_process_comes_to_its_end(kind, stands_in, parameters):
-    state = StreamScorer(kind(), **parameters).to_bytes()
-    _help(StreamScorer.from_bytes(state, stands_in))
-
-
 def test_a_copy_of_the_package_brings_its_kernels_along(tmp_path):
     compile_scorer(StreamScorer(OSLRAU(), alarm_rate=0.1, incidents=IncidentParameters()))
     package = Path(faust_oslrau.learner.__file__).parent
