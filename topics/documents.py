@@ -72,6 +72,16 @@ def parse(value: bytes) -> Any:
     return json.loads(value, parse_float=_number, parse_int=_number)
 
 
+def parsed(value: bytes | None) -> Any:
+    """Return parsed JSON; None if it is too deep or not JSON."""
+    if value is None or is_too_deep(value):
+        return None
+    try:
+        return parse(value)
+    except ValueError:
+        return None
+
+
 def _number(text: str) -> float:
     number = float(text)
     return number if math.isfinite(number) else BEYOND if number > 0 else -BEYOND

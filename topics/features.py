@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import CategoryCodes, code_of, coded
-from .documents import SHALLOW_BYTES, is_too_deep, parse
+from .documents import SHALLOW_BYTES, is_too_deep, parsed
 from .fields import (
     fields_with,
     find,
@@ -230,12 +230,7 @@ class FeatureDecoder:
 
     def _document(self, value: bytes | None) -> Any:
         """Return the parsed value; None if it is too large, too deep or not JSON."""
-        if value is None or len(value) > self._max_bytes or is_too_deep(value):
-            return None
-        try:
-            return parse(value)
-        except ValueError:
-            return None
+        return None if value is None or len(value) > self._max_bytes else parsed(value)
 
     def _odd_row(self, value: bytes | None) -> bytes | Rejection:
         document = self._document(value)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from statistics import quantiles
-from typing import Any
 
 import msgspec
 
-from .documents import is_too_deep, parse
+from .documents import parsed
 from .field_changes import FieldChange, FieldState
-from .fields import JsonObject, is_beyond
+from .fields import contents, is_beyond
 
 EVERY = 40
 SAMPLES = 25
@@ -84,7 +83,8 @@ class FieldWatch(msgspec.Struct):
 
     def _add(self, value: bytes | None, measured: frozenset[str]) -> None:
         counts = self.counts
-        for field, content in _contents(value):
+        document = parsed(value)
+        for field, content in contents(document) if isinstance(document, dict) else ():
             kind, of = _KINDS.get(type(content)), counts.get(field)
             if kind is None:
                 continue
@@ -157,22 +157,3 @@ def common_factor(before: Quartiles, now: Quartiles) -> float | None:
     is_large = factor >= _LEAST_FACTOR or 0 < factor <= 1 / _LEAST_FACTOR
     is_common = factor <= _ALIKE * spread_factor and spread_factor <= _ALIKE * factor
     return factor if is_large and is_common and math.isfinite(factor) else None
-
-
-def _contents(value: bytes | None) -> Iterator[tuple[str, Any]]:
-    """Yield the names and contents of a record's fields, also of those in inner objects."""
-    if value is None or is_too_deep(value):
-        return
-    try:
-        document = parse(value)
-    except ValueError:
-        return
-    if isinstance(document, dict):
-        inside: list[tuple[str, JsonObject]] = [("", document)]
-        while inside:
-            prefix, members = inside.pop()
-            for key, content in members.items():
-                if isinstance(content, dict):
-                    inside.append((f"{prefix}{key}.", content))
-                else:
-                    yield prefix + key, content

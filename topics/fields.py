@@ -37,7 +37,7 @@ def fields_with(
 
     Return None if there are more than `most`; the search ends there.
     """
-    paths = list(islice(_paths(document, wanted), most + 1))
+    paths = list(islice((path for path, found in contents(document) if wanted(found)), most + 1))
     if len(paths) > most:
         return None
     return tuple(sorted({path for path in paths if wanted(find(document, path))}))
@@ -73,17 +73,19 @@ def is_beyond(content: float) -> bool:
     return abs(content) > sys.float_info.max
 
 
-def _paths(document: JsonObject, wanted: Callable[[object], bool]) -> Iterator[str]:
-    # Includes nested keys that contain a dot, which no name can reach.
+def contents(document: JsonObject) -> Iterator[tuple[str, Any]]:
+    """Yield the names and contents of the fields, also of those in inner objects.
+
+    Among them are nested keys that contain a dot, which no name can reach.
+    """
     inside = [("", iter(document.items()))]
     while inside:  # an explicit stack, as JSON may nest deeper than Python recurses
         prefix, members = inside[-1]
         for key, content in members:
-            if wanted(content):
-                yield prefix + key
-            elif isinstance(content, dict):
+            if isinstance(content, dict):
                 inside.append((f"{prefix}{key}.", iter(content.items())))
                 break
+            yield prefix + key, content
         else:
             inside.pop()
 

@@ -219,7 +219,7 @@ class PartitionPipeline:
         ]
         silences = [write.silence(of(each.row), each) for each in scored.silences]
         rate_changes = [write.rate(of(each.row), each) for each in scored.rate_changes]
-        field_changes = self._field_changes(read, dict(zip(decoded.positions, times, strict=True)))
+        field_changes = self._field_changes(read, decoded.positions, times)
         dead_letters = write.dead_letters(records, decoded)
         seconds = {
             "decode": decode_seconds,
@@ -278,17 +278,19 @@ class PartitionPipeline:
         return read, replace(decoded, rejected=rejected)
 
     def _field_changes(
-        self, records: Sequence[KafkaRecord], times: Mapping[int, int | None]
+        self, records: Sequence[KafkaRecord], valid: Sequence[int], times: Sequence[int | None]
     ) -> list[tuple[int, int | None, FieldChange]]:
         """Return the changes of what records hold, each with the record's position and time.
 
+        `times` are those of the `valid` positions.
         The fields of entity and time may vanish as those that are scored. An invalid record has the
         time of its timestamp.
         """
         named = (self._settings.entity, self._settings.time)
         chosen = (*(self.fields or ()), *(name for name in named if name not in (None, KEY)))
         found = self._watch.take([record.value for record in records], chosen)
-        return [(i, times.get(i, records[i].timestamp), change) for i, change in found]
+        known = dict(zip(valid, times, strict=True)) if found else {}
+        return [(i, known.get(i, records[i].timestamp), change) for i, change in found]
 
     @property
     def _evicted(self) -> int:
