@@ -85,3 +85,13 @@ def assert_as_clean(client, settings, delivery, partitions):
         scores, found = ({p: set(of[p]) for p in of} for of in (scores, found))
     assert found == scores
     assert newest_states(settings, partitions) == states
+
+
+def assert_as_clean_run(client, settings, partitions):
+    """Compare scores, which may be there twice, and snapshots with those of a clean run."""
+    scores, states = clean_run(client, settings)
+    found = scores_of(client, settings)
+    assert {p: set(values) for p, values in found.items()} == {
+        p: set(values) for p, values in scores.items()
+    }
+    assert newest_states(settings, partitions) == states

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from clean_run import clean_run, newest_states, rows, scores_of
+from clean_run import assert_as_clean_run, clean_run, newest_states, rows, scores_of
 from faust.types import TP
 from worker_settings import snapshots_in
 
@@ -62,12 +62,7 @@ def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
     last.wait_offsets(total // 2)
     assert last.metric("oslrau_records_total", outcome="replayed") < total / 2
     assert last.terminate() == 0
-    scores, states = clean_run(client, settings)
-    found = scores_of(client, settings)
-    assert {p: set(values) for p, values in found.items()} == {
-        p: set(values) for p, values in scores.items()
-    }
-    assert newest_states(settings, 2) == states
+    assert_as_clean_run(client, settings, 2)
 
 
 def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, topic_name):
