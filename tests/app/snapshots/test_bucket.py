@@ -15,6 +15,7 @@ import pytest
 from faust.types import TP
 from obstore.store import LocalStore, MemoryStore
 from real_bucket import SECRET, Door
+from stored_snapshots import load, reject_newest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
@@ -51,16 +52,9 @@ def _save(store, *offsets, size=0):
         asyncio.run(store.save(_TP, offset, data))
 
 
-def _load(store):
-    async def load():
-        return [(stored.next_offset, stored.data.read()) async for stored in store.load(_TP)]
-
-    return asyncio.run(load())
-
-
 def _seen(worker):
     """Return the offsets of the snapshots that a reader finds."""
-    return [offset for offset, _ in _load(_opened(worker(), read_only=True))]
+    return [offset for offset, _ in load(_opened(worker(), read_only=True), _TP)]
 
 
 def _objects(store):
@@ -71,7 +65,7 @@ def _objects(store):
 def test_a_bucket_keeps_the_two_newest_and_nothing_else(worker):
     store = _opened(worker())
     _save(store, 5, 30, 200)
-    assert _load(store) == [(200, b"state at 200"), (30, b"state at 30")]
+    assert load(store, _TP) == [(200, b"state at 200"), (30, b"state at 30")]
     assert _seen(worker) == [200, 30]
     assert [name[:20] for name in _objects(store)] == [f"{30:020d}", f"{200:020d}", "claim.json"]
 
@@ -131,19 +125,13 @@ def test_a_reader_takes_the_partition_from_nobody(worker):
 def test_a_reader_leaves_no_object():
     objects = MemoryStore()
     store = _opened(BucketStore(objects, "memory://", "app"), read_only=True)
-    assert _load(store) == [] and obstore.list(objects).collect() == []
+    assert load(store, _TP) == [] and obstore.list(objects).collect() == []
 
 
 def test_a_rejected_snapshot_gives_way_to_the_next(worker):
     store = _opened(worker())
     _save(store, 10, 20)
-
-    async def reject_newest():
-        async for stored in store.load(_TP):
-            await store.reject(_TP, stored)
-            return
-
-    asyncio.run(reject_newest())
+    reject_newest(store, _TP)
     _save(store, 12)
     assert _seen(worker) == [12, 10]
 
@@ -167,7 +155,7 @@ def test_a_revoked_partition_is_not_saved(worker):
 def test_a_large_snapshot_comes_back(worker):
     store = _opened(worker())
     _save(store, 10, size=len(_LARGE))
-    assert _load(store) == [(10, _LARGE)]
+    assert load(store, _TP) == [(10, _LARGE)]
 
 
 @pytest.mark.parametrize(
@@ -194,12 +182,12 @@ def test_without_a_valid_claim_the_snapshots_themselves_count(claim, caplog):
     if claim is not None:
         obstore.put(objects, _CLAIM, claim)
     store = _opened(BucketStore(objects, "memory://", "app"))
-    assert [offset for offset, _ in _load(store)] == [20, 10]
+    assert [offset for offset, _ in load(store, _TP)] == [20, 10]
     assert ("claim.json is damaged" in caplog.text) == (claim is not None)
     _save(store, 30)
     with pytest.raises(LostPartitionError):
         _save(former, 40)
-    assert [offset for offset, _ in _load(store)] == [30, 20]
+    assert [offset for offset, _ in load(store, _TP)] == [30, 20]
     assert "notes.txt" in _objects(store)
 
 
@@ -209,7 +197,7 @@ def test_a_snapshot_that_somebody_deleted_is_passed_over(caplog):
     _save(store, 10, 20)
     newest = _objects(store)[1]
     obstore.delete(objects, f"{_FOLDER}/{newest}")
-    assert [offset for offset, _ in _load(store)] == [10]
+    assert [offset for offset, _ in load(store, _TP)] == [10]
     assert f"{newest} cannot be read" in caplog.text
 
 
@@ -256,10 +244,10 @@ def test_a_worker_that_is_killed_during_an_upload_leaves_the_snapshot_before(
         process.stdout.close()
     monkeypatch.setenv("AWS_ENDPOINT_URL", buckets.url)
     store = _opened(bucket_store(address, "app"))
-    assert _load(store) == [(10, b"state at 10")]
+    assert load(store, _TP) == [(10, b"state at 10")]
     door.open()  # what was under way arrives now
     _save(store, 20)
-    assert _load(store) == [(20, b"state at 20"), (10, b"state at 10")]
+    assert load(store, _TP) == [(20, b"state at 20"), (10, b"state at 10")]
     assert len(_objects(store)) == 3
 
 
@@ -271,9 +259,9 @@ def test_a_store_that_is_full_keeps_the_former_snapshots(address, door):
         with pytest.raises(SnapshotError, match="507"):
             _save(store, 30, size=size)
     door.open()
-    assert [offset for offset, _ in _load(store)] == [20, 10]
+    assert [offset for offset, _ in load(store, _TP)] == [20, 10]
     _save(store, 40)
-    assert [offset for offset, _ in _load(store)] == [40, 20]
+    assert [offset for offset, _ in load(store, _TP)] == [40, 20]
     assert len(_objects(store)) == 3
 
 
@@ -284,13 +272,13 @@ def test_a_store_that_is_away_is_an_error_until_it_is_back(address, buckets, doo
     with pytest.raises(SnapshotError, match="error sending request"):
         _save(store, 20)
     with pytest.raises(SnapshotError):
-        _load(store)
+        load(store, _TP)
     with pytest.raises(SnapshotError):
         _opened(bucket_store(address, "app"))
     back = Door(buckets.port, door.port)
     try:
         _save(store, 20)
-        assert [offset for offset, _ in _load(store)] == [20, 10]
+        assert [offset for offset, _ in load(store, _TP)] == [20, 10]
     finally:
         back.shut()
 
@@ -304,7 +292,7 @@ def test_a_save_whose_answer_was_lost_costs_its_owner_nothing(address, door, dea
         _save(store, 20)
     door.open()
     _save(store, 30)
-    assert _load(store)[0] == (30, b"state at 30")
+    assert load(store, _TP)[0] == (30, b"state at 30")
     assert len(_objects(store)) == 3
 
 
@@ -320,7 +308,7 @@ def test_a_save_to_a_store_that_does_not_answer_can_be_given_up(address, door):
         asyncio.run(give_up())
     door.open()
     _save(store, 30)
-    assert [offset for offset, _ in _load(store)] == [30, 10]
+    assert [offset for offset, _ in load(store, _TP)] == [30, 10]
 
 
 def test_a_missing_bucket_is_named_in_one_line(door, address):

@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 from faust.types import TP
+from stored_snapshots import load, reject_newest
 
 from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import LearnerSettings, Settings
@@ -122,29 +123,22 @@ def _save(store, *offsets):
         asyncio.run(store.save(_TP, offset, Extent.of(b"state at %d" % offset)))
 
 
-def _load(store):
-    async def load():
-        return [(stored.next_offset, stored.data.read()) async for stored in store.load(_TP)]
-
-    return asyncio.run(load())
-
-
 def test_a_folder_keeps_the_two_newest(store):
     _save(store, 5, 30, 200)
-    assert _load(store) == [(200, b"state at 200"), (30, b"state at 30")]
+    assert load(store, _TP) == [(200, b"state at 200"), (30, b"state at 30")]
 
 
 def test_a_worker_that_lost_its_partition_replaces_nothing_newer(store):
     _save(store, 300, 400)
     _save(store, 100)
-    assert [offset for offset, _ in _load(store)] == [400, 300]
+    assert [offset for offset, _ in load(store, _TP)] == [400, 300]
 
 
 def test_a_worker_that_was_killed_while_it_wrote_leaves_no_snapshot(store, tmp_path):
     _save(store, 10)
     unfinished = tmp_path / "app" / "features" / "3" / "x.unfinished"
     unfinished.write_bytes(b"half")
-    assert _load(store) == [(10, b"state at 10")]
+    assert load(store, _TP) == [(10, b"state at 10")]
     _save(store, 20)
     assert not unfinished.exists()
 
@@ -160,27 +154,21 @@ def test_a_save_that_fails_half_way_leaves_no_file(store, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in tmp_path.rglob("*.*")] == [f"{10:020d}.snapshot"]
-    assert _load(store) == [(10, b"state at 10")]
+    assert load(store, _TP) == [(10, b"state at 10")]
 
 
 def test_a_rejected_file_makes_room_and_is_kept_aside(store, tmp_path):
     _save(store, 10, 20)
-
-    async def reject_newest():
-        async for stored in store.load(_TP):
-            await store.reject(_TP, stored)
-            return
-
-    asyncio.run(reject_newest())
+    reject_newest(store, _TP)
     _save(store, 12)
-    assert [offset for offset, _ in _load(store)] == [12, 10]
+    assert [offset for offset, _ in load(store, _TP)] == [12, 10]
     assert list(tmp_path.rglob("*.damaged"))
 
 
 def test_discarded_snapshots_are_gone(store):
     _save(store, 10, 20)
     asyncio.run(store.discard(_TP))
-    assert _load(store) == []
+    assert load(store, _TP) == []
 
 
 def test_a_file_in_the_way_of_the_folder_is_named(tmp_path):
