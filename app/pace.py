@@ -8,6 +8,9 @@ COMMIT_SECONDS = 1.0
 BATCH_RECORDS = 4096
 """Most records of a partition that are processed at a time: more gain nothing, and delay others."""
 
+SHORT_BLOCK_RECORDS = 1024
+"""Most records that are processed in the event loop: it waits for them for some 20 ms at most."""
+
 SNAPSHOT_RECORDS = 100_000
 """Most records from one snapshot to the next: a restart learns as many again within seconds."""
 

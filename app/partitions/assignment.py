@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -23,6 +22,7 @@ from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError, SnapshotSchedule, SnapshotStore
 
+from .compute import Compute
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError, UnknownSchemasError
 from .log_changes import is_behind_log_start
@@ -93,8 +93,7 @@ class Assignment:
         self._metrics = metrics
         self._crash = crash
         self._schemas = schemas
-        # One thread: the kernels release the GIL, so that the event loop runs in parallel.
-        self._compute = ThreadPoolExecutor(1, "oslrau-compute")
+        self._compute = Compute()
         self._opener = Opener(settings, store, self._compute, metrics)
         self._work = WorkLimit(_BATCHES_IN_WORK, _RECORDS_IN_WORK)
         self._committing = asyncio.Lock()
@@ -143,7 +142,7 @@ class Assignment:
     async def stop(self, seconds: float) -> bool:
         """Stop like `revoked`, and end the compute thread."""
         acknowledged = await self.revoked(seconds)
-        self._compute.shutdown(wait=False, cancel_futures=True)
+        self._compute.close()
         return acknowledged
 
     async def handle(self, batch: RecordBatch) -> None:

@@ -7,7 +7,7 @@ import logging
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from functools import partial
 from operator import attrgetter
 from typing import Protocol, TypeVar
@@ -17,6 +17,7 @@ from aiokafka import OffsetAndMetadata
 from faust.types import TP
 from numpy.typing import NDArray
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.logs import at
@@ -27,6 +28,7 @@ from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, Silent
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import KafkaRecord
 
+from .compute import Compute
 from .field_log import FieldLog
 from .rejection_log import RejectionLog
 from .resume import Resume
@@ -104,7 +106,7 @@ class HeldPartition:
         tp: TP,
         pipeline: PartitionPipeline,
         resume: Resume,
-        compute: Executor,
+        compute: Compute,
         send: Send,
         metrics: PartitionMetrics,
         schedule: SnapshotSchedule,
@@ -222,9 +224,8 @@ class HeldPartition:
         async with self.lock:
             if self.schedule.offset == self.next_offset or not self.is_whole:
                 return
-            loop = asyncio.get_running_loop()
             offset = self.next_offset
-            state = await loop.run_in_executor(self._compute, self._state)
+            state = await self._compute.run(self._state)
         with state:
             await self.schedule.save(offset, state)
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
@@ -280,7 +281,7 @@ class HeldPartition:
 
     async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""
-        return await asyncio.get_running_loop().run_in_executor(self._compute, question, given)
+        return await self._compute.run(question, given)
 
     def _state(self) -> Extent:
         """Return a copy of the state as a snapshot; to be called in the compute thread."""
@@ -312,13 +313,20 @@ class HeldPartition:
         self.metrics.count_missing(offsets)
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
-        self._processing = self._compute.submit(self.pipeline.process, records)
-        block = await asyncio.wrap_future(self._processing)
+        block = await self._computed(records)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
         else:
             await self._emit(block, records[-1].offset + 1)
         self.next_offset = records[-1].offset + 1
+
+    async def _computed(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
+        if len(records) <= pace.SHORT_BLOCK_RECORDS:
+            block = self._compute.now(self.pipeline.process, records)
+            if block is not None:
+                return block
+        self._processing = self._compute.submit(self.pipeline.process, records)
+        return await asyncio.wrap_future(self._processing)
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()

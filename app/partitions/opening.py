@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from faust.types import TP
@@ -23,6 +21,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnapshot
 from faust_oslrau.learner.errors import StateError, StateVersionError
 
+from .compute import Compute
 from .held_partition import HeldPartition
 from .resume import Resume, resume_from, resume_without_state
 
@@ -52,13 +51,13 @@ class Opener:
     store
         Holds the snapshots.
     compute
-        The compute thread, in which the learner runs.
+        Runs what learners do.
     metrics
         Count damaged snapshots, and measure the time of a restore.
     """
 
     def __init__(
-        self, settings: Settings, store: SnapshotStore, compute: Executor, metrics: Metrics
+        self, settings: Settings, store: SnapshotStore, compute: Compute, metrics: Metrics
     ) -> None:
         self._settings = settings
         self._store = store
@@ -122,8 +121,7 @@ class Opener:
         return None
 
     async def _read(self, log: PartitionLog, stored: StoredSnapshot) -> PartitionState | None:
-        loop = asyncio.get_running_loop()
-        snapshot, scorer = await loop.run_in_executor(self._compute, Snapshot.read, stored.data)
+        snapshot, scorer = await self._compute.run(Snapshot.read, stored.data)
         if (snapshot.topic, snapshot.partition) != log.tp:
             raise StateError(f"expected a state of {log.tp}, got {snapshot.topic}")
         resume = resume_from(
@@ -131,8 +129,8 @@ class Opener:
         )
         if resume is None:
             return None
-        pipeline = await loop.run_in_executor(
-            self._compute, PartitionPipeline.restored, snapshot, self._settings, scorer
+        pipeline = await self._compute.run(
+            PartitionPipeline.restored, snapshot, self._settings, scorer
         )
         return PartitionState(pipeline, resume, (snapshot.next_offset, stored.data.size))
 
@@ -140,8 +138,7 @@ class Opener:
         resume = resume_without_state(log, self._settings)
         # The remaining snapshots belong to another log or start.
         await self._store.discard(log.tp)
-        loop = asyncio.get_running_loop()
-        pipeline = await loop.run_in_executor(self._compute, new_pipeline, *log.tp, self._settings)
+        pipeline = await self._compute.run(new_pipeline, *log.tp, self._settings)
         return PartitionState(pipeline, resume)
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from faust.types import TP
@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.metrics import Metrics
+from faust_oslrau.app.partitions.compute import Compute
 from faust_oslrau.app.partitions.held_partition import HeldPartition, OutOfPlaceError
 from faust_oslrau.app.partitions.resume import Resume
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
@@ -56,7 +57,7 @@ def hold(outbox, store):
         schedule = SnapshotSchedule(_TP, resume.start, store, Settings(), metrics)
         return HeldPartition(_TP, pipeline, resume, executor, outbox, metrics, schedule)
 
-    with ThreadPoolExecutor(1) as executor:
+    with closing(Compute()) as executor:
         yield hold
 
 

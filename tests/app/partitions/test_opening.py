@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app.kafka.positions import PartitionLog
 from faust_oslrau.app.metrics import Metrics
+from faust_oslrau.app.partitions.compute import Compute
 from faust_oslrau.app.partitions.opening import Opener
 from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError, Resume
 from faust_oslrau.app.pipeline import (
@@ -70,7 +71,7 @@ def metrics():
 @pytest.fixture
 def find(store, metrics):
     """A function that returns where the partition continues."""
-    with ThreadPoolExecutor(1) as compute:
+    with closing(Compute()) as compute:
         yield lambda log, settings=None: asyncio.run(
             Opener(settings or Settings(), store, compute, metrics).find(log, None)
         )
@@ -219,7 +220,7 @@ class _Parked:
 
     async def find(self, log, **changes):
         settings = replace(self.worker.settings, **changes)
-        with ThreadPoolExecutor(1) as compute:
+        with closing(Compute()) as compute:
             opener = Opener(settings, self.worker.store, compute, self.worker.metrics)
             return await opener.find(log, self.partition)
 
