@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Lock
 from typing import ParamSpec, TypeVar
 
@@ -35,7 +36,7 @@ class Compute:
 
     def submit(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Have work done in the thread, after all that was submitted before."""
-        return self._thread.submit(self._alone, work, *args, **kwargs)
+        return self._thread.submit(partial(self._alone, work, *args, **kwargs))
 
     async def run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Wait for work to be done in the thread."""
