@@ -46,8 +46,9 @@ A topic of 16 partitions on a real Kafka (one node, same machine) is filled befo
 rows of 16 correlated numbers, about 260 bytes. Then one reader at a time decodes, scores, learns
 and emits a score for each, all with the same decoder, default learner and encoder. CPU is that of
 the reader's process, all threads, user and system; start-up, compilation and the first 5 % of the
-records are left out. A reader that is not through after {seconds} s is stopped: *records* is what
-it is measured on. It saw smaller networks then, which is to its favour."""
+records are left out. All compress what they send as the worker does by default. A reader that is
+not through after {seconds} s is stopped: *records* is what it is measured on. It saw smaller
+networks then, which is to its favour."""
 
 READERS_TEXT = """\
 *oslrau* is the worker with that kind of learner. *Exactly once* is the worker

@@ -55,6 +55,7 @@ def run(settings: Settings, folder: str) -> None:
         consumer_group=settings.app_id,
         auto_offset_reset="earliest",
         commit_every=_CHECKPOINT,
+        producer_extra_config={"compression.type": settings.compression},
         state_dir=folder,
     )
     with app.get_producer() as producer:

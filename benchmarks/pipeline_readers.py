@@ -1,7 +1,7 @@
 """The worker's work done by others: ``python -m benchmarks.pipeline_readers stock|bare``.
 
-They share the worker's settings, decoding, scoring, learning and encoding, and differ in how
-records come in and scores go out.
+They share the worker's settings, decoding, scoring, learning, encoding and compression, and differ
+in how records come in and scores go out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import faust
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
+from faust_oslrau.app.kafka.security import producer_arguments
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.learner import compile_kernels
@@ -46,6 +47,7 @@ def stock(settings: Settings, folder: str) -> None:
         broker=f"aiokafka://{settings.broker}",
         key_serializer="raw",
         value_serializer="raw",
+        producer_compression_type=settings.compression,
         datadir=folder,
         web_enabled=False,
     )
@@ -92,7 +94,7 @@ async def bare(settings: Settings) -> None:
         isolation_level="read_committed",
     )
     producer = AIOKafkaProducer(
-        bootstrap_servers=settings.broker, enable_idempotence=True, max_batch_size=_BATCH_BYTES
+        **producer_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
     )
     async with consumer, producer:
         while True:

@@ -5,47 +5,50 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 class Compute:
-    """A thread for work that takes long, and a way to do short work without it.
+    """Does short work in the event loop, and long work in a thread; all in its turn.
 
-    The kernels release the interpreter's lock each time. A thread that shares it with a busy event
-    loop waits for it after each, which makes a block of 40 records take three times as long. So
-    what is short is done in the event loop, if nothing else runs.
+    A thread that shares the interpreter's lock with a busy event loop waits for it again and again,
+    which made a block of 40 records take three times as long.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "oslrau-compute")
-        self._running = Lock()
+        self._turn = asyncio.Lock()
 
-    def now(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | None:
-        """Do short work at once; None if other work is running."""
-        if not self._running.acquire(blocking=False):
-            return None
-        try:
+    async def now(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Do short work in the event loop, once all that was asked for before is done."""
+        async with self._turn:
             return work(*args, **kwargs)
-        finally:
-            self._running.release()
 
-    def submit(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Have work done in the thread, after all that was submitted before."""
-        return self._thread.submit(partial(self._alone, work, *args, **kwargs))
+    async def begin(
+        self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> Future[_T]:
+        """Begin work in the thread, once all that was asked for before is done.
+
+        Nothing else runs before it ends, also if whoever asked for it is cancelled.
+        """
+        await self._turn.acquire()
+        begun = self._thread.submit(partial(work, *args, **kwargs))
+        begun.add_done_callback(partial(self._release, asyncio.get_running_loop()))
+        return begun
 
     async def run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Wait for work to be done in the thread."""
-        return await asyncio.wrap_future(self.submit(work, *args, **kwargs))
+        """Do work in the thread, once all that was asked for before is done."""
+        return await asyncio.wrap_future(await self.begin(work, *args, **kwargs))
 
     def close(self) -> None:
-        """Start no more work; what runs is not waited for."""
+        """Begin no more work in the thread; what runs is not waited for."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _alone(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with self._running:
-            return work(*args, **kwargs)
+    def _release(self, loop: asyncio.AbstractEventLoop, _: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop was closed while the work ran
+            loop.call_soon_threadsafe(self._turn.release)

@@ -322,10 +322,8 @@ class HeldPartition:
 
     async def _computed(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         if len(records) <= pace.SHORT_BLOCK_RECORDS:
-            block = self._compute.now(self.pipeline.process, records)
-            if block is not None:
-                return block
-        self._processing = self._compute.submit(self.pipeline.process, records)
+            return await self._compute.now(self.pipeline.process, records)
+        self._processing = await self._compute.begin(self.pipeline.process, records)
         return await asyncio.wrap_future(self._processing)
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:

@@ -1,5 +1,6 @@
 """Work on learners is done one thing at a time, in the event loop or in the thread."""
 
+import asyncio
 import threading
 from contextlib import closing
 
@@ -14,46 +15,84 @@ def compute():
         yield found
 
 
+class Gate:
+    """Work that goes on until the gate is open."""
+
+    def __init__(self):
+        self.began, self.open = threading.Event(), threading.Event()
+
+    def __call__(self):
+        self.began.set()
+        assert self.open.wait(60)
+
+
 @pytest.fixture
-def busy(compute):
-    """The compute thread with work that goes on until the event is set."""
-    began, end = threading.Event(), threading.Event()
-
-    def work():
-        began.set()
-        return end.wait(60)
-
-    compute.submit(work)
-    assert began.wait(60)
-    yield end
-    end.set()
+def gate():
+    found = Gate()
+    yield found
+    found.open.set()
 
 
-def test_short_work_is_done_in_the_calling_thread(compute):
-    assert compute.now(threading.get_ident) == threading.get_ident()
+async def test_short_work_is_done_in_the_event_loop_and_other_work_is_not(compute):
+    here = threading.get_ident()
+
+    assert await compute.now(threading.get_ident) == here
+    assert await compute.run(threading.get_ident) != here
 
 
-async def test_long_work_is_done_in_another_thread(compute):
-    assert await compute.run(threading.get_ident) != threading.get_ident()
+async def test_work_is_done_in_its_turn(compute, gate):
+    done = []
+    asked = [
+        asyncio.create_task(compute.run(gate)),
+        asyncio.create_task(compute.now(done.append, "short")),
+        asyncio.create_task(compute.run(done.append, "long")),
+        asyncio.create_task(compute.now(done.append, "short again")),
+    ]
+    await asyncio.to_thread(gate.began.wait, 60)
+    await asyncio.sleep(0)
+    assert done == []
+
+    gate.open.set()
+    await asyncio.gather(*asked)
+
+    assert done == ["short", "long", "short again"]
 
 
-def test_nothing_is_done_beside_other_work(compute, busy):
-    assert compute.now(threading.get_ident) is None
-
-    later = compute.submit(compute.now, threading.get_ident)
+async def test_nothing_runs_beside_work_that_nobody_waits_for_any_more(compute, gate):
+    asked = asyncio.create_task(compute.run(gate))
+    await asyncio.to_thread(gate.began.wait, 60)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    later = asyncio.create_task(compute.now(gate.open.is_set))
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert not later.done()
-    busy.set()
 
-    assert later.result(60) is None  # the lock is held while the thread works
+    gate.open.set()
+
+    assert await later
 
 
-def test_failed_work_makes_room_for_other_work(compute):
+async def test_failed_work_makes_room_for_other_work(compute):
     def fail():
         raise ValueError("failed")
 
     with pytest.raises(ValueError, match="failed"):
-        compute.now(fail)
+        await compute.now(fail)
     with pytest.raises(ValueError, match="failed"):
-        compute.submit(fail).result(60)
+        await compute.run(fail)
 
-    assert compute.now(lambda: 1) == 1
+    assert await compute.now(lambda: 1) == 1
+
+
+def test_work_that_outlives_the_event_loop_ends_in_silence(gate, caplog):
+    async def leave():
+        with closing(Compute()) as compute:
+            return await compute.begin(gate)
+
+    begun = asyncio.run(leave())
+    gate.open.set()
+
+    assert begun.result(60) is None
+    assert caplog.messages == []
