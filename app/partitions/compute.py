@@ -26,8 +26,11 @@ class Compute:
 
     async def now(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Do short work in the event loop, once all that was asked for before is done."""
-        async with self._turn:
+        await self._turn.acquire()
+        try:
             return work(*args, **kwargs)
+        finally:  # not at once: the event loop has other things to do between two blocks
+            asyncio.get_running_loop().call_soon(self._turn.release)
 
     async def begin(
         self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
