@@ -324,7 +324,9 @@ class HeldPartition:
         if len(records) <= pace.SHORT_BLOCK_RECORDS:
             return await self._compute.now(self.pipeline.process, records)
         self._processing = await self._compute.begin(self.pipeline.process, records)
-        return await asyncio.wrap_future(self._processing)
+        block = await asyncio.wrap_future(self._processing)
+        self._processing = None  # which would keep the block in memory
+        return block
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()

@@ -331,7 +331,8 @@ class ScorerState:
 
     def collect(self, piece: Pending) -> None:
         """Save rows until the next boundary."""
-        self.pending.append(piece)
+        # a view of them would keep the whole block in memory
+        self.pending.append(piece._replace(rows=piece.rows.copy()))
         self.n_records += len(piece.rows)
         self.until_boundary -= len(piece.rows)
 

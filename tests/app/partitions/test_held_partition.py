@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from contextlib import closing
 
 import pytest
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 
+from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.partitions.compute import Compute
@@ -25,10 +28,12 @@ class _Outbox:
     def __init__(self):
         self.offsets = []
         self.broken = False
+        self.last = None
 
     async def __call__(self, tp, block, position):
         if self.broken:
             raise asyncio.CancelledError
+        self.last = weakref.ref(block)
         self.offsets += [message.offset for message in block.scores]
 
 
@@ -94,6 +99,15 @@ def test_offsets_that_the_log_lacks_are_counted_and_passed_over(hold, outbox):
     asyncio.run(partition.process(_batch(8, position=6)))
     assert outbox.offsets == [2, 4, 5, 8]
     assert partition.missing == 5
+
+
+@pytest.mark.parametrize("records", [100, pace.SHORT_BLOCK_RECORDS + 1])
+def test_a_block_that_is_sent_is_kept_nowhere(hold, outbox, records):
+    partition = hold(Resume(0, 0))
+    asyncio.run(partition.process(_batch(*range(records))))
+    gc.collect()
+    assert partition.next_offset == records
+    assert outbox.last() is None
 
 
 def test_a_batch_after_a_dropped_one_is_refused(hold, outbox):
