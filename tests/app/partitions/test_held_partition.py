@@ -33,7 +33,7 @@ class _Outbox:
     async def __call__(self, tp, block, position):
         if self.broken:
             raise asyncio.CancelledError
-        self.last = weakref.ref(block)
+        self.last = weakref.ref(block.rows)
         self.offsets += [message.offset for message in block.scores]
 
 
