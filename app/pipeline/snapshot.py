@@ -185,12 +185,11 @@ def installed_version() -> str:
 
 
 def scoring_settings(settings: Settings) -> dict[str, Any]:
-    """Return the settings that scores depend on, by name: a state is valid for one set of them."""
+    """Return the settings that p-values depend on: a state is valid for one set of them."""
     features = settings.features
     values: dict[str, Any] = {
         "features": features if isinstance(features, str) else list(features),
         "batch_size": settings.batch_size,
-        "alarm_rate": settings.alarm_rate,
         "transforms": dict(settings.transforms),
     }
     if settings.format != _FIRST_VALUES["format"]:

@@ -92,6 +92,8 @@ class Watch:
 
     Attributes
     ----------
+    events, largest
+        The parameters; another `largest` applies from the next comparison on.
     found
         Events since the last call of ``take``, in the order of the rows.
     """
@@ -99,7 +101,7 @@ class Watch:
     def __init__(self, events: Sequence[str], largest: float) -> None:
         self.events = tuple(name for name in EVENTS if name in events)
         self.found: list[EntityEvent] = []
-        self._largest = largest
+        self.largest = largest
         self._unusual = np.zeros(0, np.bool_)
         self._latest: list[tuple[int, Key]] = []  # slots and names of the last rows
         self._usual = np.empty(0)
@@ -171,7 +173,7 @@ class Watch:
     def judge(self, slots: NDArray[np.int64], deviations: FloatArray) -> list[int]:
         """Return which of the entities (k,) became unusual or usual, and remember it."""
         p_value, before = self.p_value(deviations), self._unusual[slots]
-        now = p_value <= np.where(before, BACK * self._largest, self._largest)
+        now = p_value <= np.where(before, BACK * self.largest, self.largest)
         self._unusual[slots] = now
         return np.flatnonzero(now != before).tolist()
 

@@ -36,8 +36,13 @@ class ScorerParameters:
 
     @property
     def alarm_rate(self) -> float:
-        """Largest p-value of an anomaly."""
+        """Largest p-value of an anomaly; a new value applies from the next row on."""
         return self._state.alarm_rate
+
+    @alarm_rate.setter
+    def alarm_rate(self, rate: float) -> None:
+        if rate != self.alarm_rate:
+            self._state.alarm_at(rate)
 
     @property
     def learning(self) -> bool:
@@ -50,11 +55,10 @@ class ScorerParameters:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What scores depend on beside the learner and the stream."""
+        """What log-likelihoods and p-values depend on beside the learner and the stream."""
         state, entities = self._state, self._state.entities
         return {
             "batch_size": state.batch_size,
-            "alarm_rate": state.alarm_rate,
             "transforms": state.transforms.names,
             "n_categories": state.n_categories,
             "may_leave_out": state.growing.watched.tolist(),

@@ -41,6 +41,11 @@ FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
 
 
+def _check_rate(alarm_rate: float) -> None:
+    if not 0 < alarm_rate < 1:
+        raise InvalidParameterError(f"alarm_rate = {alarm_rate}: expected in (0, 1)")
+
+
 class Pending(NamedTuple):
     """Rows (m, d) as the learner is given them, their measures (m, k), scores and marks (m,)."""
 
@@ -175,9 +180,17 @@ class ScorerState:
             raise InvalidParameterError(
                 f"batch_size = {self.batch_size}: expected at least {FIRST_BATCH}"
             )
-        if not 0 < self.alarm_rate < 1:
-            raise InvalidParameterError(f"alarm_rate = {self.alarm_rate}: expected in (0, 1)")
+        _check_rate(self.alarm_rate)
         self.learner.check_parameters()
+
+    def alarm_at(self, rate: float) -> None:
+        """Let other p-values alarm from the next row on; what the model learns stays the same."""
+        _check_rate(rate)
+        self.alarm_rate = rate
+        if self.relevance is not None:
+            self.relevance = Relevance(self.relevance.directions, self.relevance.least, rate)
+        if self.entities is not None and self.entities.watch is not None:
+            self.entities.watch.largest = rate
 
     def begun_anew(self) -> ScorerState:
         """Return the state of a stream with the same parameters that begins with the next row."""

@@ -83,6 +83,30 @@ def test_an_impossible_record_is_an_anomaly_with_its_field_to_blame():
     assert np.nanargmax(block.contributions[-1]) == 2
 
 
+@pytest.mark.parametrize("more", [{}, {"max_entities": 5}])
+def test_another_alarm_rate_changes_nothing_but_which_records_alarm(more):
+    names = None if not more else [str(i % 3) for i in range(len(X))]
+    strict, loose = (StreamScorer(OSLRAU(), alarm_rate=rate, **more) for rate in (0.001, 0.05))
+    first, second = slice(0, 1000), slice(1000, None)
+    scorer = StreamScorer.from_bytes(strict.to_bytes())
+    expected = [loose.process(X[at], names and names[at]) for at in (first, second)]
+    before = scorer.process(X[first], names and names[first])
+    scorer.alarm_rate = 0.05
+    after = scorer.process(X[second], names and names[second])
+    for found, other in zip((before, after), expected, strict=True):
+        assert found.log_likelihood.tobytes() == other.log_likelihood.tobytes()
+        assert found.p_value.tobytes() == other.p_value.tobytes()
+    assert after.is_anomaly.tolist() == expected[1].is_anomaly.tolist()
+    assert scorer.to_bytes() == loose.to_bytes()
+
+
+def test_an_alarm_rate_that_is_none_is_refused():
+    scorer = StreamScorer(OSLRAU())
+    with pytest.raises(InvalidParameterError, match="alarm_rate = 1"):
+        scorer.alarm_rate = 1
+    assert scorer.alarm_rate == 0.001
+
+
 def test_a_frozen_scorer_learns_nothing():
     model = OSLRAU().partial_fit(X, batch_size=100)
     block = StreamScorer(model, learning=False).process(X)

@@ -44,7 +44,7 @@ def test_a_taken_web_port_is_named_in_one_line(topics, start_worker):
     assert f"expected a free port, 127.0.0.1:{first.port} is taken" in line
 
 
-@pytest.mark.parametrize("settings_then", [{"alarm_rate": 0.05}, {"features": "a"}])
+@pytest.mark.parametrize("settings_then", [{"batch_size": 64}, {"features": "a"}])
 def test_changed_settings_are_refused_in_one_line(
     settings_then, topics, client, start_worker, topic_name
 ):

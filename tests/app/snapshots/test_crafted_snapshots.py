@@ -71,7 +71,7 @@ def test_a_scorer_of_another_number_of_fields_is_refused(fields, snapshot):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"batch_size": 64}, {"alarm_rate": 0.5}, {"transforms": [[0, "log"]]}]
+    "changes", [{"batch_size": 64}, {"alarm_rate": 1.5}, {"transforms": [[0, "log"]]}]
 )
 def test_a_scorer_with_other_settings_than_its_snapshot_is_refused(changes, snapshot):
     values, arrays = unpack(snapshot.scorer, "StreamScorer")

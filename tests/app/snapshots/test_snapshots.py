@@ -56,12 +56,21 @@ def test_damaged_bytes_are_no_snapshot():
         Snapshot.from_bytes(data[:-1])
 
 
+def test_another_alarm_rate_applies_from_the_snapshot_on():
+    snapshot = _pipeline(_records(0, 1000)).snapshot(0, 1000)
+    loose = replace(Settings(), alarm_rate=0.2)
+    pipeline = PartitionPipeline.restored(snapshot, loose)
+    always = _pipeline(_records(0, 1000), loose)
+    records = _records(1000, 2000)
+    assert pipeline.process(records).scores == always.process(records).scores
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"features": ("a", "b")}, "features = 'auto', now ['a', 'b']"),
         ({"batch_size": 128}, "batch_size = 256, now 128"),
-        ({"alarm_rate": 0.01}, "alarm_rate = 0.001, now 0.01"),
+        ({"adapt_after": 100}, "adapt_after = 512, now 100"),
         ({"history": ["10"]}, "history = None, now ['10']"),
         ({"seasons": "UTC"}, "seasons = None, now 'UTC'"),
         ({"entity": "key"}, "entity = None, now 'key'"),
