@@ -35,6 +35,7 @@ from . import (
     ranking,
     rates,
     readout,
+    relevance,
     seasons,
     sequence_cost,
     sequences,
@@ -100,6 +101,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "silence": silence.run,
     "upkeep": upkeep.run,
     "readout": readout.run,
+    "relevance": relevance.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 
