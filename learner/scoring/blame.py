@@ -116,9 +116,12 @@ def blame(
     added = again[:, None] & far & ~wrong & (found.excess > FAR)
     wrong |= added
     _compare_again(learner, rows, wrong, np.asarray(added.any(axis=1)), found)
+    excess = found.excess + stuck
+    worst, _ = _worst(np.where(wrong, excess, np.nan))
+    cleared = wrong & ~(is_stuck | worst | (excess > LEAST))
+    wrong &= ~cleared
+    _compare_again(learner, rows, wrong, np.asarray(cleared.any(axis=1)), found)
     found = found._replace(nats=found.nats + stuck)
-    worst, _ = _worst(np.where(wrong, found.excess, np.nan))
-    wrong &= is_stuck | worst | (found.excess > LEAST)
     order = np.lexsort([-found.excess, np.isnan(rows), ~wrong], axis=1)
     nats, usual, expected, deviation = (np.where(wrong, column, np.nan) for column in found)
     return Blame(

@@ -8,7 +8,7 @@ from interpreter import examples, needs_compiler
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.blame import Blame, blame
-from faust_oslrau.learner.scoring.comparison import excess_alone
+from faust_oslrau.learner.scoring.comparison import compare_without, excess_alone
 from faust_oslrau.learner.scoring.merged_blame import MergedBlame
 
 D = 6
@@ -28,6 +28,12 @@ SCALE = TRAINED.std(axis=0)
 @pytest.fixture(scope="module")
 def model():
     return OSLRAU().partial_fit(TRAINED, batch_size=256)
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    model = OSLRAU(n_init_components=1, corr_threshold=1.0)
+    return model.partial_fit(TRAINED, batch_size=256)
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +119,19 @@ def test_a_field_that_no_longer_follows_the_others_is_blamed_though_its_value_is
     clear, found = blamed(model, rows)
     assert clear.sum() > 50
     assert (found.order[:, 0] == 2).mean() >= 0.9
+
+
+@needs_compiler("many rounds of blame")
+@pytest.mark.parametrize("learner", ["model", "gaussian"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_blamed_fields_are_expected_from_all_that_are_not_to_blame(k, learner, request):
+    model = request.getfixturevalue(learner)
+    rows = shifted(some_fields(k), 5.0)
+    found = blame_above(model, rows, np.quantile(model.score_samples(TRAINED), 0.001))
+    mask = wrong_fields(found)
+    alone = compare_without(model, rows, mask)
+    np.testing.assert_allclose(found.expected[mask], alone.expected[mask], rtol=1e-9)
+    np.testing.assert_allclose(found.deviation[mask], alone.deviation[mask], rtol=1e-9)
 
 
 @needs_compiler("many rounds of blame")
