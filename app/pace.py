@@ -1,4 +1,4 @@
-"""How often a worker does what it does again and again, and with how many records at a time."""
+"""How often a worker does what it does again and again, with how many records, for how long."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ COMMIT_SECONDS = 1.0
 BATCH_RECORDS = 4096
 """Most records of a partition that are processed at a time: more gain nothing, and delay others."""
 
-SHORT_BLOCK_RECORDS = 1024
-"""Most records that are processed in the event loop: it waits for them for some 20 ms at most."""
+SHORT_BLOCK_SECONDS = 0.02
+"""Longest that a block of records may take in the event loop, which waits for it."""
 
 SNAPSHOT_RECORDS = 100_000
 """Most records from one snapshot to the next: a restart learns as many again within seconds."""

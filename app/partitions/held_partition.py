@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -128,6 +129,7 @@ class HeldPartition:
         self.schedule = schedule
         self.metrics.open = pipeline.open_incidents
         self._measured_at = 0
+        self._record_seconds = math.inf  # what one of the latest block took
         self._processing: Future[ProcessedBlock] | None = None
         self.lock = asyncio.Lock()
         self.waiting: list[RecordBatch] | None = None
@@ -321,11 +323,13 @@ class HeldPartition:
         self.next_offset = records[-1].offset + 1
 
     async def _computed(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
-        if len(records) <= pace.SHORT_BLOCK_RECORDS:
-            return await self._compute.now(self.pipeline.process, records)
-        self._processing = await self._compute.begin(self.pipeline.process, records)
-        block = await asyncio.wrap_future(self._processing)
-        self._processing = None  # which would keep the block in memory
+        if len(records) * self._record_seconds <= pace.SHORT_BLOCK_SECONDS:
+            block = await self._compute.now(self.pipeline.process, records)
+        else:
+            self._processing = await self._compute.begin(self.pipeline.process, records)
+            block = await asyncio.wrap_future(self._processing)
+            self._processing = None  # which would keep the block in memory
+        self._record_seconds = sum(block.seconds.values()) / len(records)
         return block
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:

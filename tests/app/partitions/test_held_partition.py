@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
+import threading
 import weakref
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from faust.types import TP
@@ -15,7 +18,7 @@ from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.partitions.compute import Compute
 from faust_oslrau.app.partitions.held_partition import HeldPartition, OutOfPlaceError
 from faust_oslrau.app.partitions.resume import Resume
-from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.pipeline import STAGES, PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.app.snapshots.schedule import SnapshotSchedule
@@ -101,13 +104,34 @@ def test_offsets_that_the_log_lacks_are_counted_and_passed_over(hold, outbox):
     assert partition.missing == 5
 
 
-@pytest.mark.parametrize("records", [100, pace.SHORT_BLOCK_RECORDS + 1])
-def test_a_block_that_is_sent_is_kept_nowhere(hold, outbox, records):
+@pytest.mark.parametrize("short", [0.0, math.inf])
+def test_a_block_that_is_sent_is_kept_nowhere(hold, outbox, short, monkeypatch):
+    monkeypatch.setattr(pace, "SHORT_BLOCK_SECONDS", short)
     partition = hold(Resume(0, 0))
-    asyncio.run(partition.process(_batch(*range(records))))
+    asyncio.run(partition.process(_batch(*range(1000))))
     gc.collect()
-    assert partition.next_offset == records
+    assert partition.next_offset == 1000
     assert outbox.last() is None
+
+
+def test_blocks_that_are_short_are_processed_in_the_event_loop_and_long_ones_are_not(
+    hold, monkeypatch
+):
+    threads = []
+    process = PartitionPipeline.process
+
+    def watched(pipeline, records):
+        threads.append(threading.get_ident())
+        return replace(
+            process(pipeline, records), seconds=dict.fromkeys(STAGES, len(records) / 4000)
+        )
+
+    monkeypatch.setattr(PartitionPipeline, "process", watched)
+    partition = hold(Resume(0, 0))
+    for first, size in ((0, 10), (10, 20), (30, 21), (51, 20)):  # the first may be of any length
+        asyncio.run(partition.process(_batch(*range(first, first + size))))
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [False, True, False, True]
 
 
 def test_a_batch_after_a_dropped_one_is_refused(hold, outbox):

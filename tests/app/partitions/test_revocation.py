@@ -81,7 +81,7 @@ async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snaps
 
     (partition,) = await worker.assign(FIRST)
     await worker.read(FIRST, 100)
-    monkeypatch.setattr(pace, "SHORT_BLOCK_RECORDS", 0)
+    monkeypatch.setattr(pace, "SHORT_BLOCK_SECONDS", 0.0)
     monkeypatch.setattr(PartitionPipeline, "process", slow)
     await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
     await until(started.is_set)
