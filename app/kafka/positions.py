@@ -16,10 +16,13 @@ from typing import Any, Protocol
 
 import orjson
 from aiokafka import OffsetAndMetadata
+from aiokafka.errors import UnknownTopicOrPartitionError
 from faust.types import TP
 
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.settings import Settings
+
+from .topic_ids import TopicIds
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +42,8 @@ class OffsetReader(Protocol):
     async def end_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
         """Return the offsets after the last committed record."""
 
-    async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the topics' ids; topics without one are absent."""
+    async def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Return the ids of topics."""
 
     async def offsets_at(self, partitions: Iterable[TP], timestamp: int) -> dict[TP, int | None]:
         """Return the first offsets at or after a time in milliseconds; None without a record."""
@@ -80,13 +83,22 @@ class PartitionLog:
 async def find_logs(
     reader: OffsetReader, partitions: frozenset[TP], settings: Settings
 ) -> list[PartitionLog]:
-    """Ask the broker for the offsets of these partitions."""
+    """Ask the broker for the offsets of these partitions.
+
+    Raises
+    ------
+    KafkaError
+        No broker answers, or one that was asked does not know a topic yet.
+    """
     first = await reader.first_offsets(partitions)
     end = await reader.end_offsets(partitions)
     committed = await reader.committed(partitions)
     configured = await _configured_starts(reader, first, end, settings)
     _tell_earlier(committed)
-    ids = await reader.topic_ids({tp.topic for tp in partitions})
+    topics = {tp.topic for tp in partitions}
+    ids = await reader.topic_ids(topics)
+    if unknown := topics - ids.keys():
+        raise UnknownTopicOrPartitionError(", ".join(sorted(unknown)))
     return [
         PartitionLog(
             tp,
@@ -95,7 +107,7 @@ async def find_logs(
             configured[tp],
             committed[tp].offset if tp in committed else None,
             recorded_start(committed.get(tp)),
-            ids.get(tp.topic),
+            ids[tp.topic],
             recorded_topic(committed.get(tp)),
             recorded_model(committed.get(tp)),
         )

@@ -19,13 +19,17 @@ _NO_ID = bytes(16)
 _NO_OPTIONS = struct.pack(">??", False, False)
 
 
-def _request(topics: Iterable[str]) -> FlexibleRequest[dict[str, str]]:
+TopicIds = dict[str, str | None]
+"""Ids of topics; None of a topic that has none. Topics that a broker does not know are absent."""
+
+
+def _request(topics: Iterable[str]) -> FlexibleRequest[TopicIds]:
     named = many(_NO_ID + text(topic) + NO_TAGS for topic in topics)
     return FlexibleRequest(_API_KEY, _VERSION, named + _NO_OPTIONS + NO_TAGS, _ids)
 
 
-def _ids(answer: Fields) -> dict[str, str]:
-    """Return the ids of the topics that have one."""
+def _ids(answer: Fields) -> TopicIds:
+    """Return the ids of the topics that the broker knows."""
 
     def broker() -> None:
         answer.number("i")  # node
@@ -42,25 +46,29 @@ def _ids(answer: Fields) -> dict[str, str]:
             answer.many(lambda: answer.number("i"))
         answer.end()
 
-    def topic() -> tuple[str, bytes]:
-        answer.number("h")  # error
+    def topic() -> tuple[int, str, bytes]:
+        error = answer.number("h")
         name, topic_id = answer.text(), answer.data(16)
         answer.number("?")  # internal
         answer.many(partition)
         answer.number("i")  # authorized operations
         answer.end()
-        return name or "", topic_id
+        return error, name or "", topic_id
 
     answer.number("i")  # throttle time
     answer.many(broker)
     answer.text()  # cluster
     answer.number("i")  # controller
     found = answer.many(topic)
-    return {name: topic_id.hex() for name, topic_id in found if topic_id != _NO_ID}
+    return {
+        name: None if topic_id == _NO_ID else topic_id.hex()
+        for error, name, topic_id in found
+        if not error or topic_id != _NO_ID
+    }
 
 
-async def topic_ids(client: Any, topics: Iterable[str]) -> dict[str, str]:
-    """Return the ids of topics by an aiokafka client; topics without an id are absent.
+async def topic_ids(client: Any, topics: Iterable[str]) -> TopicIds:
+    """Return the ids of topics by an aiokafka client.
 
     Raises
     ------
@@ -70,11 +78,12 @@ async def topic_ids(client: Any, topics: Iterable[str]) -> dict[str, str]:
     node = client.get_random_node()
     if node is None:
         raise KafkaError("no broker is known")
+    topics = list(topics)
     try:
-        found: dict[str, str] = await client.send(node, _request(topics))
+        found: TopicIds = await client.send(node, _request(topics))
         return found
     except NotImplementedError:  # a broker without this version
-        return {}
+        return dict.fromkeys(topics)
 
 
 def is_recreated(known: str | None, current: str | None) -> bool:

@@ -22,7 +22,7 @@ from .batches import pack
 from .committed_offsets import committed_offsets
 from .group_members import foreign_members
 from .no_creation import create_no_topics
-from .topic_ids import topic_ids
+from .topic_ids import TopicIds, topic_ids
 
 _T = TypeVar("_T")
 # A Faust service logs under the name of its module; these lines belong to Faust's.
@@ -299,8 +299,8 @@ class Consumer(driver.Consumer):
         offsets = await self._thread.run(self._thread.kafka.offsets_for_times(times))
         return {tp: at and at.offset for tp, at in _by_tp(offsets).items()}
 
-    async def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the topics' ids; topics without one are absent."""
+    async def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Return the ids of topics; those that a broker does not know are absent."""
         return await self._thread.run(topic_ids(self._thread.kafka._client, topics))
 
     async def foreign_members(self) -> dict[str, str]:

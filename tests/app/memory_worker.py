@@ -168,7 +168,7 @@ class MemoryConsumer:
 
     async def topic_ids(self, topics):
         await self.broker.answer()
-        return {topic: self.broker.ids[topic] for topic in topics}
+        return {topic: self.broker.ids[topic] for topic in topics if topic in self.broker.ids}
 
     async def foreign_members(self):
         await self.broker.answer()

@@ -158,3 +158,13 @@ async def test_waiting_for_outputs_ends_when_the_partition_goes_elsewhere(worker
     worker.topics.granted = 2
     await asyncio.sleep(0.03)  # several looks
     assert set(worker.held) == {FIRST}
+
+
+async def test_a_worker_waits_for_a_broker_that_does_not_know_the_topic_yet(worker, broker):
+    known = broker.ids.pop(FIRST.topic)
+    worker.assignment.assigned(frozenset({FIRST}))
+    await until(lambda: worker.metric("failed_openings_total") > 1)
+    broker.ids[FIRST.topic] = known
+    (partition,) = await worker.assign(FIRST)
+    assert partition.topic_id == known
+    assert worker.crashes == []
