@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 
@@ -28,7 +27,6 @@ one record in {EVERY} is {FAR:g} spreads off in one field, drawn for the stream,
 turns: the share of those that alarm, of those that matter and of the others. All fields have the
 same direction; `least` is one spread."""
 
-Mask = NDArray[np.bool_]
 Settings = Callable[[Array], dict[str, Mapping[int, Any]]]
 
 
@@ -48,10 +46,6 @@ def run(out: Path, quick: bool) -> None:
     write_report(out, "relevance", blocks, families + means, {"means": means})
 
 
-def _none(_: Array) -> dict[str, Mapping[int, Any]]:
-    return {}
-
-
 def _all(side: str) -> Settings:
     return lambda spread: {"directions": dict.fromkeys(range(len(spread)), side)}
 
@@ -60,12 +54,8 @@ def _least(spread: Array) -> dict[str, Mapping[int, Any]]:
     return {"least": {j: float(s) for j, s in enumerate(spread) if s > 0}}
 
 
-MATTERS: dict[str, Callable[[Mask], Mask]] = {
-    "directions: high": lambda above: above,
-    "directions: low": lambda above: ~above,
-}
 WAYS: dict[str, Settings] = {
-    "none": _none,
+    "none": lambda _: {},
     "directions: high": _all("high"),
     "directions: low": _all("low"),
     "least: a spread": _least,
@@ -84,11 +74,13 @@ def measured(system: System, place: int, seed: int, n: int, ways: str) -> list[f
     above = np.arange(len(at)) % 2 == 0
     faulty = usual.copy()
     faulty[at, field] += np.where(above, FAR, -FAR) * spread[field]
+    settings = WAYS[ways](spread)
     alarms, found = (
-        StreamScorer(OSLRAU(), alarm_rate=RATE, **WAYS[ways](spread)).process(x).is_anomaly
+        StreamScorer(OSLRAU(), alarm_rate=RATE, **settings).process(x).is_anomaly
         for x in (usual, faulty)
     )
-    matter = MATTERS.get(ways, np.ones_like)(above)
+    side = settings.get("directions", {}).get(field)
+    matter = np.ones_like(above) if side is None else above == (side == "high")
     shares = [
         float(found[at[which]].mean()) if which.any() else np.nan for which in (matter, ~matter)
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -42,7 +42,7 @@ class OffsetReader(Protocol):
     async def end_offsets(self, partitions: Iterable[TP]) -> dict[TP, int]:
         """Return the offsets after the last committed record."""
 
-    async def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+    async def topic_ids(self, topics: Collection[str]) -> TopicIds:
         """Return the ids of topics."""
 
     async def offsets_at(self, partitions: Iterable[TP], timestamp: int) -> dict[TP, int | None]:

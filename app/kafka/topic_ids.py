@@ -6,7 +6,7 @@ aiokafka's metadata requests are too old to return them (KIP-516, Kafka 2.8).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -23,7 +23,7 @@ TopicIds = dict[str, str | None]
 """Ids of topics; None of a topic that has none. Topics that a broker does not know are absent."""
 
 
-def _request(topics: Iterable[str]) -> FlexibleRequest[TopicIds]:
+def _request(topics: Collection[str]) -> FlexibleRequest[TopicIds]:
     named = many(_NO_ID + text(topic) + NO_TAGS for topic in topics)
     return FlexibleRequest(_API_KEY, _VERSION, named + _NO_OPTIONS + NO_TAGS, _ids)
 
@@ -67,7 +67,7 @@ def _ids(answer: Fields) -> TopicIds:
     }
 
 
-async def topic_ids(client: Any, topics: Iterable[str]) -> TopicIds:
+async def topic_ids(client: Any, topics: Collection[str]) -> TopicIds:
     """Return the ids of topics by an aiokafka client.
 
     Raises
@@ -78,7 +78,6 @@ async def topic_ids(client: Any, topics: Iterable[str]) -> TopicIds:
     node = client.get_random_node()
     if node is None:
         raise KafkaError("no broker is known")
-    topics = list(topics)
     try:
         found: TopicIds = await client.send(node, _request(topics))
         return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
@@ -299,7 +299,7 @@ class Consumer(driver.Consumer):
         offsets = await self._thread.run(self._thread.kafka.offsets_for_times(times))
         return {tp: at and at.offset for tp, at in _by_tp(offsets).items()}
 
-    async def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+    async def topic_ids(self, topics: Collection[str]) -> TopicIds:
         """Return the ids of topics; those that a broker does not know are absent."""
         return await self._thread.run(topic_ids(self._thread.kafka._client, topics))
 

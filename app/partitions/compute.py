@@ -40,7 +40,11 @@ class Compute:
         Nothing else runs before it ends, also if whoever asked for it is cancelled.
         """
         await self._turn.acquire()
-        begun = self._thread.submit(partial(work, *args, **kwargs))
+        try:
+            begun = self._thread.submit(partial(work, *args, **kwargs))
+        except RuntimeError:  # closed: others that wait have to learn of it, too
+            self._turn.release()
+            raise
         begun.add_done_callback(partial(self._release, asyncio.get_running_loop()))
         return begun
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,10 @@ class Relevance:
         self.below = min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
         # Records with low p-values and how many of them matter: to the last boundary, and since it.
         self._counts = np.zeros((2, 2))
+
+    def begun_anew(self, alarm_rate: float) -> Self:
+        """Return one that says the same of columns, and has seen no records."""
+        return type(self)(self.directions, self.least, alarm_rate)
 
     def matters(self, found: Blame) -> Mask:
         """Tell which records (k,) have a field to blame whose deviation matters.

@@ -188,7 +188,7 @@ class ScorerState:
         _check_rate(rate)
         self.alarm_rate = rate
         if self.relevance is not None:
-            self.relevance = Relevance(self.relevance.directions, self.relevance.least, rate)
+            self.relevance = self.relevance.begun_anew(rate)
         if self.entities is not None and self.entities.watch is not None:
             self.entities.watch.largest = rate
 
@@ -197,7 +197,7 @@ class ScorerState:
         entities, history, seasons = self.entities, self.history, self.seasons
         relevance = self.relevance
         if relevance is not None:
-            relevance = Relevance(relevance.directions, relevance.least, self.alarm_rate)
+            relevance = relevance.begun_anew(self.alarm_rate)
         if entities is not None:
             entities = Entities(entities.roster.limit, entities.former.limit)
             entities.watch = self._new_watch()

@@ -87,16 +87,6 @@ def assert_as_clean(client, settings, delivery, partitions):
     assert_same_states(newest_states(settings, partitions), states)
 
 
-def assert_as_clean_run(client, settings, partitions):
-    """Compare scores, which may be there twice, and snapshots with those of a clean run."""
-    scores, states = clean_run(client, settings)
-    found = scores_of(client, settings)
-    assert {p: set(values) for p, values in found.items()} == {
-        p: set(values) for p, values in scores.items()
-    }
-    assert_same_states(newest_states(settings, partitions), states)
-
-
 def assert_same_states(found, expected):
     """Compare the bytes of snapshots by partition; tell what differs."""
     assert found.keys() == expected.keys()

@@ -86,6 +86,13 @@ async def test_failed_work_makes_room_for_other_work(compute):
     assert await compute.now(lambda: 1) == 1
 
 
+async def test_once_closed_all_work_for_the_thread_is_refused(compute):
+    compute.close()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="shutdown"):
+            await compute.run(threading.get_ident)
+
+
 def test_work_that_outlives_the_event_loop_ends_in_silence(gate, caplog):
     async def leave():
         with closing(Compute()) as compute:
