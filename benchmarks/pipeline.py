@@ -23,8 +23,8 @@ from .floor import library_us
 from .pipeline_process import (
     BARE,
     EXACTLY_ONCE,
-    GROWN,
     QUIX,
+    STACKED,
     STOCK,
     WORKER,
     Metrics,
@@ -51,7 +51,7 @@ not through after {seconds} s is stopped: *records* is what it is measured on. I
 networks then, which is to its favour."""
 
 READERS_TEXT = """\
-*oslrau* is the worker with that kind of learner. *Exactly once* is the worker
+*stacked* is the worker with that kind of learner. *Exactly once* is the worker
 with that delivery, by its own count of records. The bare loop is `getmany`, the same work,
 `send_batch`. Quix Streams hands records to a `BatchingSink`, which scores them and produces each
 score. The stock agent takes events with `take_events` and awaits `send` for each score. All take up
@@ -138,7 +138,7 @@ def main(records: int, seconds: float, quix: str | None, out: Path) -> None:
     """
     records = max(1, records // PARTITIONS) * PARTITIONS
     peers = (BARE, *([replace(QUIX, python=quix)] if quix else []), STOCK)
-    readers = (WORKER, GROWN, EXACTLY_ONCE, *peers)
+    readers = (WORKER, STACKED, EXACTLY_ONCE, *peers)
     with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
         usages, floor = asyncio.run(
             measure_all(broker.bootstrap_servers, readers, records, seconds, Path(logs))
@@ -258,7 +258,7 @@ class Watch:
 
 def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
-    workers = [usage for usage in usages if usage.reader in (WORKER.name, GROWN.name)]
+    workers = [usage for usage in usages if usage.reader in (WORKER.name, STACKED.name)]
     blocks = [
         "The worker's throughput",
         NOISE,
@@ -275,7 +275,7 @@ def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> N
 def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
     """Return the figures of the readers."""
     by_name = {usage.reader: usage for usage in usages}
-    worker, grown = by_name[WORKER.name], by_name[GROWN.name]
+    worker, stacked = by_name[WORKER.name], by_name[STACKED.name]
     ratios = {
         f"ratio_to_{name}": worker.records_per_second / by_name[peer.name].records_per_second
         for name, peer in (("stock_agent", STOCK), ("quix_streams", QUIX), ("bare_loop", BARE))
@@ -288,9 +288,9 @@ def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
         "cpu_us": worker.cpu_us,
         **{f"{name}_us": us for name, us in worker.parts_us().items()},
         "network_leaves": worker.leaves,
-        "oslrau_records_per_second": grown.records_per_second,
-        **{f"oslrau_{name}_us": us for name, us in grown.parts_us().items()},
-        "oslrau_network_leaves": grown.leaves,
+        "stacked_records_per_second": stacked.records_per_second,
+        **{f"stacked_{name}_us": us for name, us in stacked.parts_us().items()},
+        "stacked_network_leaves": stacked.leaves,
         "floor_us": floor,
     }
     return {name: round(value, 3) for name, value in figures.items()}

@@ -49,7 +49,7 @@ EXACTLY_ONCE = Reader(
     has_pages=True,
     transactional=True,
 )
-GROWN = Reader("worker, oslrau", _WORKER, {"OSLRAU_LEARNER_KIND": "oslrau"}, has_pages=True)
+STACKED = Reader("worker, stacked", _WORKER, {"OSLRAU_LEARNER_KIND": "stacked"}, has_pages=True)
 BARE = Reader("bare aiokafka loop", ("-m", "benchmarks.pipeline_readers", "bare"))
 QUIX = Reader("Quix Streams", ("-m", "benchmarks.pipeline_quix"))
 STOCK = Reader("stock Faust agent", ("-m", "benchmarks.pipeline_readers", "stock"))
