@@ -366,6 +366,8 @@ class Assignment:
         task = asyncio.create_task(self._guard(coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step leaves what it was to run unawaited.
+        task.add_done_callback(lambda _: coroutine.close())
         return task
 
     async def _guard(self, coroutine: Coroutine[Any, Any, None]) -> None:

@@ -77,7 +77,7 @@ def newest_states(settings, partitions):
     return asyncio.run(read())
 
 
-def assert_as_clean(client, settings, delivery, partitions):
+def assert_as_clean(client, settings, partitions, delivery="exactly_once"):
     """Compare scores and newest snapshots with a clean run's; at least once, without duplicates."""
     scores, states = clean_run(client, settings)
     found = scores_of(client, settings)

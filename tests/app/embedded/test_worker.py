@@ -44,18 +44,6 @@ def test_a_taken_web_port_is_named_in_one_line(topics, start_worker):
     assert f"expected a free port, 127.0.0.1:{first.port} is taken" in line
 
 
-@pytest.mark.parametrize("settings_then", [{"batch_size": 64}, {"features": "a"}])
-def test_changed_settings_are_refused_in_one_line(
-    settings_then, topics, client, start_worker, topic_name
-):
-    client.send(topic_name, [(0, b'{"a": %d, "b": 1}' % i) for i in range(100)])
-    assert start_worker().wait_records(100).terminate() == 0
-    refused = start_worker(log_level="WARNING", **settings_then)
-    assert refused.wait() == 2
-    (line,) = refused.log().splitlines()
-    assert line.startswith("Error: ") and next(iter(settings_then)) in line
-
-
 @pytest.mark.parametrize("library", ["numpy", "llvmlite"])
 def test_a_worker_that_is_still_importing_its_libraries_can_be_stopped(
     library, topics, start_worker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -157,14 +158,18 @@ async def test_an_anomaly_comes_with_its_score_and_its_key_as_text(worker, look,
     assert keys == [None, "machine 1", "\N{REPLACEMENT CHARACTER}"]
 
 
-async def test_a_real_anomaly_is_shown(worker, look, clock):
-    worker.broker.logs[FIRST] = [*values(1000), b'{"a": 1e6, "b": -1e6}']
+async def test_an_anomaly_whose_record_hardly_any_reader_takes_is_shown_as_it_is(
+    worker, look, clock
+):
+    record = b'{"a":1e6,"b":-1e6,"far":1e400,"deep":' + b"[" * 399 + b"]" * 399 + b"}"
+    worker.broker.logs[FIRST] = [*values(1000), record]
     await worker.assign(FIRST)
     await worker.read(FIRST)
     clock.now += 1
     state = await look()
-    last = _parsed(state["anomalies"])[-1]
+    last = json.loads(orjson.dumps(state["anomalies"]))[-1]
     assert (last["offset"], last["is_anomaly"]) == (1000, True)
+    assert last["record"] == json.loads(record)
     assert state["seconds"]["anomalies"] == [len(state["anomalies"])]
 
 

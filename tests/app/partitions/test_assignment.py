@@ -18,7 +18,12 @@ from memory_worker import (
 )
 
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.positions import recorded_model, recorded_start, recorded_topic
+from faust_oslrau.app.kafka.positions import (
+    recorded_model,
+    recorded_start,
+    recorded_topic,
+    start_metadata,
+)
 from faust_oslrau.app.partitions.resume import ForeignOffsetError
 from faust_oslrau.app.pipeline import PartitionPipeline, initial_digest
 from faust_oslrau.app.settings import Settings
@@ -140,18 +145,6 @@ async def test_work_that_piles_up_makes_the_reader_wait(worker):
     await last
 
 
-async def test_batches_that_wait_for_the_one_before_them_are_scored_together(worker, broker):
-    await worker.assign(FIRST)
-    worker.delivery.acknowledging.clear()
-    await worker.begin(FIRST, 20)
-    for count in (10, 30, 240):
-        await worker.assignment.handle(worker.consumer.fetch(FIRST, count))
-    worker.delivery.acknowledging.set()
-    await until(lambda: len(broker.scores[FIRST]) == 300)
-    assert worker.delivery.sent == [20, 280]
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
-
-
 async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, batch_records=40) as worker:
         await worker.assign(FIRST)
@@ -162,6 +155,7 @@ async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, b
         worker.delivery.acknowledging.set()
         await until(lambda: len(broker.scores[FIRST]) == 120)
         assert worker.delivery.sent == [20, 40, 20, 40]
+        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)[:120]
 
 
 async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignment(
@@ -201,6 +195,24 @@ async def test_after_a_dropped_batch_the_partition_is_read_from_where_its_state_
     assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
+async def test_records_that_were_processed_are_skipped(worker, broker):
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    worker.consumer.positions[FIRST] = 50
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+
+
+async def test_while_learning_again_the_committed_offset_does_not_go_back(worker, broker):
+    broker.group[FIRST] = OffsetAndMetadata(150, start_metadata(0, "id-1"))
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 100)
+    assert await worker.assignment.commit([partition])
+    assert (broker.offsets(FIRST), broker.committed(FIRST)) == ([], 150)
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)[150:]
+
+
 async def test_when_the_flow_resumes_all_partitions_are_read_from_where_they_are(worker):
     await worker.assign(FIRST, SECOND)
     await worker.read(FIRST, 50)
@@ -231,41 +243,7 @@ async def test_a_commit_that_fails_is_repeated_later(worker, broker, caplog):
     assert broker.committed(FIRST) == 50
 
 
-async def test_what_is_committed_is_not_committed_again(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 50)
-    assert await worker.assignment.commit([partition])
-    broker.group.clear()
-    assert await worker.assignment.commit([partition])
-    assert broker.group == {}
-
-
 # Logs that change under the worker
-
-
-async def test_retention_that_overtakes_the_worker_ends_the_app(worker, broker):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
-    broker.delete_before(FIRST, 200)
-    await worker.read(FIRST)
-    await until(lambda: worker.crashes)
-    assert "the log begins at 200" in str(worker.crashes[0])
-    assert broker.offsets(FIRST) == list(range(100))
-
-
-async def test_with_lost_history_continue_a_worker_skips_records_that_retention_deleted(
-    tmp_path, broker
-):
-    async with MemoryWorker(tmp_path, broker, lost_history="continue") as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        broker.delete_before(FIRST, 200)
-        await worker.read(FIRST)
-        await until(lambda: worker.consumer.positions[FIRST] == 200)
-        assert worker.held[FIRST] is partition
-        await worker.read(FIRST)
-        assert broker.offsets(FIRST) == [*range(100), *range(200, 300)]
-        assert partition.missing == 100
 
 
 async def test_a_gap_is_read_again_while_no_broker_says_where_the_log_begins(worker, broker):

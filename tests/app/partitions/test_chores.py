@@ -32,7 +32,7 @@ _LOG = values(300)
 @pytest.fixture(autouse=True)
 def busy(monkeypatch):
     """The chores are done all the time, and their retries come at once."""
-    waits = ("SNAPSHOT", "LAG", "MEASURE", "PAST", "TOPICS", "MEMBERS", "ENTITIES")
+    waits = ("SNAPSHOT", "LAG", "PAST", "TOPICS", "MEMBERS", "ENTITIES")
     for name in (f"_{wait}_SECONDS" for wait in waits):
         monkeypatch.setattr(chores, name, 0.005)
 
@@ -119,14 +119,6 @@ async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, br
         assert await worker.snapshots(SECOND) == []
 
 
-async def test_snapshots_are_due_by_time_as_well(tmp_path, broker):
-    async with _Working(tmp_path, broker, snapshot_interval=0.01) as worker, worker.chores():
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 10)
-        while await worker.snapshots(FIRST) != [10]:
-            await turns()
-
-
 async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, snapshot_records=10) as worker:
         await worker.assign(FIRST, SECOND)
@@ -161,19 +153,6 @@ async def test_a_worker_without_partitions_asks_the_broker_all_the_same(tmp_path
         await until(lambda: worker.contact.silent_seconds >= 0)
 
 
-async def test_a_lag_measured_after_a_partition_was_revoked_is_ignored(tmp_path, broker):
-    async with _Working(tmp_path, broker) as worker, worker.chores():
-        first, second = await worker.assign(FIRST, SECOND)
-        broker.answering.clear()
-        await asyncio.sleep(0.02)  # the questions are asked
-        await worker.read(SECOND, 10)
-        del worker.held[FIRST]
-        first.lag = None
-        broker.answering.set()
-        await until(lambda: second.lag == 90)
-        assert first.lag is None
-
-
 async def test_chores_continue_when_the_broker_comes_back(tmp_path, broker, caplog):
     caplog.set_level(logging.DEBUG)
     async with _Working(tmp_path, broker) as worker, worker.chores():
@@ -204,15 +183,6 @@ async def test_a_broker_that_does_not_answer_in_time_counts_as_silent(
         assert math.isnan(worker.contact.silent_seconds)
         broker.answering.set()
         await until(lambda: worker.contact.silent_seconds >= 0)
-
-
-async def test_networks_are_measured_as_they_grow(tmp_path, broker):
-    async with _Working(tmp_path, broker) as worker, worker.chores():
-        (partition,) = await worker.assign(FIRST)
-        assert partition.network is None
-        await worker.read(FIRST)
-        await until(lambda: partition.network is not None)
-        assert partition.network.nodes["leaf"] >= 2
 
 
 async def test_a_recreated_topic_ends_the_worker(tmp_path, broker):
@@ -251,15 +221,6 @@ async def test_a_recreated_topic_is_not_opened_again_in_the_middle_of_a_batch(tm
         await until(lambda: worker.held.get(FIRST, partition) is not partition)
 
 
-async def test_rejections_are_summed_up(tmp_path, broker, caplog, monkeypatch):
-    monkeypatch.setattr("faust_oslrau.app.partitions.rejection_log.INTERVAL_SECONDS", 0.0)
-    broker.logs[FIRST] = [b"broken"] * 10
-    async with _Working(tmp_path, broker) as worker, worker.chores():
-        await worker.assign(FIRST)
-        await worker.read(FIRST)
-        await until(lambda: "7 more records rejected" in caplog.text)
-
-
 async def test_a_member_of_the_group_that_is_no_worker_is_named_once(
     tmp_path, broker, caplog, looks
 ):
@@ -286,13 +247,6 @@ async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker, 
         assert sorted(worker.past.asked) == [FIRST, SECOND]
         (known,) = worker.held[FIRST].metrics.history.incidents
         assert (known.offset, known.is_open) == (3, False)
-
-
-async def test_without_incidents_none_are_read(tmp_path, broker, looks):
-    async with _Working(tmp_path, broker, events=["records"]) as worker, worker.chores():
-        await worker.assign(FIRST)
-        await looks("_measure_lag")
-        assert worker.past.asked == []
 
 
 def _of_machines(names, number=100):

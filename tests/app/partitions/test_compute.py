@@ -33,13 +33,6 @@ def gate():
     found.open.set()
 
 
-async def test_short_work_is_done_in_the_event_loop_and_other_work_is_not(compute):
-    here = threading.get_ident()
-
-    assert await compute.now(threading.get_ident) == here
-    assert await compute.run(threading.get_ident) != here
-
-
 async def test_work_is_done_in_its_turn(compute, gate):
     done = []
     asked = [
@@ -72,25 +65,6 @@ async def test_nothing_runs_beside_work_that_nobody_waits_for_any_more(compute, 
     gate.open.set()
 
     assert await later
-
-
-async def test_failed_work_makes_room_for_other_work(compute):
-    def fail():
-        raise ValueError("failed")
-
-    with pytest.raises(ValueError, match="failed"):
-        await compute.now(fail)
-    with pytest.raises(ValueError, match="failed"):
-        await compute.run(fail)
-
-    assert await compute.now(lambda: 1) == 1
-
-
-async def test_once_closed_all_work_for_the_thread_is_refused(compute):
-    compute.close()
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="shutdown"):
-            await compute.run(threading.get_ident)
 
 
 def test_work_that_outlives_the_event_loop_ends_in_silence(gate, caplog):

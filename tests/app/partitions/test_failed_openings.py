@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from aiokafka import OffsetAndMetadata
 from aiokafka.errors import KafkaConnectionError
 from memory_worker import (
@@ -116,15 +117,17 @@ async def test_partitions_taken_away_while_they_are_opened_are_not_held(worker, 
     assert worker.consumer.positions == {SECOND: 0}
 
 
-async def test_a_new_assignment_ends_the_opening_of_the_one_before(worker, broker):
+@pytest.mark.parametrize("passed", [0, 20])
+async def test_a_new_assignment_ends_the_opening_of_the_one_before(passed, worker, broker, recwarn):
     broker.answering.clear()
     worker.assignment.assigned(frozenset({FIRST}))
-    await turns()
+    await turns(passed)
     worker.assignment.assigned(frozenset({SECOND}))
     broker.answering.set()
     await until(lambda: worker.assignment.is_open)
     await turns()
     assert worker.consumer.positions == {SECOND: 0}
+    assert recwarn.list == []  # of something that was never awaited
 
 
 async def test_history_that_is_lost_ends_the_app(worker, broker):

@@ -11,7 +11,14 @@ from collections import Counter
 import orjson
 import pytest
 from aiokafka.errors import KafkaError
-from clean_run import assert_same_states, clean_run, newest_states, rows, scores_of
+from clean_run import (
+    assert_as_clean,
+    assert_same_states,
+    clean_run,
+    newest_states,
+    rows,
+    scores_of,
+)
 
 pytestmark = pytest.mark.real_kafka
 
@@ -25,18 +32,16 @@ def _anew(client, topic, number, seed=9):
     client.send(topic, rows(number, seed=seed))
 
 
-@pytest.fixture(params=["at_least_once", "exactly_once"])
-def delivery(request):
-    return {"delivery": request.param}
-
-
-@pytest.mark.parametrize("topic", ["source", "scores"])
+@pytest.mark.parametrize(
+    ("topic", "delivery"),
+    [("source", "at_least_once"), ("scores", "at_least_once"), ("scores", "exactly_once")],
+)
 def test_a_topic_that_is_deleted_under_a_running_worker_stays_deleted(
     topic, delivery, client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 3)
     client.send(topic_name, rows(300, 3))
-    worker = start_worker(**delivery).wait_records(300)
+    worker = start_worker(delivery=delivery).wait_records(300)
     deleted = topic_name if topic == "source" else settings.scores_topic
     client.delete(deleted)
     for _ in range(8):  # brokers create a topic within a second of a request that names it
@@ -54,58 +59,39 @@ def test_a_topic_that_is_deleted_under_a_running_worker_stays_deleted(
         assert worker.terminate() == 0
 
 
-@pytest.mark.parametrize("snapshots", ["topic", "folder"])
 def test_a_recreated_topic_while_the_worker_was_away_is_noticed_however_long_it_is(
-    snapshots, client, settings, start_worker, topic_name
+    client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
     client.send(topic_name, rows(500))
-    start_worker(snapshots=snapshots).wait_records(500).terminate()
+    start_worker().wait_records(500).terminate()
     _anew(client, topic_name, 900)
-    refused = start_worker(snapshots=snapshots)
+    refused = start_worker()
     assert refused.wait() == 4
     assert "is from a topic that was deleted" in refused.log().splitlines()[-1]
-    worker = start_worker(snapshots=snapshots, **_GOING_ON).wait_records(900)
+    worker = start_worker(**_GOING_ON).wait_records(900)
     assert worker.model()[0]["records"] == 900
     worker.terminate()
     assert scores_of(client, settings)[0][500:] == clean_run(client, settings)[0][0]
 
 
 def test_a_recreated_topic_under_a_running_worker_ends_it_with_the_reason(
-    delivery, client, start_worker, topic_name
+    client, start_worker, topic_name
 ):
     client.create(topic_name)
     client.send(topic_name, rows(500))
-    worker = start_worker(**delivery).wait_records(500)
+    worker = start_worker(delivery="exactly_once").wait_records(500)
     _anew(client, topic_name, 900)
     assert worker.wait() == 4
     assert "is from a topic that was deleted" in worker.log().splitlines()[-1]
-    again = start_worker(**delivery)
-    assert again.wait() == 4
 
 
-def test_with_lost_history_continue_a_worker_learns_a_recreated_topic_from_its_start(
-    delivery, client, settings, start_worker, topic_name
-):
-    client.create(topic_name)
-    client.send(topic_name, rows(500))
-    worker = start_worker(**_GOING_ON, **delivery).wait_records(500)
-    _anew(client, topic_name, 300)
-    worker.wait_until(lambda: "recreated" in worker.log(), "aware of it")
-    worker.wait_ready()
-    worker.wait_offsets(300)
-    assert worker.model()[0]["records"] == 300
-    assert worker.terminate() == 0
-    scores, states = clean_run(client, settings)
-    assert scores_of(client, settings)[0][500:] == scores[0]
-    assert_same_states(newest_states(settings, 1), states)
-
-
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 def test_a_topic_recreated_while_records_are_written_to_it_is_learned_from_its_start(
     delivery, client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
-    worker = start_worker(**_GOING_ON, **delivery).wait_ready()
+    worker = start_worker(**_GOING_ON, delivery=delivery).wait_ready()
     enough = threading.Event()
 
     def write():
@@ -133,18 +119,16 @@ def test_a_topic_recreated_while_records_are_written_to_it_is_learned_from_its_s
 
 
 def test_partitions_added_under_a_running_worker_are_scored(
-    delivery, client, settings, start_worker, topic_name
+    client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 3)
     client.send(topic_name, rows(600, 3))
-    worker = start_worker(**delivery).wait_records(600)
+    worker = start_worker(delivery="exactly_once").wait_records(600)
     client.add_partitions(topic_name, 5)
     client.send(topic_name, rows(1000, 5, seed=1))
     worker.wait_records(1600)
     assert worker.terminate() == 0
-    scores, states = clean_run(client, settings)
-    assert scores_of(client, settings) == scores
-    assert_same_states(newest_states(settings, 5), states)
+    assert_as_clean(client, settings, 5)
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+"""Where a partition goes on, and what its commits tell of it."""
+
 from __future__ import annotations
 
 import pytest
@@ -21,26 +23,31 @@ from faust_oslrau.app.partitions.resume import (
 )
 from faust_oslrau.app.settings import Settings
 
+_GOING_ON = Settings(lost_history="continue")
+_MAY = {"start": "2026-05-01T00:00:00Z"}
+
 
 def _log(**offsets):
     defaults = {"first": 0, "end": 1000, "configured": 0}
     return PartitionLog(TP("features", 0), **{**defaults, **offsets})
 
 
-def test_a_new_deployment_begins_where_the_settings_say():
-    assert resume_without_state(_log(first=10, configured=700), Settings()) == Resume(700, 700)
-
-
-def test_a_restart_learns_from_the_recorded_start_and_emits_from_the_committed_offset():
-    log = _log(configured=900, committed=500, recorded=100)
-    assert resume_without_state(log, Settings()) == Resume(100, 500, committed=500)
-
-
-@pytest.mark.parametrize(("start", "committed"), [(0, 0), (700, 0), (700, 500), (700, 700)])
-def test_an_offset_of_another_program_before_the_start_changes_nothing(start, committed):
-    settings = Settings(start="2026-05-01T00:00:00Z" if start else "earliest")
-    log = _log(configured=start, committed=committed)
-    assert resume_without_state(log, settings) == Resume(start, start)
+@pytest.mark.parametrize(
+    ("log", "settings", "expected"),
+    [
+        # A new deployment begins where the settings say; a restart emits what is not committed.
+        (_log(first=10, configured=700), {}, Resume(700, 700)),
+        (_log(configured=900, committed=500, recorded=100), {}, Resume(100, 500, committed=500)),
+        # The offset of another program before the start changes nothing.
+        *(
+            (_log(configured=at, committed=0), _MAY if at else {}, Resume(at, at))
+            for at in (0, 700)
+        ),
+        *((_log(configured=700, committed=at), _MAY, Resume(700, 700)) for at in (0, 500, 700)),
+    ],
+)
+def test_a_partition_without_a_state_begins(log, settings, expected):
+    assert resume_without_state(log, Settings(**settings)) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +56,7 @@ def test_an_offset_of_another_program_before_the_start_changes_nothing(start, co
         (_log(committed=500), {}),
         (_log(first=200, configured=200, committed=500), {}),
         (_log(first=200, configured=200, committed=150), {}),
-        (_log(configured=400, committed=500), {"start": "2026-05-01T00:00:00Z"}),
+        (_log(configured=400, committed=500), _MAY),
         (_log(configured=1000, committed=500), {"start": "latest"}),
     ],
 )
@@ -62,25 +69,16 @@ def test_an_offset_of_another_program_that_would_suppress_scores_is_refused(log,
         assert part in message
 
 
-def test_a_state_goes_on_after_an_offset_of_another_program_only_where_no_score_is_suppressed():
-    assert resume_from(_log(committed=300), 0, 400, Settings()) == Resume(0, 400)
-    assert resume_from(_log(committed=400), 0, 400, Settings()) == Resume(0, 400)
-    with pytest.raises(ForeignOffsetError, match="offset 401 of features/0"):
-        resume_from(_log(committed=401), 0, 400, Settings())
-    going_on = Settings(lost_history="continue")
-    assert resume_from(_log(committed=500), 0, 400, going_on) == Resume(0, 500)
-
-
 @pytest.mark.parametrize(
-    ("log", "settings", "words"),
+    ("log", "words"),
     [
-        (_log(first=200, committed=500, recorded=100), {}, "log now begins at 200"),
-        (_log(committed=2000, recorded=0), {}, "the log ends at 1000"),
+        (_log(first=200, committed=500, recorded=100), "log now begins at 200"),
+        (_log(committed=2000, recorded=0), "the log ends at 1000"),
     ],
 )
-def test_lost_history_is_refused_unless_the_settings_allow_it(log, settings, words):
+def test_lost_history_is_refused_unless_the_settings_allow_it(log, words):
     with pytest.raises(LostHistoryError, match=words) as caught:
-        resume_without_state(log, Settings(**settings))
+        resume_without_state(log, Settings())
     assert "\n" not in str(caught.value)
 
 
@@ -101,40 +99,45 @@ def test_without_its_history_a_partition_begins_anew(log, settings, expected):
     assert resume_without_state(log, Settings(lost_history="continue", **settings)) == expected
 
 
-def test_a_state_inside_the_log_needs_no_history_before_it():
-    log = _log(first=300, committed=500, recorded=100)
-    assert resume_from(log, 100, 400, Settings()) == Resume(100, 500, committed=500)
-
-
-def test_a_state_ahead_of_the_committed_offset_emits_from_its_own():
-    assert resume_from(_log(committed=500, recorded=0), 0, 700, Settings()).emit_from == 700
-    assert resume_from(_log(), 0, 700, Settings()) == Resume(0, 700)
-
-
-def test_a_state_that_began_elsewhere_is_another_history():
-    assert resume_from(_log(committed=500, recorded=7), 0, 400, Settings()) is None
+@pytest.mark.parametrize(
+    ("log", "start", "expected"),
+    [
+        # A state inside the log needs no history before it.
+        (_log(first=300, committed=500, recorded=100), 100, Resume(100, 500, committed=500)),
+        # One ahead of the committed offset emits from its own.
+        (_log(committed=350, recorded=0), 0, Resume(0, 400, committed=350)),
+        (_log(), 0, Resume(0, 400)),
+        # The offset of another program suppresses no score.
+        (_log(committed=300), 0, Resume(0, 400)),
+        (_log(committed=400), 0, Resume(0, 400)),
+        # It began elsewhere: another history.
+        (_log(committed=500, recorded=7), 0, None),
+    ],
+)
+def test_a_state_at_offset_400_goes_on(log, start, expected):
+    assert resume_from(log, start, 400, Settings()) == expected
 
 
 @pytest.mark.parametrize(
-    ("log", "words"),
+    ("log", "error", "words"),
     [
-        (
-            _log(first=450, committed=500, recorded=0),
-            "the state is at offset 400 but the log begins",
-        ),
-        (_log(end=300), "up to offset 400 were processed but the log ends at 300"),
+        (_log(first=450, committed=500, recorded=0), LostHistoryError,
+         "the state is at offset 400 but the log begins"),
+        (_log(end=300), LostHistoryError,
+         "up to offset 400 were processed but the log ends at 300"),
+        (_log(committed=401), ForeignOffsetError, "offset 401 of features/0"),
     ],
-)
-def test_a_state_outside_the_log_is_lost_history(log, words):
-    with pytest.raises(LostHistoryError, match=words):
+)  # fmt: skip
+def test_a_state_that_does_not_fit_the_log_is_refused(log, error, words):
+    with pytest.raises(error, match=words):
         resume_from(log, 0, 400, Settings())
 
 
 def test_going_on_without_lost_history_keeps_the_state_and_skips_the_gap():
-    going_on = Settings(lost_history="continue")
     log = _log(first=600, committed=500, recorded=0)
-    assert resume_from(log, 0, 400, going_on) == Resume(0, 600, committed=500)
-    assert resume_from(_log(end=300), 0, 400, going_on) is None
+    assert resume_from(log, 0, 400, _GOING_ON) == Resume(0, 600, committed=500)
+    assert resume_from(_log(committed=500), 0, 400, _GOING_ON) == Resume(0, 500)
+    assert resume_from(_log(end=300), 0, 400, _GOING_ON) is None
 
 
 def _commit(metadata, offset=200):

@@ -6,7 +6,6 @@ import asyncio
 import json
 from types import SimpleNamespace
 
-import orjson
 from aiokafka.errors import KafkaConnectionError
 from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, turns, until
 
@@ -118,18 +117,6 @@ async def read_to(worker, tp, offset):
             await asyncio.sleep(0.001)
 
     await asyncio.wait_for(reading(), 120)
-
-
-async def test_the_records_before_are_scored_and_the_others_after_the_answer(tmp_path):
-    broker, registry = MemoryBroker(values(1, 20) + values(2, 30)), MemoryRegistry(1, 2)
-    async with Worker(tmp_path, broker, registry) as worker:
-        await worker.assign(FIRST)
-        await read_to(worker, FIRST, 50)
-        assert broker.offsets(FIRST) == list(range(50))
-        assert worker.desk._log.accepted == [
-            (FIRST, Acceptance(1, AVRO, 0, None)), (FIRST, Acceptance(2, AVRO, 20, None)),
-        ]  # fmt: skip
-        assert registry.asked == [1, 2]
 
 
 async def test_other_partitions_and_snapshots_go_on_while_one_waits(tmp_path, monkeypatch, caplog):
@@ -244,20 +231,3 @@ async def test_an_id_that_never_has_a_schema_is_asked_for_less_and_less_often(tm
         registry.known[1] = AVRO
         await read_to(worker, FIRST, 5000)
         assert log.accepted[-1][1] == Acceptance(1, AVRO, stretches[-1][1], None)
-
-
-async def test_scores_do_not_depend_on_when_the_registry_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
-    log_of_records = values(1, 100) + values(2, 100) + values(1, 100)
-    found = []
-    for most in (7, 300):
-        broker, registry = MemoryBroker(log_of_records), MemoryRegistry(1, 2)
-        async with Worker(tmp_path / str(most), broker, registry) as worker:
-            await worker.assign(FIRST)
-            while len(broker.scores[FIRST]) < 300:
-                if worker.reads(FIRST) and worker.consumer.positions[FIRST] < 300:
-                    await worker.read(FIRST, most)
-                await asyncio.sleep(0.001)
-            found.append(broker.scores[FIRST])
-    assert found[0] == found[1]
-    assert [orjson.loads(score)["offset"] for score in found[0]] == list(range(300))

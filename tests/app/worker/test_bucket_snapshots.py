@@ -40,7 +40,7 @@ def test_killed_workers_go_on_from_the_bucket_to_the_bytes_of_a_clean_run(
     last.wait_offsets(25_000)
     last.wait_metric(2, "oslrau_stage_seconds_count", stage="restore")
     assert last.terminate() == 0
-    assert_as_clean(client, settings, "at_least_once", 2)
+    assert_as_clean(client, settings, 2, "at_least_once")
 
 
 def test_a_worker_scores_while_the_bucket_is_full_and_saves_when_there_is_room(

@@ -6,7 +6,7 @@ import os
 import time
 
 import pytest
-from clean_run import assert_same_states, clean_run, newest_states, rows, scores_of
+from clean_run import assert_as_clean, clean_run, rows, scores_of
 from click.testing import CliRunner
 from secure_kafka import (
     PASSWORD,
@@ -130,9 +130,7 @@ def test_a_worker_with_these_rights_and_no_others_scores_and_goes_on(
         pages = [worker.get(page)[1] for page in ("/metrics", "/model", "/healthz", "/readyz")]
         assert worker.terminate() == 0
         assert PASSWORD not in worker.log() + "".join(pages)
-    scores, states = clean_run(client, settings)
-    assert scores_of(client, settings) == scores
-    assert_same_states(newest_states(settings, 2), states)
+    assert_as_clean(client, settings, 2)
 
 
 def test_a_worker_comes_with_a_token_from_a_file_that_is_read_again(
@@ -197,18 +195,25 @@ def refused(kafka, keys, password, tmp_path, request):
     return password | wrong, said
 
 
-def test_a_refusal_ends_the_start_in_one_clear_line(refused, command, start_worker):
+def test_a_refusal_is_told_in_one_clear_line(refused, command):
     access, said = refused
+    told = command(access, "inspect")
+    assert told.exit_code == 3
+    line = told.output.splitlines()[-1]
+    assert line.startswith(f"Error: no access to the Kafka broker at {access['broker']}: ")
+    assert said in line and "Traceback" not in told.output
+    assert not any(secret in told.output for secret in (PASSWORD, "wrong-horse"))
+
+
+@pytest.mark.parametrize("refused", ["password", "certificate", "token"], indirect=True)
+def test_a_refusal_ends_the_start_of_a_worker_in_the_same_line(refused, command, start_worker):
+    access, _ = refused
     worker = start_worker(**access)
     assert worker.wait() == 3
     (line,) = [line for line in worker.log().splitlines() if line.startswith("Error: ")]
-    assert line.startswith(f"Error: no access to the Kafka broker at {access['broker']}: ")
-    assert said in line and "Traceback" not in worker.log()
-    told = command(access, "inspect")
-    assert told.exit_code == 3
-    assert told.output.splitlines()[-1] == line
-    for secret in (PASSWORD, "wrong-horse"):
-        assert secret not in worker.log() + told.output
+    assert line == command(access, "inspect").output.splitlines()[-1]
+    assert "Traceback" not in worker.log()
+    assert not any(secret in worker.log() for secret in (PASSWORD, "wrong-horse"))
 
 
 def test_a_worker_that_may_not_create_its_topics_says_which(
@@ -255,14 +260,3 @@ def test_new_partitions_without_output_partitions_wait_and_the_others_continue(
     worker.wait_records(100)
     worker.wait_metric(0, "oslrau_waiting_partitions")
     assert worker.terminate() == 0
-
-
-def test_a_password_in_a_file_has_the_worker_let_in(
-    password, allowed, client, start_worker, topic_name, tmp_path
-):
-    client.create(topic_name)
-    client.send(topic_name, rows(50))
-    file = tmp_path / "password"
-    file.write_text(f"{PASSWORD}\n")
-    del password["sasl_password"]
-    assert start_worker(**password, sasl_password_file=file).wait_records(50).terminate() == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from clean_run import assert_as_clean, assert_same_states, clean_run, newest_states, rows, scores_of
+from clean_run import assert_as_clean, clean_run, newest_states, rows, scores_of
 from faust.types import TP
 from worker_settings import snapshots_in
 
@@ -24,11 +24,16 @@ pytestmark = pytest.mark.real_kafka
 _OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "batch_records": 500}
 
 
-@pytest.fixture(params=["topic", "folder"])
+_BOTH = pytest.mark.parametrize("settings", ["topic", "folder"], indirect=True)
+
+
+@pytest.fixture
 def settings(settings, request, tmp_path):
-    return replace(settings, snapshots=snapshots_in(request.param, settings, tmp_path))
+    kind = getattr(request, "param", "topic")
+    return replace(settings, snapshots=snapshots_in(kind, settings, tmp_path))
 
 
+@_BOTH
 def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     client, settings, start_worker, topic_name
 ):
@@ -41,11 +46,10 @@ def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     assert sorted(part["snapshot_offset"] for part in worker.model()) == [1500, 1501]
     worker.wait_metric(2, "oslrau_stage_seconds_count", stage="restore")
     assert worker.terminate() == 0
-    scores, states = clean_run(client, settings)
-    assert scores_of(client, settings) == scores
-    assert_same_states(newest_states(settings, 2), states)
+    assert_as_clean(client, settings, 2)
 
 
+@_BOTH
 def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
     client, settings, start_worker, topic_name
 ):
@@ -62,7 +66,7 @@ def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
     last.wait_offsets(total // 2)
     assert last.metric("oslrau_records_total", outcome="replayed") < total / 2
     assert last.terminate() == 0
-    assert_as_clean(client, settings, "at_least_once", 2)
+    assert_as_clean(client, settings, 2, "at_least_once")
 
 
 def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, topic_name):
@@ -78,6 +82,7 @@ def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, top
     assert Snapshot.from_bytes(state).records == 100
 
 
+@_BOTH
 def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_worker, topic_name):
     client.create(topic_name)
     for seed in (0, 1):
@@ -91,9 +96,7 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_w
     assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
     assert "is damaged" in worker.log()
     worker.terminate()
-    scores, states = clean_run(client, settings)
-    assert scores_of(client, settings) == scores
-    assert_same_states(newest_states(settings, 1), states)
+    assert_as_clean(client, settings, 1)
 
 
 def _damage_newest(client, settings):
@@ -109,7 +112,7 @@ def _damage_newest(client, settings):
     client.send(settings.snapshots_topic, [(0, wrong, manifests[-1].key)])
 
 
-def test_a_snapshot_inside_the_log_makes_up_for_lost_history(
+def test_a_snapshot_inside_the_log_makes_up_for_lost_history_and_one_before_it_does_not(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -118,42 +121,46 @@ def test_a_snapshot_inside_the_log_makes_up_for_lost_history(
     client.send(topic_name, rows(500, seed=1))
     whole = clean_run(client, settings)[0]
     client.delete_before(topic_name, 0, 300)
-    worker = start_worker().wait_records(500)
-    assert worker.terminate() == 0
+    assert start_worker().wait_records(500).terminate() == 0
     assert scores_of(client, settings) == whole
 
-
-def test_retention_that_overtook_the_worker_is_refused_or_passed_over_with_the_model(
-    client, settings, start_worker, topic_name
-):
-    client.create(topic_name)
-    client.send(topic_name, rows(500))
-    start_worker().wait_records(500).terminate()
-    client.send(topic_name, rows(500, seed=1))
-    client.delete_before(topic_name, 0, 600)
+    client.send(topic_name, rows(500, seed=2))
+    client.delete_before(topic_name, 0, 1100)
     refused = start_worker()
     assert refused.wait() == 4
-    assert "the state is at offset 500 but the log begins at 600" in refused.log()
+    assert "the state is at offset 1000 but the log begins at 1100" in refused.log()
     worker = start_worker(lost_history="continue").wait_records(400)
     worker.wait_metric(100, "oslrau_missing_offsets_total")
-    assert worker.model()[0]["records"] == 900
+    assert worker.model()[0]["records"] == 1400
     worker.terminate()
 
 
-def test_a_snapshot_of_another_version_is_refused_and_kept(
+def test_other_settings_and_a_snapshot_of_another_version_are_refused_in_one_line(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
     client.send(topic_name, rows(100))
     start_worker().wait_records(100).terminate()
+    line = _refusal(start_worker, batch_size=128)
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 100 was made with")
+    assert "batch_size = 256, now 128" in line
+    line = _refusal(start_worker, features="a,b")
+    assert "features = 'auto', now ['a', 'b']" in line
+    assert "another app_id" in line and "inspect --forget" in line
+    assert start_worker().wait_ready().terminate() == 0
+
     newest = newest_states(settings, 1)
     _save(settings, TP(topic_name, 0), 101, newest[0][:7] + b"\x09" + newest[0][8:])
-    refused = start_worker()
-    assert refused.wait() == 2
-    line = refused.log().splitlines()[-1]
+    line = _refusal(start_worker)
     assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 101 is from another ")
     assert "expected format version 1, got 9" in line and "inspect --forget" in line
-    assert newest_states(settings, 1)[0][7] == 9
+    assert newest_states(settings, 1)[0][7] == 9  # it is kept
+
+
+def _refusal(start_worker, **changes):
+    worker = start_worker(log_level="ERROR", **changes)
+    assert worker.wait() == 2
+    return worker.log().splitlines()[-1]
 
 
 def _save(settings, tp, next_offset, data):
@@ -166,22 +173,3 @@ def _save(settings, tp, next_offset, data):
         await producers.close()
 
     asyncio.run(save())
-
-
-def test_other_settings_are_refused_at_start_in_one_line(
-    client, settings, start_worker, topic_name
-):
-    client.create(topic_name)
-    client.send(topic_name, rows(100))
-    start_worker().wait_records(100).terminate()
-    refused = start_worker(batch_size=128, log_level="ERROR")
-    assert refused.wait() == 2
-    line = refused.log().splitlines()[-1]
-    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 100 was made with")
-    assert "batch_size = 256, now 128" in line
-    refused = start_worker(features="a,b", log_level="ERROR")
-    assert refused.wait() == 2
-    line = refused.log().splitlines()[-1]
-    assert "features = 'auto', now ['a', 'b']" in line
-    assert "another app_id" in line and "inspect --forget" in line
-    assert start_worker().wait_ready().terminate() == 0

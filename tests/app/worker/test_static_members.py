@@ -53,4 +53,4 @@ def test_a_rolling_restart_moves_no_partition(client, settings, start_named, top
     workers[0].wait_until(lambda: sum(map(len, map(_held, workers))) == _WORKERS + 1, "sharing")
     for worker in workers:
         assert worker.terminate() == 0
-    assert_as_clean(client, settings, "at_least_once", _WORKERS)
+    assert_as_clean(client, settings, _WORKERS, "at_least_once")

@@ -31,21 +31,18 @@ def kafka(kafka_installed, tmp_path_factory):
         yield broker
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
-def test_the_other_nodes_replace_a_lost_leader(
-    delivery, kafka, client, settings, start_worker, topic_name
-):
+def test_the_other_nodes_replace_a_lost_leader(kafka, client, settings, start_worker, topic_name):
     client.create(topic_name, 2, replicas=3)
     client.send(topic_name, rows(30_000, 2))
     leader = client.leader(topic_name, 0)
-    worker = start_worker(delivery=delivery, snapshot_interval=0.5)
+    worker = start_worker(delivery="exactly_once", snapshot_interval=0.5)
     client.wait_messages(settings.scores_topic, 5000)
     kafka.kill(leader)
     worker.wait_ready()
     worker.wait_saved(15_000)
     assert worker.terminate() == 0
     kafka.start_node(leader)
-    assert_as_clean(client, settings, delivery, 2)
+    assert_as_clean(client, settings, 2)
 
 
 def test_a_worker_reads_from_the_replica_in_its_rack_and_from_the_leader_without_it(
@@ -63,7 +60,7 @@ def test_a_worker_reads_from_the_replica_in_its_rack_and_from_the_leader_without
     worker.wait_saved(3000)
     kafka.start_node(near)
     assert worker.terminate() == 0
-    assert_as_clean(client, settings, "at_least_once", 1)
+    assert_as_clean(client, settings, 1, "at_least_once")
 
 
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
@@ -82,7 +79,7 @@ def test_a_topic_that_takes_no_records_for_a_while_loses_none(
     kafka.start_node(2)
     worker.wait_saved(1000)
     assert worker.terminate() == 0
-    assert_as_clean(client, settings, delivery, 2)
+    assert_as_clean(client, settings, 2, delivery)
 
 
 def test_records_written_while_all_brokers_restart_one_by_one_are_scored_exactly_once(
@@ -110,7 +107,7 @@ def test_records_written_while_all_brokers_restart_one_by_one_are_scored_exactly
     writer.join()
     worker.wait_saved(len(sent) // 3)
     assert worker.terminate() == 0
-    assert_as_clean(client, settings, "exactly_once", 3)
+    assert_as_clean(client, settings, 3)
 
 
 def test_while_the_groups_coordinator_is_paused_a_worker_is_replaced_exactly_once(
@@ -133,7 +130,7 @@ def test_while_the_groups_coordinator_is_paused_a_worker_is_replaced_exactly_onc
         kafka.go_on(coordinator)  # it still takes itself for the coordinator
     second.wait_ready().wait_saved(10_000)
     assert second.terminate() == 0
-    assert_as_clean(client, settings, "exactly_once", 2)
+    assert_as_clean(client, settings, 2)
 
 
 def _batches(records, size):
