@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from forked_worker import ForkedWorker
 from kafka_client import KafkaClient
 from real_bucket import Door, RealBuckets, environment
 from real_registry import RealRegistry
 from worker_process import WorkerProcess
-from worker_settings import pace_variable, snapshots_in, split
+from workers import Workers, settings_of
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
+from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.settings import Settings
 
 _LONGEST_SECONDS = 240.0
@@ -44,7 +40,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture
 def free_port() -> Callable[[], int]:
-    return _free_port
+    return lambda: free_ports(1)[0]
 
 
 @pytest.fixture(scope="module")
@@ -66,70 +62,17 @@ def client(servers: str) -> KafkaClient:
 
 
 @pytest.fixture
-def settings(servers: str, topic_name: str, tmp_path: Path) -> Settings:
+def settings(servers: str, topic_name: str) -> Settings:
     """Settings with topics, a group and a port of the test's own."""
-    return Settings(
-        broker=servers,
-        app_id=topic_name,
-        source_topics=(topic_name,),
-        scores_topic=f"{topic_name}.scores",
-        anomalies_topic=f"{topic_name}.anomalies",
-        dead_letter_topic=f"{topic_name}.dead",
-        snapshots=f"topic:{topic_name}.snapshots",
-        web_port=_free_port(),
-        session_timeout=6.0,
-    )
+    return settings_of(servers, topic_name)
 
 
 @pytest.fixture
 def start_worker(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
-    """A function that starts a worker with the test's settings, changed by its arguments.
-
-    `command` are arguments of a new Python process; without it, the worker is a forked one.
-    """
-    started: list[WorkerProcess] = []
-
-    def start(*, command: Sequence[str] = (), **changes: object) -> WorkerProcess:
-        own, pace = split({"commit_seconds": 0.2, **changes})
-        if "snapshots" in own:
-            own["snapshots"] = snapshots_in(str(own["snapshots"]), settings, tmp_path)
-        changed = {f"OSLRAU_{name.upper()}": str(value) for name, value in own.items()}
-        environment = {**os.environ, **_environment(settings), **changed, **pace_variable(pace)}
-        log = tmp_path / f"worker-{len(started)}.log"
-        log.touch()
-        process = (
-            _run([sys.executable, *command], environment, log)
-            if command
-            else ForkedWorker(["worker"], environment, log)
-        )
-        started.append(WorkerProcess(process, int(environment["OSLRAU_WEB_PORT"]), log))
-        return started[-1]
-
-    yield start
-    for worker in started:
-        worker.kill()
-
-
-def _run(
-    command: Sequence[str], environment: Mapping[str, str], log: Path
-) -> subprocess.Popen[bytes]:
-    with log.open("ab") as output:
-        return subprocess.Popen(command, env=environment, stderr=output, stdout=output)
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    names = (
-        *("broker", "app_id", "scores_topic", "anomalies_topic", "dead_letter_topic"),
-        *("web_port", "session_timeout", "snapshots", "delivery"),
-    )
-    found = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
-    return found | {"OSLRAU_SOURCE_TOPICS": ",".join(settings.source_topics)}
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A function that starts a worker with the test's settings, changed by its arguments."""
+    workers = Workers(settings, tmp_path)
+    yield workers.start
+    workers.kill()
 
 
 @pytest.fixture(scope="session")
@@ -157,14 +100,13 @@ def address(buckets: RealBuckets, door: Door) -> str:
 
 
 @pytest.fixture(scope="session")
-def registry() -> Iterator[RealRegistry]:
-    """A real registry for the whole session."""
+def _running_registry() -> Iterator[RealRegistry]:
     with RealRegistry() as server:
         yield server
 
 
 @pytest.fixture
-def fresh_registry() -> Iterator[RealRegistry]:
-    """A real registry without schemas, whose first one gets the id 1."""
-    with RealRegistry() as server:
-        yield server
+def registry(_running_registry: RealRegistry) -> RealRegistry:
+    """A real registry for the whole session, which is there whatever the test before has done."""
+    _running_registry.open()
+    return _running_registry

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from dashboards import ROOT
-from servers import FAUST_OSLRAU, Alertmanager, Prometheus, Server, Webhook, wait_for, worker
+from post_server import PostServer
+from servers import FAUST_OSLRAU, Alertmanager, Prometheus, Server, wait_for, worker
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
@@ -54,7 +55,7 @@ class Observed(NamedTuple):
 
     worker: Server
     prometheus: Prometheus
-    webhook: Webhook
+    webhook: PostServer
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +70,8 @@ def observed(
     topic = f"observed-{uuid.uuid4().hex[:8]}"
     ports = dict(zip(("worker", "prometheus", "alertmanager"), free_ports(3), strict=True))
     _produce(broker, topic, _rows(folder, 4000), "--create-topic", "--partitions", "2").wait()
+    webhook = PostServer()
     with (
-        Webhook() as webhook,
         Alertmanager(programs[1], folder, ports["alertmanager"], webhook=webhook.port),
         Prometheus(programs[0], folder, ports["prometheus"], **ports) as prometheus,
         worker(broker, topic, ports["worker"], folder) as scoring,

@@ -7,16 +7,15 @@ import math
 import os
 import subprocess
 import sys
-import threading
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Self
 
 from dashboards import RULES, hurried
+from post_server import PostServer
 
 _PATIENCE_SECONDS = 300.0
 FAUST_OSLRAU = str(Path(sys.executable).with_name("faust-oslrau"))
@@ -137,37 +136,11 @@ class Alertmanager(Server):
         super().__init__([program, *options], port, folder / "alertmanager.log")
 
 
-class Webhook:
-    """Takes the alerts that an Alertmanager sends."""
-
-    def __init__(self) -> None:
-        self.alerts: list[dict[str, Any]] = []
-        alerts = self.alerts
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                alerts.extend(json.loads(body)["alerts"])
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_port
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def firing(self, name: str) -> list[dict[str, Any]]:
-        return [
-            alert
-            for alert in self.alerts
-            if alert["labels"]["alertname"] == name and alert["status"] == "firing"
-        ]
+def firing(webhook: PostServer, name: str) -> list[dict[str, Any]]:
+    """Return the firing alerts of a name that an Alertmanager has posted."""
+    return [
+        alert
+        for body in webhook.bodies
+        for alert in body["alerts"]
+        if alert["labels"]["alertname"] == name and alert["status"] == "firing"
+    ]

@@ -9,15 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
 
@@ -33,33 +32,6 @@ def wait_for(look):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return found
-
-
-class Server:
-    """A web server that answers with the given statuses, the last one for good; None hangs."""
-
-    def __init__(self, *statuses):
-        self.bodies = []
-        left, bodies = list(statuses), self.bodies
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                status = left.pop(0) if len(left) > 1 else left[0]
-                if status is None:
-                    time.sleep(12)
-                    return
-                if status == 200:
-                    bodies.append(body)
-                self.send_response(status)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_port}/token-9f2"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
 
 class Scene:
@@ -119,7 +91,7 @@ def stop(process, number=signal.SIGKILL):
 
 
 def test_a_webhook_that_fails_and_hangs_is_told_of_each_incident_in_the_end(scene):
-    server = Server(500, None, 503, 200)
+    server = PostServer(500, None, 503, 200)
     process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
     try:
         wait_until_it_reads(scene)
@@ -134,7 +106,7 @@ def test_a_webhook_that_fails_and_hangs_is_told_of_each_incident_in_the_end(scen
 
 
 def test_what_was_told_is_remembered_through_a_kill(scene):
-    server = Server(200)
+    server = PostServer(200)
     process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
     wait_until_it_reads(scene)
     scene.send("flow", "opened")
@@ -197,7 +169,7 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
 
 
 def test_an_address_that_is_away_does_not_hold_up_another_one(scene):
-    away, server = Server(503), Server(200)
+    away, server = PostServer(503), PostServer(200)
     process = scene.notifier(
         OSLRAU_NOTIFY_ALERTMANAGER=away.address, OSLRAU_NOTIFY_WEBHOOK=server.address
     )

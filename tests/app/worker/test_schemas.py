@@ -99,19 +99,25 @@ def test_a_worker_that_is_killed_while_it_learns_decides_nothing_anew(deployment
     assert deployment.replay() == (list(once), {"unknown_schema": 19})
 
 
+def of_topic(schema, topic):
+    """Return a schema that no other test registers, whose id is thus of this test alone."""
+    return {**schema, "doc": topic}
+
+
 def test_records_of_a_known_schema_go_on_and_others_wait_while_the_registry_is_away(
-    deployment, fresh_registry
+    deployment, registry
 ):
-    registry = fresh_registry
-    deployment.changes["registry_url"] = registry.url
-    assert registry.register("machines", SCHEMA) == 1
+    subject = f"{deployment.topic}-value"
+    known, later = (of_topic(schema, deployment.topic) for schema in (SCHEMA, EVOLVED))
+    first = registry.register(subject, known)
     found = list(rows(900))
     worker = deployment.start()
-    deployment.send(avro(1, SCHEMA, row) for row in found[:300])
+    deployment.send(avro(first, known, row) for row in found[:300])
     worker.wait_records(300)
-    registry.kill()
-    deployment.send(avro(1, SCHEMA, row) for row in found[300:600])
-    deployment.send(avro(2, EVOLVED, row) for row in found[600:800])
+    registry.shut()
+    second = registry.register(subject, later)
+    deployment.send(avro(first, known, row) for row in found[300:600])
+    deployment.send(avro(second, later, row) for row in found[600:800])
     worker.wait_records(600)
     worker.wait_metric(1, "oslrau_awaited_schemas")
     worker.wait_metric(200, "oslrau_consumer_lag_records")
@@ -121,35 +127,38 @@ def test_records_of_a_known_schema_go_on_and_others_wait_while_the_registry_is_a
     assert worker.log().count("waits for schema") == 1
     worker.terminate()
 
-    worker = deployment.start()  # it knows schema 1 without the registry
-    deployment.send(avro(1, SCHEMA, row) for row in found[800:])
+    worker = deployment.start()  # it knows the first schema without the registry
+    deployment.send(avro(first, known, row) for row in found[800:])
     worker.wait_metric(1, "oslrau_awaited_schemas")
-    registry.start()
-    assert registry.register("others", {"type": "fixed", "name": "Else", "size": 1}) == 1
-    assert registry.register("machines", EVOLVED) == 2
     registry.open()
     worker.wait_offsets(900)
     assert worker.get("/readyz")[0] == 200
     worker.terminate()
     scores, letters = deployment.live()
     assert (len(scores), len(letters)) == (900, 0)
-    registry.kill()
+    registry.shut()
     assert deployment.replay() == (scores, {})
 
 
+@pytest.fixture
+def next_id(deployment, registry):
+    """The id that the registry gives to the next schema, and that no schema has yet."""
+    return registry.register("next-id", of_topic(JSON_SCHEMA, deployment.topic), "JSON") + 1
+
+
 def test_an_unknown_id_is_a_dead_letter_also_where_the_registry_knows_it_later(
-    deployment, fresh_registry
+    deployment, registry, next_id
 ):
-    registry = fresh_registry
-    deployment.changes["registry_url"] = registry.url
-    assert registry.register("machines", SCHEMA) == 1
-    found = list(rows(600))
-    deployment.send(avro(1, SCHEMA, row) for row in found[:300])
-    deployment.send(avro(2, EVOLVED, row) for row in found[300:310])
+    subject, found = f"{deployment.topic}-value", list(rows(600))
+    known, later = (of_topic(schema, deployment.topic) for schema in (SCHEMA, EVOLVED))
+    unknown = next_id + 1
+    assert registry.register(subject, known) == next_id
+    deployment.send(avro(next_id, known, row) for row in found[:300])
+    deployment.send(avro(unknown, later, row) for row in found[300:310])
     worker = deployment.start()
     worker.wait_records(310)
-    assert registry.register("machines", EVOLVED) == 2
-    deployment.send(avro(2, EVOLVED, row) for row in found[310:])
+    assert registry.register(subject, later) == unknown
+    deployment.send(avro(unknown, later, row) for row in found[310:])
     worker.wait_records(600)
     worker.kill()
     # A worker that begins anew learns the log again, and decides as the first one has.
@@ -160,25 +169,25 @@ def test_an_unknown_id_is_a_dead_letter_also_where_the_registry_knows_it_later(
 
 
 def test_a_worker_that_wakes_up_decides_nothing_that_its_successor_has_decided(
-    deployment, fresh_registry, free_port
+    deployment, registry, next_id, free_port
 ):
-    registry = fresh_registry
-    deployment.changes["registry_url"] = registry.url
-    assert registry.register("machines", SCHEMA) == 1
-    found = list(rows(400))
-    deployment.send(avro(1, SCHEMA, row) for row in found[:100])
+    subject, found = f"{deployment.topic}-value", list(rows(400))
+    known, later = (of_topic(schema, deployment.topic) for schema in (SCHEMA, EVOLVED))
+    unknown = next_id + 1
+    assert registry.register(subject, known) == next_id
+    deployment.send(avro(next_id, known, row) for row in found[:100])
     sleeper = deployment.start()
     sleeper.wait_records(100)
     sleeper.pause()
-    deployment.send(avro(2, EVOLVED, row) for row in found[100:200])
+    deployment.send(avro(unknown, later, row) for row in found[100:200])
     successor = deployment.start(web_port=free_port())
     successor.wait_metric(100, "oslrau_dead_letters_total", reason="unknown_schema")
-    assert registry.register("machines", EVOLVED) == 2
+    assert registry.register(subject, later) == unknown
     sleeper.go_on()
-    deployment.send(avro(2, EVOLVED, row) for row in found[200:300])
+    deployment.send(avro(unknown, later, row) for row in found[200:300])
     deployment.client.wait_messages(deployment.settings.scores_topic, 200)
     successor.terminate()
-    deployment.send(avro(2, EVOLVED, row) for row in found[300:])
+    deployment.send(avro(unknown, later, row) for row in found[300:])
     deployment.client.wait_messages(deployment.settings.scores_topic, 300)
     sleeper.wait_offsets(400)
     scores, _ = deployment.live()

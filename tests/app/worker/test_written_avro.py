@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BytesIO
 
 import fastavro
@@ -15,6 +13,7 @@ import orjson
 import pytest
 from deployment import SCHEMA, Deployment, avro, rows
 from guarded_registry import TOKEN, GuardedRegistry
+from post_server import PostServer
 
 from faust_oslrau.topics.formats import Schema, message_schema, message_writer, schema_id
 
@@ -56,26 +55,6 @@ def as_found(message):
     if "record" in document:
         document["record"] = message.partition(b',"record":')[2][:-1].decode()
     return present(document)
-
-
-class Web:
-    """Keeps what is posted to it."""
-
-    def __init__(self):
-        self.bodies = bodies = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_port}/"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
 
 @pytest.fixture
@@ -127,7 +106,7 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     ]
     values[BAD] = values[BAD][:-1]
     worker = deployment.start().wait_ready()
-    web = Web()
+    web = PostServer()
     environment = deployment.environment() | {"OSLRAU_NOTIFY_WEBHOOK": web.address}
     start(environment, "notify")
     worker.wait_until(lambda: "reading" in (tmp_path / "command.log").read_text(), "notifying")
@@ -176,17 +155,15 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
 
 
 def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_start(
-    client, settings, start_worker, fresh_registry, tmp_path
+    client, settings, start_worker, registry, tmp_path
 ):
-    registry = fresh_registry
     deployment = Deployment(client, settings, start_worker, registry, tmp_path, {})
-    deployment.changes |= {"format": "json", "scores_format": "avro", "registry_url": registry.url}
-    registry.kill()
+    deployment.changes |= {"format": "json", "scores_format": "avro"}
+    registry.shut()
     worker = deployment.start()
     deployment.send(map(orjson.dumps, found_rows()[:100]))
     worker.wait_until(lambda: f"no schema for topic {settings.scores_topic}" in worker.log(), "on")
     assert (worker.get("/readyz")[0], client.read(settings.scores_topic)) == (503, [])
-    registry.start()
     registry.open()
     worker.wait_records(100).terminate()
     assert len(client.read(settings.scores_topic)) == 100
