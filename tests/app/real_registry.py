@@ -56,7 +56,7 @@ def _program() -> Path:
 
 
 class _Door(socketserver.ThreadingTCPServer):
-    """Passes connections on to a port."""
+    """Passes connections on to a port, until it is shut."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -64,11 +64,15 @@ class _Door(socketserver.ThreadingTCPServer):
     def __init__(self, front: int, back: int) -> None:
         super().__init__(("127.0.0.1", front), _Passage)
         self.back = back
+        self.passing: set[socket.socket] = set()
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def shut(self) -> None:
         self.shutdown()
         self.server_close()
+        for connection in list(self.passing):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Passage(socketserver.BaseRequestHandler):
@@ -76,12 +80,14 @@ class _Passage(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.server.back)) as inside:
+            self.server.passing |= {self.request, inside}
             ways = ((self.request, inside), (inside, self.request))
             threads = [threading.Thread(target=_pass_on, args=way, daemon=True) for way in ways]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
+            self.server.passing -= {self.request, inside}
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:

@@ -48,40 +48,25 @@ def situation() -> Situation:
     )
 
 
-def test_the_picture_fits_an_ordinary_terminal(situation: Situation) -> None:
+def test_the_picture_fits_an_ordinary_terminal_and_shows_all_its_parts(
+    situation: Situation,
+) -> None:
     console = Console(width=80, file=StringIO(), record=True)
     console.print(picture(situation))
     lines = console.export_text().splitlines()
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
     assert "http://127.0.0.1:40231" in lines[0]
-
-
-def test_the_picture_names_the_blamed_fields_and_the_injected_kind(situation: Situation) -> None:
-    console = Console(width=80, file=StringIO(), record=True)
-    console.print(picture(situation))
-    text = console.export_text()
-    (alarm,) = [row for row in text.splitlines() if "3/19 " in row]
-    assert "ambient.temperature, m" in alarm
-    assert "broken_correlation" in alarm
-
-
-def test_the_picture_names_the_keys_with_the_most_anomalies(situation: Situation) -> None:
-    console = Console(width=80, file=StringIO(), record=True)
-    console.print(picture(situation))
-    assert "most anomalies: machine-16 12, machine-07 5, machine-[3] 3" in console.export_text()
-
-
-def test_the_picture_begins_with_the_incidents_the_open_ones_on_top(situation: Situation) -> None:
-    console = Console(width=80, file=StringIO(), record=True)
-    console.print(picture(situation))
-    title, _, *incidents = console.export_text().splitlines()[2:7]
+    title, _, *incidents = lines[2:7]
     assert "Incidents: 1 open, 2 closed" in title
     assert [row.split()[1:3] for row in incidents] == [
         ["3/5000", "open"], ["3/123000", "closed"], ["3/100", "closed"]
     ]  # fmt: skip
     assert all("critical 76" in row and "ambient.temperature" in row for row in incidents)
     assert all("broken_correlation" in row for row in incidents)
+    (alarm,) = [row for row in lines if "3/19 " in row]
+    assert "ambient.temperature, m" in alarm and "broken_correlation" in alarm
+    keys = "most anomalies: machine-16 12, machine-07 5, machine-[3] 3"
+    assert any(keys in row for row in lines)
 
 
 def test_a_sparkline_goes_from_the_lowest_to_the_highest() -> None:

@@ -31,14 +31,6 @@ def test_the_latest_event_of_each_incident_counts_in_whatever_order_they_come():
     assert sorted(_offsets(known)) == [9, 20]
 
 
-def test_since_when_an_incident_is_open_is_known_if_it_opened_before_the_workers_eyes():
-    known = LastIncidents()
-    known.add(_event(1, "opened", 1), noted=5.0)
-    known.add(_event(9, "closed", 1), noted=8.0)
-    known.add(_event(11, "opened", 11), noted=9.0, is_past=True)
-    assert {(each.since, each.noted) for each in known} == {(5.0, 8.0), (None, 9.0)}
-
-
 def test_the_open_one_is_most_urgent_then_the_last_opened():
     known = LastIncidents()
     for offset, state in ((1, "opened"), (2, "closed"), (3, "closed")):

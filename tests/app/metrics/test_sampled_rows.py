@@ -48,9 +48,3 @@ def test_a_record_comes_with_the_band_in_which_it_was_expected():
     for time in range(2, 100):
         rows.add(time, np.zeros((1, 1000)), np.array([0.5]), forecast=wide, has_anomalies=False)
     assert len(list(rows.between(0, 1000))) == 21  # bands take room, too
-
-
-def test_a_block_without_records_changes_nothing():
-    rows = SampledRows(10)
-    rows.add(1, np.empty((0, 0)), np.empty(0), has_anomalies=False)
-    assert list(rows.between(0, 10)) == []

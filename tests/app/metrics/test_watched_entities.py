@@ -59,23 +59,6 @@ def test_the_last_records_are_bounded(block):
     assert _times(watched.watch(b"mill", 1000, none)) == []
 
 
-def test_of_a_block_that_is_too_large_the_last_records_count():
-    watched, none = WatchedEntities(300), SampledRows(300)
-    watched.add(1, _block([b"saw"] + 70_000 * [b"mill"] + [b"mole"]))
-    assert _times(watched.watch(b"mole", 1, none)) == [(1, 70_001.0, False)]
-    assert _times(watched.watch(b"saw", 1, none)) == []
-
-
-def test_the_partition_knows_some_records_of_before():
-    sampled = SampledRows(300)
-    for time, key in enumerate([b"saw", b"mill", b"saw"]):
-        sampled.add(time, np.array([[time]]), np.ones(1), has_anomalies=False, keys=[key])
-    assert _times(WatchedEntities(300).watch(b"saw", 9, sampled)) == [
-        (0, 0.0, False),
-        (2, 2.0, False),
-    ]
-
-
 def test_an_entity_that_nobody_asks_for_is_forgotten():
     watched, none = WatchedEntities(60), SampledRows(300)
     rows = watched.watch(b"saw", 0, none)

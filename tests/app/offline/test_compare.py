@@ -95,10 +95,10 @@ def test_the_better_settings_find_an_injected_fault(folder):
 
 
 def test_fields_that_no_record_has_are_named_with_their_settings(folder):
-    (folder / "misspelt.toml").write_text('features = ["latency", "load", "laod"]\n')
-    files = folder / "misspelt.toml", folder / "misspelt.toml", folder / "log.ndjson"
-    lines = run(*files).stderr.splitlines()
-    assert lines[-2:] == [f"{files[0]}: no scored record has a value of 'laod'"] * 2
+    misspelt = folder / "misspelt.toml"
+    misspelt.write_text('features = ["latency", "load", "laod"]\n')
+    lines = run(misspelt, misspelt, folder / "first.ndjson").stderr.splitlines()
+    assert lines[-2:] == [f"{misspelt}: no scored record has a value of 'laod'"] * 2
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -128,16 +128,6 @@ def test_figures_are_those_of_the_records_that_both_score(folder, partitions):
     for group, expected in (("both", a & b), ("only_a", a - b), ("only_b", b - a)):
         assert {(x["partition"], x["offset"]) for x in found["alarms"][group]} == expected
         assert sum(s["alarms"][group] for s in found["stretches"]) == len(expected)
-
-
-def test_equal_settings_give_no_difference(folder):
-    found = compared(folder, "logs.toml", "logs.toml", folder / "log.ndjson")
-    assert found["differing_settings"] == {}
-    assert found["log_likelihood"][0] == found["log_likelihood"][1]
-    assert found["alarms"]["only_a"] == found["alarms"]["only_b"] == []
-    assert len(found["alarms"]["both"]) > 0
-    assert found["standard_error"] == 0
-    assert all(s["log_likelihood"][0] == s["log_likelihood"][1] for s in found["stretches"])
 
 
 def test_the_standard_error_is_that_of_stretches():
@@ -193,15 +183,11 @@ def test_the_tables_show_settings_figures_stretches_and_alarms(folder):
     assert max(map(len, lines[1:])) <= 100  # the first has the paths
 
 
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_a_plot_is_drawn(folder, tmp_path, ending):
-    plot = tmp_path / f"plot.{ending}"
+def test_a_plot_is_drawn(folder, tmp_path):
+    plot = tmp_path / "plot.svg"
     result = run(folder / "plain.toml", folder / "logs.toml", folder / "log.ndjson", "--plot", plot)
     assert result.exit_code == 0, result.output
-    if ending == "svg":
-        assert ElementTree.parse(plot).getroot().tag.endswith("svg")
-    else:
-        assert plot.read_bytes().startswith(b"\x89PNG")
+    assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
 def failure(*arguments):

@@ -15,9 +15,13 @@ from faust_oslrau.app.cli import main
 pytestmark = pytest.mark.real_kafka
 
 
-@pytest.fixture(params=["topic", "folder"])
+_BOTH = pytest.mark.parametrize("settings", ["topic", "folder"], indirect=True)
+
+
+@pytest.fixture
 def settings(settings, request, tmp_path):
-    return replace(settings, snapshots=snapshots_in(request.param, settings, tmp_path))
+    kind = getattr(request, "param", "topic")
+    return replace(settings, snapshots=snapshots_in(kind, settings, tmp_path))
 
 
 @pytest.fixture
@@ -51,22 +55,22 @@ def scored(client, settings, start_worker, topic_name):
     assert start_worker().wait_records(600).terminate() == 0
 
 
-def test_snapshots_are_listed(scored, inspect, topic_name):
-    code, text = inspect()
-    assert code == 0
-    assert [line.split()[0] for line in text.splitlines()] == [f"{topic_name}/0", f"{topic_name}/1"]
-    assert "offset 300" in text and "300 records" in text and "2 fields" in text
-    assert "batch_size: 256" in inspect("--partition", f"{topic_name}/1")[1]
-    code, text = inspect("--json")
-    first = json.loads(text.splitlines()[0])
-    assert (first["partition"], first["next_offset"], first["fields"]) == (0, 300, ["a", "b"])
-    assert first["nodes"] > 0 and first["age_seconds"] < 300
-
-
-def test_an_entity_is_shown_as_each_partition_knows_it(client, start_worker, topic_name, inspect):
+@_BOTH
+def test_snapshots_are_listed_with_what_they_know_of_an_entity(
+    client, start_worker, inspect, topic_name
+):
     client.create(topic_name, 2)
     _fill(client, topic_name, 600)
     assert start_worker(entity="a").wait_records(600).terminate() == 0
+    code, text = inspect()
+    assert code == 0
+    assert [line.split()[0] for line in text.splitlines()] == [f"{topic_name}/0", f"{topic_name}/1"]
+    assert "offset 300" in text and "300 records" in text and "1 fields" in text
+    assert "batch_size: 256" in inspect("--partition", f"{topic_name}/1")[1]
+    first = json.loads(inspect("--json")[1].splitlines()[0])
+    assert (first["partition"], first["next_offset"], first["fields"]) == (0, 300, ["b"])
+    assert first["nodes"] > 0 and first["age_seconds"] < 300
+
     code, text = inspect("--entity", "7", entity="a")
     assert code == 0 and text.count("next value") == 2
     assert text.startswith(f"{topic_name}/0  offset 300")
@@ -76,6 +80,7 @@ def test_an_entity_is_shown_as_each_partition_knows_it(client, start_worker, top
     assert code == 1 and "no snapshot knows the entity nobody" in text
 
 
+@_BOTH
 def test_a_deployment_without_snapshots_has_none(client, inspect, topic_name, settings):
     client.create(topic_name, 2)
     if settings.snapshots_topic is not None:
@@ -83,7 +88,7 @@ def test_a_deployment_without_snapshots_has_none(client, inspect, topic_name, se
     assert inspect() == (0, "no snapshots\n")
 
 
-def test_an_exported_snapshot_seeds_another_partition(
+def test_an_exported_snapshot_seeds_another_partition_and_a_new_deployment_after_a_dry_run(
     scored, inspect, client, start_worker, topic_name, tmp_path
 ):
     file = tmp_path / "seed"
@@ -99,12 +104,6 @@ def test_an_exported_snapshot_seeds_another_partition(
     assert [p["start"] for p in worker.model()] == [0, 300]
     worker.terminate()
 
-
-def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
-    scored, inspect, client, start_worker, settings, topic_name, tmp_path
-):
-    file = tmp_path / "seed"
-    assert inspect("--partition", f"{topic_name}/0", "--export", file)[0] == 0
     new = {"app_id": f"{topic_name}-new"}
     to = ("--partition", f"{topic_name}/0", "--import", file)
     code, text = inspect(*to, **new)
@@ -112,7 +111,6 @@ def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
     assert f"{topic_name}/0: continues at offset 300 with a model of 300 records" in text
     assert inspect(**new) == (0, "no snapshots\n")
     assert inspect(*to, "--yes", **new)[0] == 0
-    _fill(client, topic_name, 100)
     worker = start_worker(**new).wait_ready()
     worker.wait_offsets(350)
     worker.wait_metric(50 + 350, "oslrau_records_total")  # the seeded one, and the other
@@ -120,9 +118,26 @@ def test_an_exported_snapshot_seeds_a_new_deployment_after_a_dry_run(
     worker.terminate()
 
 
-def test_a_reset_says_what_it_would_do_and_does_it_with_yes(
-    scored, inspect, start_worker, topic_name
+@_BOTH
+def test_what_cannot_be_done_is_refused_and_a_reset_is_done_with_yes_once_no_worker_runs(
+    scored, inspect, start_worker, topic_name, tmp_path
 ):
+    code, text = inspect("--partition", f"{topic_name}/7")
+    assert code == 4
+    assert f"partition {topic_name}/7: expected one such as {topic_name}/0" in text
+    file = tmp_path / "seed"
+    file.write_bytes(b"no snapshot")
+    code, text = inspect("--partition", f"{topic_name}/0", "--import", file)
+    assert code == 1 and f"file {file}: " in text
+    assert "Traceback" not in text
+    code, text = inspect("--reset", 301)
+    assert code == 1 and "expected one from 0 to 300" in text
+    worker = start_worker().wait_ready()
+    code, text = inspect("--reset", "start", "--yes")
+    assert code == 1 and "stop the workers first" in text
+    assert len(inspect()[1].splitlines()) == 2
+    worker.terminate()
+
     code, text = inspect("--reset", 100)
     assert code == 0
     assert "starts a new model and emits from offset 100" in text
@@ -151,22 +166,3 @@ def test_a_forgotten_model_is_learned_again_under_new_settings(
     worker = start_worker(**new).wait_records(600)
     assert worker.metric("oslrau_records_total", outcome="replayed") == 600
     assert worker.terminate() == 0
-
-
-def test_what_cannot_be_done_is_refused_and_changes_nothing(
-    scored, inspect, start_worker, topic_name, tmp_path
-):
-    code, text = inspect("--partition", f"{topic_name}/7")
-    assert code == 4
-    assert f"partition {topic_name}/7: expected one such as {topic_name}/0" in text
-    file = tmp_path / "seed"
-    file.write_bytes(b"no snapshot")
-    code, text = inspect("--partition", f"{topic_name}/0", "--import", file)
-    assert code == 1 and f"file {file}: " in text
-    assert "Traceback" not in text
-    code, text = inspect("--reset", 301)
-    assert code == 1 and "expected one from 0 to 300" in text
-    start_worker().wait_ready()  # the workers are to be stopped first
-    code, text = inspect("--reset", "start", "--yes")
-    assert code == 1 and "stop the workers first" in text
-    assert len(inspect()[1].splitlines()) == 2

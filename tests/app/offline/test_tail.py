@@ -79,13 +79,8 @@ def test_dead_letters_are_read_as_they_were_written(replayed):
     assert "rejected " in line and "features/0@700" in line and "not_utf8: " in line
     as_json = run(replayed / "letters.ndjson", "--json")
     assert as_json.stdout.encode() == (replayed / "letters.ndjson").read_bytes()
-
-
-def test_json_prints_the_messages_as_they_are(replayed):
-    assert (
-        run(replayed / "alerts.ndjson", "--json").stdout.encode()
-        == (replayed / "alerts.ndjson").read_bytes()
-    )
+    as_json = run(replayed / "alerts.ndjson", "--json")
+    assert as_json.stdout.encode() == (replayed / "alerts.ndjson").read_bytes()
 
 
 def test_filters(tmp_path):
@@ -122,7 +117,7 @@ def test_an_incident_ends_with_the_address_of_its_page(tmp_path, monkeypatch):
     assert json.loads(run(path, "--json").stdout) == json.loads(alert(7, NOON))
 
 
-def test_since_is_a_duration_or_a_time(tmp_path):
+def test_since_is_a_duration_or_a_time(replayed, tmp_path):
     file = tmp_path / "alerts.ndjson"
     now = datetime.now(UTC)
     hours = [3, 1]
@@ -133,13 +128,9 @@ def test_since_is_a_duration_or_a_time(tmp_path):
     for since, n in expected.items():
         assert len(run(file, "--since", since).stdout.splitlines()) == n, since
     assert run(file, "--since", "yesterday").exit_code == 2
-
-
-def test_since_needs_times(replayed):
-    result = run(replayed / "alerts.ndjson", "--since", "2h")
-    assert result.exit_code == 1
-    assert "--since needs messages with a time" in result.stderr
-    assert run(replayed / "alerts.ndjson", "--since", "earliest").exit_code == 0
+    without_times = run(replayed / "alerts.ndjson", "--since", "2h")
+    assert without_times.exit_code == 1
+    assert "--since needs messages with a time" in without_times.stderr
 
 
 def test_colours_are_for_terminals_without_no_color(replayed, monkeypatch):
@@ -193,15 +184,6 @@ def test_characters_that_the_output_does_not_know_are_escaped(replayed, start):
     assert b" \xb1 " in out  # plus-minus
     process = start(replayed / "alerts.ndjson", PYTHONIOENCODING="cp437")
     assert process.communicate(timeout=240)[1] == b""
-
-
-def test_a_missing_topic_is_one_line_and_not_created(broker):
-    for _ in range(2):
-        result = run("--topic", "nobody-made-me", "--broker", broker.bootstrap_servers)
-        assert result.exit_code == 4
-        assert result.stderr.splitlines() == [
-            "Error: topic nobody-made-me: expected to exist, the broker does not know it"
-        ]
 
 
 class TestOnTheEmbeddedBroker:

@@ -76,16 +76,7 @@ async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_c
         assert course["expected_low"] < course["values"] < course["expected_high"]
 
 
-async def test_a_young_model_expects_nothing(worker, clock):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 5)
-    clock.now += 1
-    course = await field_course(partition, "b", 0)
-    assert len(course["values"]) == 1
-    assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])
-
-
-async def test_without_a_field_that_is_known_only_names_are_told(worker, clock):
+async def test_a_young_model_expects_nothing_and_an_unknown_field_has_no_course(worker, clock):
     (partition,) = await worker.assign(FIRST)
     assert (await field_course(partition, None, 0))["fields"] == ()
     await worker.read(FIRST, 5)
@@ -93,3 +84,7 @@ async def test_without_a_field_that_is_known_only_names_are_told(worker, clock):
         course = await field_course(partition, name, 0)
         assert course["fields"] == ("a", "b")
         assert "values" not in course
+    clock.now += 1
+    course = await field_course(partition, "b", 0)
+    assert len(course["values"]) == 1
+    assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from memory_worker import FIRST, SECOND, until
 
 from faust_oslrau.app.pages.health import liveness, models, readiness
@@ -79,9 +78,3 @@ async def test_models_are_summed_up_by_partition(joined, worker):
     assert (done["edges"], done["depth"]) == (first.network.edges, first.network.depth)
     assert (new["records"], new["lag"], new["nodes"], new["depth"]) == (0, None, {}, 0)
     assert second.network is None
-
-
-@pytest.mark.parametrize("rebalancing", [True, False])
-def test_preparation_comes_before_all_else(runtime, rebalancing):
-    runtime.preparing = "compiling the learner's kernels"
-    assert readiness(runtime, rebalancing) == "compiling the learner's kernels"

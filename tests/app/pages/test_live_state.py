@@ -10,8 +10,7 @@ import orjson
 import pytest
 from memory_worker import FIRST, SECOND, values
 
-from faust_oslrau.app.metrics.history import SECONDS, History, Noted, merged
-from faust_oslrau.app.pages import live_columns
+from faust_oslrau.app.metrics.history import SECONDS, History, Noted
 from faust_oslrau.app.pages.live_state import LiveState
 from faust_oslrau.learner import SilentEntity
 from faust_oslrau.topics import OutMessage
@@ -124,38 +123,24 @@ async def test_the_lag_is_unknown_until_it_is_known_of_all(worker, look, clock):
     assert (await look(FIRST))["seconds"]["lag"] == [5, 5, 5]
 
 
-async def test_of_no_partition_nothing_is_known(joined, clock):
-    clock.now += 2
-    seconds = (await LiveState(joined).since(0, [], "starting"))["seconds"]
-    assert seconds["scored"] == [0, 0]
-    assert all(map(math.isnan, seconds["lag"] + seconds["lowest"]))
-
-
 async def test_anomalies_and_events_come_once_and_oldest_first(worker, look, clock):
     first, second = await worker.assign(FIRST, SECOND)
     begin = int(clock.now)
-    first.metrics.history.anomalies.extend([_noted(begin + 0.2, 1), _noted(begin + 1.5, 3)])
+    late = _noted(begin + 1.5, 3, b"\xff")
+    first.metrics.history.anomalies.extend([_noted(begin + 0.2, 1, b"machine 1"), late])
     second.metrics.history.anomalies.append(_noted(begin + 0.1, 2))
     second.metrics.history.events.append(_noted(begin + 0.1, 9))
     clock.now += 1.7  # the second in which the last one came is not over
     state = await look()
-    assert [found["offset"] for found in _parsed(state["anomalies"])] == [2, 1]
+    shown = [(found["offset"], found["key"]) for found in _parsed(state["anomalies"])]
+    assert shown == [(2, None), (1, "machine 1")]
     assert [found["offset"] for found in _parsed(state["events"])] == [9]
     assert [found["offset"] for found in _parsed((await look(SECOND))["anomalies"])] == [2]
     clock.now += 1
     later = await look(since=state["until"])
-    assert [found["offset"] for found in _parsed(later["anomalies"])] == [3]
+    (last,) = _parsed(later["anomalies"])
+    assert (last["offset"], last["key"]) == (3, "\N{REPLACEMENT CHARACTER}")
     assert later["events"] == []
-
-
-async def test_an_anomaly_comes_with_its_score_and_its_key_as_text(worker, look, clock):
-    (partition,) = await worker.assign(FIRST)
-    begin = clock.now
-    for offset, key in enumerate([None, b"machine 1", b"\xff"]):
-        partition.metrics.history.anomalies.append(_noted(begin, offset, key))
-    clock.now += 1
-    keys = [found["key"] for found in _parsed((await look())["anomalies"])]
-    assert keys == [None, "machine 1", "\N{REPLACEMENT CHARACTER}"]
 
 
 async def test_an_anomaly_whose_record_hardly_any_reader_takes_is_shown_as_it_is(
@@ -189,25 +174,6 @@ async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, loo
     anomalies = (await look())["anomalies"]
     assert len(_parsed(anomalies)) == 2
     assert len(orjson.dumps(anomalies)) < 256 * 1024
-
-
-async def test_seconds_that_are_over_are_computed_once(worker, look, clock, monkeypatch):
-    computed = []
-
-    def counted(parts, since, until):
-        computed.extend(range(since, until))
-        return merged(parts, since, until)
-
-    monkeypatch.setattr(live_columns, "merged", counted)
-    await worker.assign(FIRST)
-    begin = int(clock.now)
-    for passed in (3, 3, 4, 6):  # seconds after the begin, of four readers
-        clock.now = begin + passed
-        await look()
-    assert computed == list(range(begin, begin + 6))
-    clock.now += SECONDS
-    await look()
-    assert len(computed) == 6 + SECONDS
 
 
 async def test_partitions_that_are_opened_again_are_shown_from_their_new_history(

@@ -26,6 +26,7 @@ from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError
 from faust_oslrau.app.pipeline import (
     IncompatibleSnapshotError,
     PartitionPipeline,
+    Snapshot,
     initial_digest,
 )
 from faust_oslrau.app.settings import Settings
@@ -131,8 +132,9 @@ def test_without_a_snapshot_a_log_is_learned_again_with_the_same_initial_model_o
         lambda data: data[:400] + b"?" + data[401:],
         lambda data: b"",
         lambda data: _snapshot(200, tp=SECOND),
+        lambda data: replace(Snapshot.from_bytes(data), fields=("a", "b", "c")).to_bytes(),
     ],
-    ids=["cut off", "changed", "empty", "of another partition"],
+    ids=["cut off", "changed", "empty", "of another partition", "crafted"],
 )
 def test_a_damaged_snapshot_gives_way_to_the_older_one_and_is_counted(
     damage, find, save, store, metrics, caplog

@@ -62,17 +62,6 @@ def test_a_number_is_held_against_its_category():
     assert latency["expected"] == pytest.approx(1.0, abs=0.1)
 
 
-def test_forgotten_texts_change_no_message(monkeypatch):
-    stream = records(2500, at_2400={"http": {"status": 503}})
-    whole = process(PartitionPipeline("features", 0, SETTINGS), stream)
-    monkeypatch.setattr("faust_oslrau.app.pipeline.pipeline._MOST_TEXTS", 10)
-    pipeline, scores, alerts = PartitionPipeline("features", 0, SETTINGS), [], []
-    for start in range(0, len(stream), 100):
-        found = process(pipeline, stream[start : start + 100])
-        scores, alerts = scores + found[0], alerts + found[1]
-    assert (scores, alerts) == whole
-
-
 def test_identifiers_are_told_of_once(caplog):
     caplog.set_level("INFO")
     pipeline = PartitionPipeline("features", 0, SETTINGS)

@@ -1,7 +1,5 @@
 """Entities from the records of a partition to its messages."""
 
-import json
-
 import numpy as np
 import orjson
 import pytest
@@ -16,7 +14,6 @@ N = 1200
 OF = RNG.integers(9, size=N)
 ROWS = 30.0 * OF[:, None] + RNG.normal(size=(N, 2)) * (1 + OF[:, None])
 BY_KEY = Settings(features=["a", "b"], entity="key", max_entities=6)
-BY_FIELD = Settings(entity="machine.id", max_entities=6)
 
 
 def records(keys=True):
@@ -25,19 +22,6 @@ def records(keys=True):
         value = b"broken" if offset % 100 == 99 else orjson.dumps(document)
         key = b"%d" % machine if keys and machine else None
         yield Record("features", 0, offset, None, key, value)
-
-
-def values(block):
-    return [message.value for message in block.scores]
-
-
-def test_a_field_names_the_same_entities_as_the_key_and_is_no_feature():
-    by_key = PartitionPipeline("features", 0, BY_KEY).process(list(records()))
-    pipeline = PartitionPipeline("features", 0, BY_FIELD)
-    by_field = pipeline.process(list(records(keys=False)))
-    assert pipeline.fields == ("a", "b")
-    numbers = [json.loads(value)["log_likelihood"] for value in values(by_key)[16:300]]
-    assert numbers == [json.loads(value)["log_likelihood"] for value in values(by_field)[16:300]]
 
 
 def test_entities_are_counted():

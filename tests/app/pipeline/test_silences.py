@@ -6,7 +6,7 @@ import numpy as np
 import orjson
 
 from faust_oslrau.app.pipeline import PartitionPipeline, new_pipeline
-from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
 SECOND, START = 1000, 1_767_225_600_000
@@ -77,8 +77,3 @@ def test_a_partition_with_an_initial_model_begins_with_no_silence_of_its_history
     block = new_pipeline("features", 2, settings).process(RECORDS[600:])
     assert block.silences == []
     assert block.silence_counts.silent == 0
-
-
-def test_they_are_off_by_default_and_read_from_the_environment():
-    assert Settings().silences is False
-    assert load_settings(None, {"OSLRAU_EVENTS": "silences"}).silences is True

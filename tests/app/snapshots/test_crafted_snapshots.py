@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import orjson
 import pytest
-from clean_run import clean_run, rows, scores_of
 
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
@@ -78,23 +77,3 @@ def test_a_scorer_with_other_settings_than_its_snapshot_is_refused(changes, snap
     scorer = pack("StreamScorer", values | changes, arrays)
     with pytest.raises(StateError):
         PartitionPipeline.restored(replace(snapshot, scorer=scorer), _SETTINGS)
-
-
-@pytest.mark.real_kafka
-def test_a_crafted_snapshot_gives_way_to_the_older_one(
-    client, settings, start_worker, topic_name, tmp_path
-):
-    client.create(topic_name)
-    for seed in (0, 1):
-        client.send(topic_name, rows(700, seed=seed))
-        start_worker(snapshots="folder").wait_records(700).terminate()
-    newest = max((tmp_path / "snapshots").rglob("*.snapshot"))
-    crafted = Snapshot.from_bytes(newest.read_bytes())
-    newest.write_bytes(replace(crafted, fields=("a", "b", "c")).to_bytes())
-    client.send(topic_name, rows(700, seed=2))
-    worker = start_worker(snapshots="folder").wait_ready()
-    worker.wait_offsets(2100)
-    worker.wait_metric(700, "oslrau_records_total", outcome="replayed")
-    assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
-    worker.terminate()
-    assert scores_of(client, settings) == clean_run(client, settings)[0]

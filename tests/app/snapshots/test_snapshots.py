@@ -39,12 +39,6 @@ def _pipeline(records, settings=None):
     return pipeline
 
 
-def test_found_fields_come_back():
-    snapshot = _pipeline([Record(*_TP, 0, 0, None, b'{"z": 1, "y": {"x": 2}}')]).snapshot(0, 1)
-    restored = PartitionPipeline.restored(Snapshot.from_bytes(snapshot.to_bytes()), Settings())
-    assert restored.fields == ("y.x", "z")
-
-
 def test_damaged_bytes_are_no_snapshot():
     data = _pipeline(_records(0, 100)).snapshot(0, 100).to_bytes()
     for place in range(0, len(data), 97):
@@ -132,11 +126,6 @@ def _save(store, *offsets):
         asyncio.run(store.save(_TP, offset, Extent.of(b"state at %d" % offset)))
 
 
-def test_a_folder_keeps_the_two_newest(store):
-    _save(store, 5, 30, 200)
-    assert load(store, _TP) == [(200, b"state at 200"), (30, b"state at 30")]
-
-
 def test_a_worker_that_lost_its_partition_replaces_nothing_newer(store):
     _save(store, 300, 400)
     _save(store, 100)
@@ -172,12 +161,6 @@ def test_a_rejected_file_makes_room_and_is_kept_aside(store, tmp_path):
     _save(store, 12)
     assert [offset for offset, _ in load(store, _TP)] == [12, 10]
     assert list(tmp_path.rglob("*.damaged"))
-
-
-def test_discarded_snapshots_are_gone(store):
-    _save(store, 10, 20)
-    asyncio.run(store.discard(_TP))
-    assert load(store, _TP) == []
 
 
 def test_a_file_in_the_way_of_the_folder_is_named(tmp_path):

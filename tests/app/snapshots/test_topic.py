@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 
 import orjson
 import pytest
@@ -59,45 +58,6 @@ def owner(client, topic):
 
 def _state(size, seed=0):
     return random.Random(seed).randbytes(size)
-
-
-def test_the_two_newest_come_back_whole_and_newest_first(owner):
-    async def run():
-        async with owner() as store:
-            for number in range(5):
-                await store.save(_TP, number, Extent.of(_state(2_500_000 - number, number)))
-            inside = await _stored(store)
-        async with owner() as store:
-            return inside, await _stored(store)
-
-    inside, afterwards = asyncio.run(run())
-    assert afterwards == [(4, _state(2_499_996, 4)), (3, _state(2_499_997, 3))]
-    assert inside == afterwards
-
-
-def test_an_empty_topic_has_no_snapshot_and_takes_one(owner):
-    async def run():
-        async with owner() as store:
-            before = await _stored(store)
-            await store.save(_TP, 1, Extent.of(b"one"))
-            return before, await _stored(store)
-
-    assert asyncio.run(run()) == ([], [(1, b"one")])
-
-
-def test_a_later_owner_fences_the_earlier_one(owner):
-    async def run():
-        async with owner() as zombie:
-            await zombie.save(_TP, 100, Extent.of(b"old"))
-            async with owner() as heir:
-                await heir.save(_TP, 200, Extent.of(b"new"))
-                with pytest.raises(LostPartitionError):
-                    await zombie.save(_TP, 150, Extent.of(b"late"))
-                await heir.save(_TP, 300, Extent.of(b"newer"))
-        async with owner() as store:
-            return await _stored(store)
-
-    assert asyncio.run(run()) == [(300, b"newer"), (200, b"new")]
 
 
 def test_a_snapshot_that_waits_when_the_partition_is_revoked_ends_as_lost(owner):
@@ -201,20 +161,6 @@ def test_chunks_left_over_from_a_longer_snapshot_get_tombstones(owner, client, t
     ]
 
 
-def test_discarded_snapshots_are_gone_for_the_next_owner_too(owner):
-    async def run():
-        async with owner() as store:
-            await store.save(_TP, 1, Extent.of(b"one"))
-            await store.save(_TP, 2, Extent.of(b"two"))
-            await store.discard(_TP)
-        async with owner() as store:
-            found = await _stored(store)
-            await store.save(_TP, 1, Extent.of(b"anew"))
-            return found, await _stored(store)
-
-    assert asyncio.run(run()) == ([], [(1, b"anew")])
-
-
 def test_deployments_share_a_topic(owner):
     async def run():
         async with owner() as one, owner(app_id="other") as other:
@@ -244,21 +190,18 @@ def records_read(monkeypatch):
     return found
 
 
-def test_a_restore_does_not_read_the_thousand_snapshots_in_the_tail(owner, records_read):
+def test_a_restore_does_not_read_the_hundreds_of_snapshots_in_the_tail(owner, records_read):
     state = _state(100_000)
 
     async def run():
         async with owner() as store:
-            for number in range(1000):
+            for number in range(300):
                 await store.save(_TP, number, Extent.of(state))
         records_read.clear()
-        began = time.perf_counter()
         async with owner() as store:
-            found = await _stored(store)
-        print(f"restored in {time.perf_counter() - began:.3f} s")
-        return found
+            return await _stored(store)
 
-    assert asyncio.run(run()) == [(999, state), (998, state)]
+    assert asyncio.run(run()) == [(299, state), (298, state)]
     assert len(records_read) <= 20
 
 
