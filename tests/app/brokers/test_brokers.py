@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from faust_oslrau.app.brokers import EmbeddedBroker, KafkaBroker
 from faust_oslrau.app.brokers.jars import find_java, kafka_jars
 from faust_oslrau.app.brokers.metadata import known_brokers
 from faust_oslrau.app.brokers.ports import free_ports, is_free, reserve
-from faust_oslrau.app.brokers.properties import NodePorts, node_properties
 from faust_oslrau.app.errors import BrokerError, TopicError
-
-
-async def _partitions(servers: str, topic: str) -> set[int]:
-    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
-        return set(await producer.partitions_for(topic))
 
 
 def _answer_as_http(server: socket.socket) -> None:
@@ -28,25 +20,6 @@ def _answer_as_http(server: socket.socket) -> None:
     with connection:
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         connection.recv(1024)
-
-
-async def _send_and_read(servers: str, topic: str, partition: int) -> tuple[bytes, bytes]:
-    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
-        await producer.send_and_wait(topic, b"value", key=b"key", partition=partition)
-    async with AIOKafkaConsumer(
-        topic, bootstrap_servers=servers, auto_offset_reset="earliest"
-    ) as consumer:
-        record = await consumer.getone()
-        assert record.partition == partition
-        return record.key, record.value
-
-
-def test_embedded_broker_carries_a_record_through_the_partition_that_was_named() -> None:
-    with EmbeddedBroker() as broker:
-        broker.create_topic("features", 3)
-        servers = broker.bootstrap_servers
-        assert asyncio.run(_partitions(servers, "features")) == {0, 1, 2}
-        assert asyncio.run(_send_and_read(servers, "features", 2)) == (b"key", b"value")
 
 
 def test_embedded_broker_refuses_a_topic_twice() -> None:
@@ -90,18 +63,6 @@ def test_another_server_on_a_brokers_port_is_no_broker() -> None:
 
 def test_no_broker_is_known_where_nothing_listens() -> None:
     assert known_brokers(free_ports(1)[0]) == 0
-
-
-@pytest.mark.parametrize(("nodes", "replicas", "in_sync"), [(1, "1", "1"), (3, "3", "2")])
-def test_nodes_replicate_as_often_as_the_cluster_allows(
-    nodes: int, replicas: str, in_sync: str
-) -> None:
-    ports = [NodePorts(20_000 + i, 21_000 + i) for i in range(nodes)]
-    properties = node_properties(nodes, ports, Path("/data"))
-    assert properties["default.replication.factor"] == replicas
-    assert properties["min.insync.replicas"] == in_sync
-    assert properties["node.id"] == str(nodes)
-    assert properties["controller.quorum.voters"].count("@127.0.0.1:21") == nodes
 
 
 def test_missing_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

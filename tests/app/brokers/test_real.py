@@ -60,12 +60,6 @@ def _children(parent: int) -> list[int]:
     return [int(child) for child in listed.split()]
 
 
-def test_a_record_goes_through_aiokafka(kafka: KafkaBroker, topic_name: str) -> None:
-    asyncio.run(_create(kafka.bootstrap_servers, topic_name, 3, 1))
-    asyncio.run(_send(kafka.bootstrap_servers, topic_name, b"through aiokafka"))
-    assert asyncio.run(_read(kafka.bootstrap_servers, topic_name)) == b"through aiokafka"
-
-
 def test_kcat_reads_what_aiokafka_wrote(kafka: KafkaBroker, topic_name: str) -> None:
     if shutil.which("kcat") is None:
         pytest.skip("no kcat on the PATH")
@@ -123,22 +117,11 @@ def test_a_failed_start_quotes_the_log_and_keeps_it(tmp_path: Path) -> None:
     assert "Invalid value many" in (tmp_path / "node-1" / "server.log").read_text()
 
 
-def test_three_nodes_keep_acknowledged_records_when_one_dies(topic_name: str) -> None:
-    with KafkaBroker(nodes=3, properties=_QUICK) as cluster:
-        asyncio.run(_create(cluster.bootstrap_servers, topic_name, 1, 3))
-        asyncio.run(_send(cluster.bootstrap_servers, topic_name, b"replicated"))
-        cluster.kill(2)
-        assert asyncio.run(_read(cluster.bootstrap_servers, topic_name)) == b"replicated"
-        cluster.start_node(2)
-        assert known_brokers(int(cluster.bootstrap_servers.split(",")[1].split(":")[1])) == 3
-
-
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_prints_its_address_and_ends_with_0(stop: signal.Signals) -> None:
+def test_the_command_prints_its_address_and_ends_with_0() -> None:
     with _command("--port", "0", "--json") as command:
         address = json.loads(command.stdout.readline())  # type: ignore[union-attr]
         assert known_brokers(_port(address["bootstrap_servers"])) == 1
-        command.send_signal(stop)
+        command.send_signal(signal.SIGTERM)
         assert command.wait(60) == 0
     assert not Path(address["data"]).exists()
 

@@ -17,11 +17,6 @@ def test_batches_hold_all_records_in_order_and_never_more_than_asked(offsets, si
     batches = pack(5, records, size)
     assert [record for batch in batches for record in batch.records] == records
     assert all(len(batch.records) <= size for batch in batches)
-
-
-@given(st.sets(st.integers(5, 200), min_size=1), st.integers(1, 50))
-def test_each_batch_begins_where_the_one_before_it_ended(offsets, size):
-    batches = pack(5, _records(sorted(offsets)), size)
     ends = [5, *(batch.next_offset for batch in batches)]
     assert [batch.position for batch in batches] == ends[:-1]
 

@@ -30,24 +30,6 @@ def _send(client, *calls, writers=AS_THEY_ARE):
     asyncio.run(send())
 
 
-def test_messages_arrive_in_order_with_all_their_parts(client, topic_name):
-    client.create(topic_name, 2)
-    values = [b"x" * (i % 500) for i in range(5000)]  # more than one batch takes
-    _send(client, (topic_name, 1, _messages(values, headers=(("a", b"1"),))))
-    found = client.read(topic_name)
-    assert [record.value for record in found] == values
-    assert {record.partition for record in found} == {1}
-    assert {record.timestamp for record in found} == {_NOW}
-    assert {record.headers for record in found} == {(("a", b"1"),)}
-
-
-def test_a_message_without_key_and_value_arrives(client, topic_name):
-    client.create(topic_name)
-    _send(client, (topic_name, 0, [OutMessage(0, None, None, _NOW, (("a", b"1"),))]))
-    (record,) = client.read(topic_name)
-    assert (record.key, record.value, record.headers) == (None, None, (("a", b"1"),))
-
-
 def test_too_large_dead_letters_lose_their_content_and_no_other_message_suffers(client, topic_name):
     small, large = f"{topic_name}-small", f"{topic_name}-large"
     client.create(small, 1, **{"max.message.bytes": "50000"})

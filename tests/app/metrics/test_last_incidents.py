@@ -31,13 +31,6 @@ def test_the_latest_event_of_each_incident_counts_in_whatever_order_they_come():
     assert sorted(_offsets(known)) == [9, 20]
 
 
-def test_the_open_one_is_most_urgent_then_the_last_opened():
-    known = LastIncidents()
-    for offset, state in ((1, "opened"), (2, "closed"), (3, "closed")):
-        known.add(_event(offset, state, offset), noted=1.0)
-    assert _offsets(most_urgent(known, 2)) == [1, 3]
-
-
 def test_no_more_are_kept_than_the_limit_and_the_open_one_among_them():
     known = LastIncidents()
     known.add(_event(0, "opened", 0), noted=1.0)

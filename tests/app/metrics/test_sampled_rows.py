@@ -13,22 +13,6 @@ def _add(rows, time, values, p_values, *, has_anomalies=False):
     rows.add(time, matrix, np.array(p_values, float), has_anomalies=has_anomalies)
 
 
-def _values(rows, since=0, until=100):
-    return [(row.time, row.values[0], row.is_anomaly) for row in rows.between(since, until)]
-
-
-def test_the_first_record_of_a_second_stands_for_it_unless_there_is_an_anomaly():
-    rows = SampledRows(10)
-    _add(rows, 1, [5, 6], [0.01, 0.5])
-    _add(rows, 1, [7], [0.3])
-    _add(rows, 2, [1, 9, 2], [0.5, 1e-6, np.nan], has_anomalies=True)
-    _add(rows, 2, [8, 4], [1e-4, 0.5], has_anomalies=True)
-    _add(rows, 3, [3], [np.nan])
-    _add(rows, 3, [99], [1e-3], has_anomalies=True)
-    assert _values(rows) == [(1, 5.0, False), (2, 9.0, True), (3, 99.0, True)]
-    assert _values(rows, 2, 3) == [(2, 9.0, True)]
-
-
 def test_of_wide_records_fewer_seconds_are_kept():
     narrow, wide = SampledRows(300), SampledRows(300)
     for time in range(400):

@@ -26,28 +26,6 @@ def _times(rows):
     return [(row.time, row.values[0], row.is_anomaly) for row in rows.between(0, 10_000)]
 
 
-def test_one_record_of_each_second_is_kept():
-    watched, none = WatchedEntities(300), SampledRows(300)
-    watched.add(1, _block([b"saw"]))
-    rows = watched.watch(b"saw", 1, none)
-    watched.add(2, _block([b"mill", b"saw", b"saw", None]))
-    watched.add(3, _block([b"mill"]))
-    watched.add(4, _block([b"mill", b"saw"], alarming=["saw"]))
-    assert _times(rows) == [(1, 0.0, False), (2, 1.0, False), (4, 1.0, True)]
-    assert watched.watch(b"saw", 5, none) is rows
-
-
-def test_an_entity_begins_with_those_among_the_last_records_of_all():
-    watched, sampled = WatchedEntities(300), SampledRows(300)
-    for time in (0, 1):
-        sampled.add(time, np.array([[7.0]]), np.ones(1), has_anomalies=False, keys=[b"saw"])
-    watched.add(1, _block([b"mill", b"saw"]))
-    watched.add(2, _block([b"mill", b"saw", b"saw"], alarming=["saw"]))
-    watched.add(3, _block([b"mill"]))
-    rows = watched.watch(b"saw", 3, sampled)
-    assert _times(rows) == [(0, 7.0, False), (1, 1.0, False), (2, 1.0, True)]
-
-
 @pytest.mark.parametrize("block", [[b"saw"] * 30_000, [b"saw"] * 20, [b"saw"]])
 def test_the_last_records_are_bounded(block):
     watched, none = WatchedEntities(10_000), SampledRows(300)

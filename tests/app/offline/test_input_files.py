@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.app.offline.input_files import InputFileError, NpzInput, open_input
+from faust_oslrau.app.offline.input_files import InputFileError, open_input
 from faust_oslrau.topics import FeatureDecoder, Reason
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -203,11 +203,3 @@ def test_numbers_keep_every_bit_from_file_to_matrix(tmp_path_factory, numbers):
         values = [message.value for message in open_input(folder / name)]
         rows = FeatureDecoder(names, 10_000).decode(values).rows
         assert rows.tobytes() == np.array([numbers]).tobytes()
-
-
-def test_a_data_set_keeps_every_bit(dataset, tmp_path):
-    x = dataset("ca")[:500]
-    np.savez(tmp_path / "ca.npz", x=x)
-    values = [message.value for message in NpzInput(tmp_path / "ca.npz", None)]
-    names = [f"x{i}" for i in range(x.shape[1])]
-    assert FeatureDecoder(names, 10_000).decode(values).rows.tobytes() == x.tobytes()

@@ -1,7 +1,6 @@
 """`faust-oslrau inspect --entity`: what a snapshot knows of an entity."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import orjson
@@ -60,12 +59,6 @@ def test_the_text_has_a_line_for_each_field(found):
     assert first.startswith("features/2  offset 5,200  p-value ")
     assert names.split()[:3] == ["field", "values", "level"]
     assert heat.split()[0] == "heat" and noise.split()[0] == "noise"
-
-
-def test_an_entity_that_is_not_known_is_none(found):
-    assert inspection.describe_entity(found[0], "nobody") is None
-    damaged = replace(found[0], snapshot=None, problem="damaged")
-    assert inspection.describe_entity(damaged, "press") is None
 
 
 def test_a_young_entity_cannot_be_compared_yet():

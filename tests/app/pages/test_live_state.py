@@ -10,7 +10,7 @@ import orjson
 import pytest
 from memory_worker import FIRST, SECOND, values
 
-from faust_oslrau.app.metrics.history import SECONDS, History, Noted
+from faust_oslrau.app.metrics.history import SECONDS, Noted
 from faust_oslrau.app.pages.live_state import LiveState
 from faust_oslrau.learner import SilentEntity
 from faust_oslrau.topics import OutMessage
@@ -176,17 +176,6 @@ async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, loo
     assert len(orjson.dumps(anomalies)) < 256 * 1024
 
 
-async def test_partitions_that_are_opened_again_are_shown_from_their_new_history(
-    worker, look, clock
-):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
-    clock.now += 1
-    assert (await look(FIRST))["seconds"]["scored"] == [100]
-    worker.held[FIRST].metrics.history = History()
-    assert (await look(FIRST))["seconds"]["scored"] == [0]
-
-
 def _incident(offset, state="opened", **more):
     return {
         "incident": f"features/0/{offset}",
@@ -214,13 +203,6 @@ async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, 
     clock.now += 1
     news = _parsed((await look(since=state["until"]))["incidents"])
     assert [each["offset"] for each in news] == [7, 9]
-
-
-async def test_past_incidents_are_told_however_old_the_worker_is(worker, look, clock):
-    (partition,) = await worker.assign(FIRST)
-    partition.metrics.history.incidents.add(_incident(5), clock.now)
-    clock.now += 10 * SECONDS
-    assert len((await look())["incidents"]) == 1
 
 
 async def test_no_more_incidents_are_told_than_fit(worker, look, clock):

@@ -15,18 +15,13 @@ from memory_worker import (
     SECOND,
     MemoryBroker,
     MemoryWorker,
-    clean_scores,
     turns,
     until,
-    values,
 )
 
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.partitions import chores
 from faust_oslrau.app.partitions.chores import Chores
-from faust_oslrau.app.partitions.resume import LostHistoryError
-
-_LOG = values(300)
 
 
 @pytest.fixture(autouse=True)
@@ -183,30 +178,6 @@ async def test_a_broker_that_does_not_answer_in_time_counts_as_silent(
         assert math.isnan(worker.contact.silent_seconds)
         broker.answering.set()
         await until(lambda: worker.contact.silent_seconds >= 0)
-
-
-async def test_a_recreated_topic_ends_the_worker(tmp_path, broker):
-    async with _Working(tmp_path, broker) as worker, worker.chores():
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        broker.make_anew(_LOG)
-        await until(lambda: worker.crashes)
-        assert isinstance(worker.crashes[0], LostHistoryError)
-
-
-async def test_with_lost_history_continue_a_recreated_topic_is_learned_from_its_start(
-    tmp_path, broker
-):
-    anew = values(100, seed=5)
-    async with _Working(tmp_path, broker, lost_history="continue") as worker, worker.chores():
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 200)
-        broker.make_anew(anew)
-        await until(lambda: worker.held.get(FIRST, partition) is not partition)
-        await until(lambda: worker.consumer.positions[FIRST] == 0)
-        await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, anew)
-        await until(lambda: broker.committed(FIRST) == 100)
 
 
 async def test_a_recreated_topic_is_not_opened_again_in_the_middle_of_a_batch(tmp_path, broker):

@@ -121,11 +121,3 @@ async def test_a_snapshot_that_cannot_be_written_is_counted_and_the_work_goes_on
         assert worker.metric("snapshot_failures_total", kind="save", **place) == 1
         await worker.read(FIRST)
         assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
-
-
-async def test_without_snapshots_nothing_is_saved(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker, snapshots="off") as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        await worker.assignment.save_snapshot(partition, now=True)
-        assert await worker.snapshots(FIRST) == []

@@ -24,7 +24,6 @@ from faust_oslrau.app.partitions.compute import Compute
 from faust_oslrau.app.partitions.opening import Opener
 from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError, Resume
 from faust_oslrau.app.pipeline import (
-    IncompatibleSnapshotError,
     PartitionPipeline,
     Snapshot,
     initial_digest,
@@ -32,10 +31,8 @@ from faust_oslrau.app.pipeline import (
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.learner.extent import Extent
-from faust_oslrau.learner.state import MAGIC
 
 _LOG = values(300)
-_CONTINUE = Settings(lost_history="continue")
 
 
 def _log(**offsets):
@@ -156,48 +153,10 @@ def test_where_all_snapshots_are_damaged_the_log_is_learned_again(find, save, st
     assert _offsets(store) == []
 
 
-def test_a_snapshot_of_a_deleted_topic_of_the_same_name_is_lost_history(find, save):
-    save(200, _snapshot(200, topic_id="id-0"))
-    with pytest.raises(LostHistoryError, match="is from a topic that was deleted"):
-        find(_log(committed=None, recorded=None))
-
-
-def test_told_to_continue_a_new_topic_begins_a_new_model_without_the_old_snapshots(
-    find, save, store
-):
-    save(200, _snapshot(200, topic_id="id-0"))
-    found = find(_log(committed=None, recorded=None), _CONTINUE)
-    assert found.resume == Resume(0, 0, topic_id="id-1")
-    assert found.pipeline.scorer is None
-    assert _offsets(store) == []
-
-
 def test_a_snapshot_of_another_start_gives_way_to_one_that_fits(find, save, metrics, store):
     save(100, _snapshot(100))
     save(200, _snapshot(200, start=50))
     assert find(_log()).snapshot == (100, len(_snapshot(100)))
-    assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 0
-
-
-def test_a_snapshot_whose_next_records_are_gone_is_lost_history(find, save):
-    save(100, _snapshot(100))
-    with pytest.raises(LostHistoryError, match="state is at offset 100 but the log begins at 120"):
-        find(_log(first=120))
-
-
-def test_a_snapshot_of_other_settings_is_refused_and_stays(find, save, store):
-    save(200, _snapshot(200, settings=Settings(batch_size=64)))
-    with pytest.raises(IncompatibleSnapshotError, match="batch_size = 64, now 256"):
-        find(_log())
-    assert _offsets(store) == [200]
-
-
-def test_a_snapshot_of_another_format_is_refused_and_stays(find, save, store, metrics):
-    whole = _snapshot(200)
-    save(200, MAGIC[:-1] + bytes([MAGIC[-1] + 1]) + whole[len(MAGIC) :])
-    with pytest.raises(IncompatibleSnapshotError, match="install that version again"):
-        find(_log())
-    assert _offsets(store) == [200]
     assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 0
 
 
