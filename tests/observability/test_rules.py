@@ -10,6 +10,7 @@ import subprocess
 import promql_parser
 import pytest
 import yaml
+from alert_cases import FIRING, HEALTHY, MINUTES, SILENT, damaged, open_incidents, setting
 from dashboards import (
     DASHBOARDS,
     ROOT,
@@ -23,210 +24,13 @@ from dashboards import (
 
 from grafana import build
 
-_WORKER = {"job": "faust-oslrau", "instance": "w1"}
-_PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
-_OF_WORKERS = {
-    *("up", "process_start_time_seconds", "oslrau_broker_silent_seconds"),
-    *("oslrau_rebalances_total", "oslrau_failed_openings_total", "oslrau_waiting_partitions"),
-    "oslrau_setting",
-}
-_MINUTES = 130
-
-# A thousand scored records a second: values of a minute each, until minute 130.
-_STEADY, _NONE = f"0+60000x{_MINUTES}", f"0+0x{_MINUTES}"
-
-
-def _series(name, values, /, **labels):
-    base = _WORKER if name in _OF_WORKERS else _PARTITION
-    inside = ", ".join(f'{key}="{value}"' for key, value in {**base, **labels}.items())
-    return f"{name}{{{inside}}}", values
-
-
-def _setting(name, values):
-    return _series("oslrau_setting", values, name=name)
-
-
-def _records(outcome, values):
-    return _series("oslrau_records_total", values, outcome=outcome)
-
-
-def _log_likelihood(low, median):
-    """Return quantiles of 5 and 50 %."""
-    name = "oslrau_log_likelihood_quantile"
-    return [_series(name, low, quantile="0.05"), _series(name, median, quantile="0.5")]
-
-
-def _incidents(severity, values):
-    return _series("oslrau_incidents_total", values, severity=severity)
-
-
-def _open(severity, values):
-    return _series("oslrau_incidents_open", values, severity=severity)
-
-
-def _damaged(values):
-    return _series("oslrau_snapshot_failures_total", values, kind="damaged")
-
-
-def _end_to_end(below_a_minute):
-    return [
-        _series("oslrau_end_to_end_seconds_bucket", below_a_minute, le="60.0"),
-        _series("oslrau_end_to_end_seconds_bucket", _STEADY, le="300.0"),
-        _series("oslrau_end_to_end_seconds_bucket", _STEADY, le="+Inf"),
-    ]
-
-
-_HEALTHY = dict(
-    [
-        _series("up", f"1x{_MINUTES}"),
-        _series("process_start_time_seconds", f"1000x{_MINUTES}"),
-        _records("scored", _STEADY),
-        _records("rejected", f"0+500x{_MINUTES}"),
-        _series("oslrau_missing_offsets_total", _STEADY),  # a mark of a transaction each
-        _series("oslrau_anomalies_total", f"0+120x{_MINUTES}"),
-        _series("oslrau_consumer_lag_records", f"200000x{_MINUTES}"),
-        _series("oslrau_awaited_schemas", f"0x{_MINUTES}"),
-        _series("oslrau_network_nodes", f"800x{_MINUTES}", kind="sum"),
-        _series("oslrau_network_nodes", f"2800x{_MINUTES}", kind="leaf"),
-        *_end_to_end(f"0+59000x{_MINUTES}"),
-        *_log_likelihood(f"-12x{_MINUTES}", f"-8x{_MINUTES}"),
-        _series("oslrau_broker_silent_seconds", f"1x{_MINUTES}"),
-        _series("oslrau_rebalances_total", f"3x{_MINUTES}"),
-        _series("oslrau_failed_openings_total", f"2x{_MINUTES}"),
-        _series("oslrau_waiting_partitions", f"0x{_MINUTES}"),
-        _series("oslrau_snapshot_age_seconds", f"55x{_MINUTES}"),
-        _series("oslrau_drift_events_total", f"4x{_MINUTES}"),
-        _series("oslrau_structure_changes_total", f"5x{_MINUTES}", kind="denied"),
-        _series("oslrau_last_record_timestamp_seconds", f"0+60x{_MINUTES}"),
-        _series("oslrau_silence_limit_seconds", f"300x{_MINUTES}"),
-        _series("oslrau_silences_total", f"5x{_MINUTES}"),
-        _series("oslrau_rate_changes_total", f"5x{_MINUTES}"),
-        _series("oslrau_field_changes_total", f"5x{_MINUTES}", state="unit"),
-        _incidents("minor", f"3x{_MINUTES}"),
-        _incidents("major", f"2x{_MINUTES}"),
-        _open("minor", f"1x{_MINUTES}"),
-        _open("major", f"0x{_MINUTES}"),
-        _open("critical", f"0x{_MINUTES}"),
-        _damaged(f"1x{_MINUTES}"),  # long ago
-        _setting("alarm_rate", f"0.002x{_MINUTES}"),
-        _setting("learner.max_nodes", f"4000x{_MINUTES}"),
-        _setting("snapshot_interval", f"60x{_MINUTES}"),
-    ]
-)
-
-# From minute 90 on; the tests look at minute 120.
-_CASES = {
-    "OslrauWorkerDown": [_series("up", "1x90 0x40")],
-    "OslrauNoWorker": [_series("up", "1x90")],
-    "OslrauWorkerRestarts": [_series("process_start_time_seconds", "1000x90 2000+180x39")],
-    "OslrauNothingAssigned": [
-        _records("scored", "0+60000x90"),
-        _records("rejected", "0+500x90"),
-    ],
-    "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x118 40+60x12")],
-    "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 4+1x20")],
-    "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x90 2x40")],
-    "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x90 2+60x40")],
-    "OslrauSnapshotDamaged": [_damaged("1x90 2x40")],
-    "OslrauSnapshotOld": [_series("oslrau_snapshot_age_seconds", "55x110 60+60x20")],
-    "OslrauNotConsuming": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-    ],
-    "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x90 1x40")],
-    "OslrauNoRecords": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-        _series("oslrau_consumer_lag_records", f"0x{_MINUTES}"),
-    ],
-    "OslrauPartitionSilent": [
-        _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
-        _series("oslrau_consumer_lag_records", "200000x90 0x40"),
-    ],
-    "OslrauSilence": [_series("oslrau_silences_total", "5x110 6x20")],
-    "OslrauRate": [_series("oslrau_rate_changes_total", "5x110 6x20")],
-    "OslrauField": [_series("oslrau_field_changes_total", "5x110 6x20", state="unit")],
-    "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 20000000x40")],
-    "OslrauScoresLate": _end_to_end("0+59000x90 5310000+1000x39"),
-    "OslrauRecordsMissing": [
-        _series("oslrau_missing_offsets_total", "0+60000x90 5400000+500000x39")
-    ],
-    "OslrauDeadLetters": [_records("rejected", "0+500x90 45000+1000x39")],
-    "OslrauIncident": [_incidents("major", "2x117 3x13")],
-    "OslrauIncidentStale": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-    ],
-    "OslrauIncidentsOften": [_incidents("minor", "3x70 4+1x59")],
-    "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+2400x39")],
-    "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -40x40"),
-    "OslrauDrift": [_series("oslrau_drift_events_total", "4x110 5x20")],
-    "OslrauNodeBudget": [_series("oslrau_structure_changes_total", "5x90 6+1x39", kind="denied")],
-}
-
-# Bad for a moment, or a little: no reason to call anybody.
-_NEARLY = {
-    "OslrauWorkerDown": [_series("up", "1x119 0x10")],
-    "OslrauNoWorker": [_series("up", "1x119 _x10")],
-    "OslrauWorkerRestarts": [_series("process_start_time_seconds", "1000x90 2000x40")],
-    "OslrauNothingAssigned": [
-        _records("scored", "0+60000x110"),
-        _records("rejected", "0+500x110"),
-    ],
-    "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x110 25x20")],
-    "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 6x20")],
-    "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x119 2x11")],
-    "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x115 2+60x2 122x13")],
-    "OslrauSnapshotDamaged": [_damaged("0x20 1x110")],
-    # Half an interval late; and a minute's worth where the interval is a second.
-    "OslrauSnapshotOld": [
-        _series("oslrau_snapshot_age_seconds", f"90x{_MINUTES}"),
-        _setting("snapshot_interval", f"1x{_MINUTES}"),
-    ],
-    "OslrauNotConsuming": [_records("scored", "0+60000x115 6900000x15")],
-    "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x119 1x11")],
-    "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
-    # Records wait: the worker is late, not the partition silent. One silence long ago.
-    "OslrauPartitionSilent": [
-        _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
-    ],
-    "OslrauSilence": [_series("oslrau_silences_total", "5x80 6x50")],
-    "OslrauRate": [_series("oslrau_rate_changes_total", "5x80 6x50")],
-    "OslrauField": [_series("oslrau_field_changes_total", "5x50 6x80", state="unit")],
-    "OslrauLag": [_series("oslrau_consumer_lag_records", "200000x90 280000x40")],
-    "OslrauScoresLate": _end_to_end("0+59000x90 5310000+57500x39"),
-    "OslrauRecordsMissing": [
-        _series("oslrau_missing_offsets_total", "0+60000x90 5400000+110000x39")
-    ],
-    "OslrauDeadLetters": [_records("rejected", "0+500x115 57500+1000x15")],
-    "OslrauIncident": [_incidents("major", "2x90 3x40")],  # one that closed long ago
-    "OslrauIncidentStale": [
-        _records("scored", "0+60000x110 6600000x20"),
-        _records("rejected", "0+500x110 55000x20"),
-    ],
-    "OslrauIncidentsOften": [_incidents("minor", "3x70 4x10 5x50")],
-    # A tenth of the records, of a stream so slow that these are a few dozen.
-    "OslrauAnomalies": [
-        _records("scored", f"0+60x{_MINUTES}"),
-        _series("oslrau_anomalies_total", f"0+6x{_MINUTES}"),
-    ],
-    # The lowest records alone, which is for OslrauAnomalies to tell.
-    "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -11x40"),
-    "OslrauDrift": [_series("oslrau_drift_events_total", "4x80 5x50")],
-    # A full network that grows no more, and one that grows.
-    "OslrauNodeBudget": [
-        _series("oslrau_network_nodes", f"3200x{_MINUTES}", kind="leaf"),
-        _series("oslrau_structure_changes_total", f"0+1x{_MINUTES}", kind="mixture"),
-    ],
-}
-
 
 @pytest.fixture
 def check(tool, tmp_path):
     """Let promtool say whether an alert fires at minute 120, with other series in places."""
 
     def run(alert, changed, fires):
-        series = {**_HEALTHY, **dict(changed)}
+        series = {**HEALTHY, **dict(changed)}
         test = {
             "interval": "1m",
             "input_series": [{"series": name, "values": series[name]} for name in series],
@@ -370,12 +174,12 @@ def test_all_alerts_are_silent_while_all_is_well(check):
 
 @pytest.mark.parametrize("alert", alerts())
 def test_an_alert_is_silent_about_what_is_short_or_small(alert, check):
-    check(alert, _NEARLY[alert], fires=False)
+    check(alert, SILENT[alert], fires=False)
 
 
 @pytest.mark.parametrize("alert", alerts())
 def test_an_alert_fires(alert, check):
-    check(alert, _CASES[alert], fires=True)
+    check(alert, FIRING[alert], fires=True)
 
 
 @pytest.mark.parametrize("alert", alerts().values(), ids=alerts())
@@ -412,16 +216,16 @@ def test_there_is_one_runbook_for_every_alert_and_no_other():
 
 
 def test_an_open_major_incident_fires_for_as_long_as_it_is_open(check):
-    check("OslrauIncident", [_open("critical", "0x60 1x70")], fires=True)
+    check("OslrauIncident", [open_incidents("critical", "0x60 1x70")], fires=True)
 
 
 def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):
-    check("OslrauSnapshotDamaged", [_damaged("_x100 1x30")], fires=True)
+    check("OslrauSnapshotDamaged", [damaged("_x100 1x30")], fires=True)
 
 
 def test_a_setting_moves_the_limit_with_it(check):
-    doubled = _setting("alarm_rate", f"0.004x{_MINUTES}")
-    check("OslrauAnomalies", [*_CASES["OslrauAnomalies"], doubled], fires=False)
+    doubled = setting("alarm_rate", f"0.004x{MINUTES}")
+    check("OslrauAnomalies", [*FIRING["OslrauAnomalies"], doubled], fires=False)
 
 
 def test_recorded_series_are_read_where_they_are_recorded():

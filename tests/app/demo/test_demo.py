@@ -83,20 +83,9 @@ def _check(code: int, summary: dict[str, Any], lines: str) -> None:
     assert summary["records"] == summary["scored"] + sum(summary["rejected"].values()) > 500
     assert summary["rejected"] == summary["malformed"]
     assert summary["nodes"] > 4
+    assert 0 <= summary["incidents_with_faults"] <= summary["incidents"]
     assert "streaming simulated machines" in lines
     assert "log-likelihood -" in lines
-
-
-def test_injected_anomalies_are_caught(start: Callable[..., Demo]) -> None:
-    arguments = ("--seconds", "14", "--rate", "2300", "--partitions", "1", "--seed", "13")
-    _, summary, _ = start(*arguments).end()
-    counts = summary["injected"].values()
-    caught, missed = (sum(count[what] for count in counts) for what in ("caught", "missed"))
-    assert caught + missed > 5
-    assert caught > missed
-    assert summary["alarms"] == caught + summary["other_alarms"]
-    # How many records come in this time, and so which faults, is the machine's choice.
-    assert 0 <= summary["incidents_with_faults"] <= summary["incidents"]
 
 
 def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Path) -> None:

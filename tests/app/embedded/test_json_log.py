@@ -18,11 +18,3 @@ def test_lines_name_their_places_and_many_bad_records_have_few(
     ]
     (others,) = [fact for fact in facts if "reasons" in fact]
     assert (others["records"], others["reasons"]) == (497, {"not_json": 497})
-
-
-def test_a_worker_that_cannot_start_says_so(settings, start_worker, broker):
-    broker.create_topic(settings.source_topics[0], 1)
-    worker = start_worker(log_level="ERROR")
-    assert worker.wait() == 4
-    fact = json.loads(worker.raw_log())
-    assert fact["level"] == "CRITICAL" and "this broker creates no topics" in fact["message"]

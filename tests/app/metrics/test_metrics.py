@@ -108,13 +108,14 @@ def test_the_last_known_values_of_fields_are_shown_with_what_was_expected(partit
 
 @pytest.mark.parametrize("centre", [-40_000.0, 0.001])
 def test_quantiles_are_exact_wherever_the_stream_lies_and_forget(partition, value, centre):
-    partition.count_emitted(_block(log_likelihood=np.full(3000, centre - 1e6)), np.empty(0))
     recent = centre + np.random.default_rng(0).permutation(np.linspace(-1, 1, 2001))
     for start in range(0, 2001, 300):  # comes in pieces
         partition.count_emitted(_block(log_likelihood=recent[start : start + 300]), np.empty(0))
     assert value("log_likelihood_quantile", quantile="0.5") == pytest.approx(centre, abs=1e-6)
     low = value("log_likelihood_quantile", quantile="0.05")
     assert low == pytest.approx(centre - 0.9, abs=1e-6)
+    partition.count_emitted(_block(log_likelihood=np.full(3000, 7.0)), np.empty(0))
+    assert value("log_likelihood_quantile", quantile="0.01") == 7
 
 
 def test_structure_changes_are_counted_once_and_not_again_after_a_restart(partition, value):

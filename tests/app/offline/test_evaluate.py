@@ -193,16 +193,6 @@ def without_time(found):
     return [{name: each[name] for name in each if name != "microseconds"} for each in found]
 
 
-def test_rows_that_are_rejected_keep_their_reasons(columns, tmp_path):
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    lines = list(map(orjson.dumps, rows))
-    lines[5], lines[6], lines[7] = b"{broken", b"[1]", b'{"a": 1e999, "b": 0, "fault": 0}'
-    path = tmp_path / "log.ndjson"
-    path.write_bytes(b"\n".join(lines))
-    (found,) = evaluated(path)
-    assert found["rejected"] == {"not_json": 1, "not_an_object": 1, "not_finite": 1}
-
-
 def test_a_plot_is_drawn(file, tmp_path):
     result = run(file, "--labels", "fault", "--plot", tmp_path / "plot.png")
     assert result.exit_code == 0, result.output

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import (
-    IncompatibleSnapshotError,
     PartitionPipeline,
     Snapshot,
     model_file,
@@ -81,20 +80,6 @@ def test_a_partition_begins_with_the_model_and_goes_on_as_if_it_had_learned_the_
     assert block.p_value.tobytes() == expected.p_value.tobytes()
     first = orjson.loads(block.scores[0].value)
     assert (first["partition"], first["offset"], first["warming_up"]) == (3, 0, False)
-
-
-def test_a_snapshot_goes_on_with_the_same_initial_model_only(files):
-    settings = Settings(initial_model=str(files / "first"))
-    pipeline = new_pipeline("features", 3, settings)
-    pipeline.process(records(lines(2)[:700]))
-    snapshot = Snapshot.from_bytes(pipeline.snapshot(0, 700).to_bytes())
-    again = PartitionPipeline.restored(snapshot, settings)
-    rest = records(lines(2))[700:]
-    expected = [message.value for message in pipeline.process(rest).scores]
-    assert [message.value for message in again.process(rest).scores] == expected
-    for other in (None, str(files / "second")):
-        with pytest.raises(IncompatibleSnapshotError, match="was made with initial_model = "):
-            PartitionPipeline.restored(snapshot, Settings(initial_model=other))
 
 
 def test_replay_begins_with_the_model(files, tmp_path):

@@ -110,18 +110,13 @@ def test_of_two_that_open_a_partition_at_once_one_is_its_owner(worker):
 
 
 def test_a_reader_takes_the_partition_from_nobody(worker):
+    assert _seen(worker) == _objects(worker()) == []
     store = _opened(worker())
     _save(store, 10)
     before = _objects(store)
     assert _seen(worker) == [10]
     assert _objects(store) == before
     _save(store, 20)
-
-
-def test_a_reader_leaves_no_object():
-    objects = MemoryStore()
-    store = _opened(BucketStore(objects, "memory://", "app"), read_only=True)
-    assert load(store, _TP) == [] and obstore.list(objects).collect() == []
 
 
 def test_a_revoked_partition_is_not_saved(worker):
