@@ -9,8 +9,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from door import Door
 from kafka_client import KafkaClient
-from real_bucket import Door, RealBuckets, environment
+from real_bucket import RealBuckets, environment
 from real_registry import RealRegistry
 from worker_process import WorkerProcess
 from workers import Workers, settings_of

@@ -6,18 +6,15 @@ import json
 import os
 import shutil
 import signal
-import socket
-import socketserver
 import subprocess
 import tempfile
-import threading
 import time
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from door import Door
 
 from faust_oslrau.app.brokers.jars import cache_folder, find_java
 from faust_oslrau.app.brokers.ports import free_ports
@@ -55,50 +52,6 @@ def _program() -> Path:
     return folder
 
 
-class _Door(socketserver.ThreadingTCPServer):
-    """Passes connections on to a port, until it is shut."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self, front: int, back: int) -> None:
-        super().__init__(("127.0.0.1", front), _Passage)
-        self.back = back
-        self.passing: set[socket.socket] = set()
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def shut(self) -> None:
-        self.shutdown()
-        self.server_close()
-        for connection in list(self.passing):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
-class _Passage(socketserver.BaseRequestHandler):
-    server: _Door
-
-    def handle(self) -> None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.server.back)) as inside:
-            self.server.passing |= {self.request, inside}
-            ways = ((self.request, inside), (inside, self.request))
-            threads = [threading.Thread(target=_pass_on, args=way, daemon=True) for way in ways]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            self.server.passing -= {self.request, inside}
-
-
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while found := source.recv(65_536):
-            target.sendall(found)
-    for end in (source, target):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-
-
 class RealRegistry:
     """A registry in a process of its own, which keeps nothing after its end.
 
@@ -113,7 +66,7 @@ class RealRegistry:
             pytest.skip(str(missing))
         self._folder = _program()
         self._front, self._port = free_ports(2)
-        self._door: _Door | None = None
+        self._door: Door | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{self._front}/apis/ccompat/v7"
         self._own_url = f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
@@ -144,7 +97,7 @@ class RealRegistry:
     def open(self) -> None:
         """Let others reach it."""
         if self._door is None:
-            self._door = _Door(self._front, self._port)
+            self._door = Door(self._port, self._front)
 
     def shut(self) -> None:
         """Be away for others."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-import uuid
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from kafka_client import KafkaClient
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.metadata import known_brokers
@@ -28,27 +24,8 @@ pytestmark = [pytest.mark.real_kafka, pytest.mark.usefixtures("kafka_installed")
 _QUICK = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
 
-async def _send(servers: str, topic: str, value: bytes) -> None:
-    async with AIOKafkaProducer(bootstrap_servers=servers, acks="all") as producer:
-        await producer.send_and_wait(topic, value, key=b"key")
-
-
-async def _read(servers: str, topic: str) -> bytes:
-    group = f"readers-{uuid.uuid4()}"  # a new one each time, so that it reads from the start
-    async with AIOKafkaConsumer(
-        topic, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=group
-    ) as consumer:
-        record = await consumer.getone()
-        return bytes(record.value or b"")
-
-
-async def _create(servers: str, topic: str, partitions: int, replicas: int) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
-    await admin.start()
-    try:
-        await admin.create_topics([NewTopic(topic, partitions, replicas)])
-    finally:
-        await admin.close()
+def _read(servers: str, topic: str) -> list[bytes]:
+    return [record.value for record in KafkaClient(servers).read(topic)]
 
 
 def _port(servers: str) -> int:
@@ -60,26 +37,17 @@ def _children(parent: int) -> list[int]:
     return [int(child) for child in listed.split()]
 
 
-def test_kcat_reads_what_aiokafka_wrote(kafka: KafkaBroker, topic_name: str) -> None:
-    if shutil.which("kcat") is None:
-        pytest.skip("no kcat on the PATH")
-    asyncio.run(_create(kafka.bootstrap_servers, topic_name, 1, 1))
-    asyncio.run(_send(kafka.bootstrap_servers, topic_name, b"value"))
-    command = ["kcat", "-C", "-q", "-e", "-b", kafka.bootstrap_servers, "-t", topic_name]
-    read = subprocess.run([*command, "-f", "%k %s %o"], capture_output=True, text=True, check=True)
-    assert read.stdout == "key value 0"
-
-
 def test_data_outlives_a_stop_and_a_kill(tmp_path: Path, topic_name: str) -> None:
     with KafkaBroker(tmp_path, properties=_QUICK) as broker:
-        asyncio.run(_create(broker.bootstrap_servers, topic_name, 1, 1))
-        asyncio.run(_send(broker.bootstrap_servers, topic_name, b"kept"))
+        client = KafkaClient(broker.bootstrap_servers)
+        client.create(topic_name)
+        client.send(topic_name, [(0, b"kept")])
     with KafkaBroker(tmp_path, properties=_QUICK) as broker:
-        assert asyncio.run(_read(broker.bootstrap_servers, topic_name)) == b"kept"
+        assert _read(broker.bootstrap_servers, topic_name) == [b"kept"]
         broker.kill()
         assert known_brokers(_port(broker.bootstrap_servers)) == 0
         broker.start_node()
-        assert asyncio.run(_read(broker.bootstrap_servers, topic_name)) == b"kept"
+        assert _read(broker.bootstrap_servers, topic_name) == [b"kept"]
 
 
 def test_data_of_a_cluster_with_another_number_of_nodes_is_refused(tmp_path: Path) -> None:

@@ -18,25 +18,11 @@ SCRAM = SecuritySettings(
 )
 
 
-def test_a_plain_broker_needs_no_credentials():
-    settings = Settings(broker="a:1,b:2")
-    expected = {"bootstrap_servers": ["a:1", "b:2"], "security_protocol": "PLAINTEXT"}
-    assert client_arguments(settings) == expected
-    assert faust_credentials(settings.security) is None
-
-
 def test_tls_checks_the_broker_and_its_name():
     settings = Settings(security=SecuritySettings(protocol="SSL"))
     context = client_arguments(settings)["ssl_context"]
     assert context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
     assert isinstance(faust_credentials(settings.security), faust.SSLCredentials)
-
-
-def test_sasl_passes_mechanism_and_credentials():
-    arguments = client_arguments(Settings(security=SCRAM))
-    assert arguments["sasl_mechanism"] == "SCRAM-SHA-512"
-    assert arguments["sasl_plain_username"] == "meter"
-    assert arguments["sasl_plain_password"] == "hunter-2"
 
 
 @pytest.mark.parametrize(

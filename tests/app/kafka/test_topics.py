@@ -124,14 +124,6 @@ def test_a_topic_that_may_refuse_the_time_of_a_record_is_warned_about(
     assert caplog.text.count("may refuse the time") == bool(warned_about)
 
 
-def test_workers_that_start_at_the_same_time_do_not_disturb_each_other(
-    client, settings, topic_name
-):
-    client.create(topic_name, 2)
-    _set_up(*[settings] * 4)
-    assert _describe(settings, settings.scores_topic)[0] == 2
-
-
 def test_larger_topics_fit_and_smaller_ones_get_the_partitions_they_lack(
     client, settings, topic_name
 ):
@@ -143,10 +135,3 @@ def test_larger_topics_fit_and_smaller_ones_get_the_partitions_they_lack(
     assert _describe(settings, settings.scores_topic)[0] == 5
     assert _describe(settings, settings.anomalies_topic)[0] == 3
     assert _describe(settings, settings.snapshots_topic)[0] == 3
-
-
-def test_a_topic_for_smaller_messages_is_warned_about(client, settings, topic_name, caplog):
-    client.create(topic_name)
-    client.create(settings.dead_letter_topic, **{"max.message.bytes": "1000"})
-    _set_up(settings)
-    assert f"topic {settings.dead_letter_topic} takes messages of 1000 bytes" in caplog.text

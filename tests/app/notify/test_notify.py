@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
@@ -14,8 +13,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
@@ -37,15 +34,9 @@ def wait_for(look):
 class Scene:
     """A topic of anomalies, and notifiers that read it."""
 
-    def __init__(self, broker, topic, folder):
-        self.broker, self.topic, self.folder = broker, topic, folder
-        asyncio.run(self._create())
-
-    async def _create(self):
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker)
-        await admin.start()
-        await admin.create_topics([NewTopic(self.topic, 1, 1)])
-        await admin.close()
+    def __init__(self, client, topic, folder):
+        self.client, self.topic, self.folder = client, topic, folder
+        client.create(topic)
 
     def send(self, name, state, severity="minor"):
         """Write the event of an incident."""
@@ -54,11 +45,7 @@ class Scene:
             "incident": f"pumps/0/{name}", "severity": 10, "severity_name": severity, "length": 4,
             "start_timestamp": 1_790_000_000_000, "contributions": [BLAME | {"field": name}],
         }  # fmt: skip
-        asyncio.run(self._send(json.dumps(event).encode()))
-
-    async def _send(self, value):
-        async with AIOKafkaProducer(bootstrap_servers=self.broker) as producer:
-            await producer.send_and_wait(self.topic, value)
+        self.client.send(self.topic, [(0, json.dumps(event).encode())])
 
     def notifier(self, **variables):
         """Start a notifier, and wait until it reads."""
@@ -66,8 +53,9 @@ class Scene:
         with log.open("ab") as output:
             process = subprocess.Popen(
                 [Path(sys.executable).with_name("faust-oslrau"), "notify"],
-                env={**os.environ, "OSLRAU_BROKER": self.broker, "OSLRAU_APP_ID": self.topic,
-                     "OSLRAU_ANOMALIES_TOPIC": self.topic, **variables},
+                env={**os.environ, "OSLRAU_BROKER": self.client.servers,
+                     "OSLRAU_APP_ID": self.topic, "OSLRAU_ANOMALIES_TOPIC": self.topic,
+                     **variables},
                 stdout=output, stderr=output,
             )  # fmt: skip
         return process
@@ -77,8 +65,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(kafka, topic_name, tmp_path):
-    return Scene(kafka.bootstrap_servers, topic_name, tmp_path)
+def scene(client, topic_name, tmp_path):
+    return Scene(client, topic_name, tmp_path)
 
 
 def wait_until_it_reads(scene, starts=1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from aiokafka import OffsetAndMetadata
 from memory_worker import (
     FIRST,
@@ -24,7 +23,6 @@ from faust_oslrau.app.kafka.positions import (
     recorded_topic,
     start_metadata,
 )
-from faust_oslrau.app.partitions.resume import ForeignOffsetError
 from faust_oslrau.app.pipeline import PartitionPipeline, initial_digest
 from faust_oslrau.app.settings import Settings
 
@@ -64,17 +62,6 @@ async def test_commits_record_the_initial_model(tmp_path, broker):
     assert recorded_model(broker.group[FIRST]) == expected
 
 
-@pytest.mark.parametrize("metadata", ["[" * 4000, '{"start": true}', '{"start": 10000000}'])
-async def test_what_another_program_commits_ends_the_worker_before_it_scores(
-    worker, metadata, broker
-):
-    broker.group[FIRST] = OffsetAndMetadata(200, metadata)
-    await worker.assign(FIRST)
-    await until(lambda: worker.crashes)
-    assert isinstance(worker.crashes[0], ForeignOffsetError)
-    assert "another program committed offset 200 of features/0" in str(worker.crashes[0])
-
-
 async def test_the_metadata_of_an_earlier_version_are_named(worker, broker, caplog):
     broker.group[FIRST] = OffsetAndMetadata(200, '{"start": 0}')
     await worker.assign(FIRST)
@@ -110,17 +97,6 @@ async def test_nothing_is_read_before_the_beginning_is_recorded(worker):
     recording.set()
     await until(lambda: worker.assignment.is_open)
     assert worker.consumer.positions == {FIRST: 0}
-
-
-async def test_batches_of_all_partitions_are_scored_and_committed(worker, broker):
-    await worker.assign(FIRST, SECOND)
-    for most in (100, 200):
-        await worker.read(FIRST, most)
-    await worker.read(SECOND)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
-    assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
-    assert await worker.assignment.commit(worker.held.values())
-    assert (broker.committed(FIRST), broker.committed(SECOND)) == (300, 100)
 
 
 async def test_a_partition_whose_outputs_wait_does_not_hold_up_the_others(worker, broker):
@@ -230,17 +206,6 @@ async def test_an_error_that_nobody_expected_ends_the_app(worker):
 
 
 # Commits
-
-
-async def test_a_commit_that_fails_is_repeated_later(worker, broker, caplog):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 50)
-    broker.is_away = True
-    assert not await worker.assignment.commit([partition])
-    assert "could not commit, will retry" in caplog.text
-    broker.is_away = False
-    assert await worker.assignment.commit([partition])
-    assert broker.committed(FIRST) == 50
 
 
 # Logs that change under the worker

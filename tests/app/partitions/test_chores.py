@@ -92,15 +92,6 @@ class _Working(MemoryWorker):
         await asyncio.wait(tasks)
 
 
-async def test_what_is_acknowledged_is_committed(tmp_path, broker):
-    async with _Working(tmp_path, broker) as worker, worker.chores():
-        await worker.assign(FIRST, SECOND)
-        await worker.read(FIRST)
-        await worker.read(SECOND, 50)
-        await until(lambda: broker.committed(FIRST) == 300)
-        await until(lambda: broker.committed(SECOND) == 50)
-
-
 async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, broker, looks):
     async with _Working(tmp_path, broker, snapshot_records=200) as worker, worker.chores():
         await worker.assign(FIRST, SECOND)

@@ -14,15 +14,11 @@ from memory_worker import (
     clean_scores,
     turns,
     until,
-    values,
 )
 
 from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.kafka.transactions import LostPartitionError
-from faust_oslrau.app.partitions.resume import LostHistoryError
 from faust_oslrau.app.snapshots import FolderStore, SnapshotError
-
-_LOG = values(300)
 
 
 class _FailingStore(FolderStore):
@@ -51,16 +47,6 @@ async def test_openings_that_fail_are_counted_and_tried_again(tmp_path, broker, 
         assert worker.metric("failed_openings_total") == 2
         assert "waiting for the partitions' offsets and snapshots" in caplog.text
         assert worker.consumer.positions == {FIRST: 0}
-
-
-async def test_a_broker_that_is_away_is_waited_for(worker, broker):
-    broker.is_away = True
-    worker.assignment.assigned(frozenset({FIRST}))
-    await until(lambda: worker.metric("failed_openings_total") > 2)
-    assert not worker.assignment.is_open
-    broker.is_away = False
-    await until(lambda: worker.assignment.is_open)
-    assert worker.consumer.positions == {FIRST: 0}
 
 
 async def test_a_parked_state_survives_an_opening_that_fails(worker, broker):
@@ -128,16 +114,6 @@ async def test_a_new_assignment_ends_the_opening_of_the_one_before(passed, worke
     await turns()
     assert worker.consumer.positions == {SECOND: 0}
     assert recwarn.list == []  # of something that was never awaited
-
-
-async def test_history_that_is_lost_ends_the_app(worker, broker):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
-    await worker.assignment.revoked(60)
-    broker.delete_before(FIRST, 200)
-    await worker.assign(FIRST)
-    assert isinstance(worker.crashes[0], LostHistoryError)
-    assert not worker.assignment.is_open
 
 
 async def test_partitions_without_output_partitions_wait_for_them(worker, broker):

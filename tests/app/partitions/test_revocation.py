@@ -134,15 +134,3 @@ async def test_the_state_of_a_partition_that_went_elsewhere_is_dropped(worker):
     (again, _) = await worker.assign(FIRST, SECOND)
     assert again is not partition
     assert again.next_offset == 100  # from its snapshot
-
-
-async def test_another_worker_goes_on_from_the_snapshot(tmp_path, broker):
-    async with MemoryWorker(tmp_path, broker) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
-        assert await worker.assignment.stop(60)
-    async with MemoryWorker(tmp_path, broker) as heir:
-        (partition,) = await heir.assign(FIRST)
-        assert (partition.next_offset, heir.consumer.positions[FIRST]) == (100, 100)
-        await heir.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)

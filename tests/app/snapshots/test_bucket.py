@@ -12,9 +12,10 @@ import sys
 
 import obstore
 import pytest
+from door import Door
 from faust.types import TP
 from obstore.store import LocalStore, MemoryStore
-from real_bucket import SECRET, Door
+from real_bucket import SECRET
 from stored_snapshots import load
 
 from faust_oslrau.app.errors import SettingsError
