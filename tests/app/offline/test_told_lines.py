@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.app.offline.told import MessageReader, as_json
-from faust_oslrau.app.offline.told_lines import line, moment, odds, printable
+from faust_oslrau.app.offline.told_lines import line, moment, odds
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.topics import (
     Columns,
@@ -285,16 +285,6 @@ def test_odds_have_two_digits():
         "usual", "once in 2.5", "once in 4.2", "once in 4,100", "once in 1 million",
         "once in 10^12", "once in 10^300", "no p-value yet",
     ]  # fmt: skip
-
-
-def test_times_beyond_the_calendar_are_numbers():
-    assert moment(2**62) == str(2**62)
-    assert (moment(None), moment(-1)) == ("-", "-")
-
-
-def test_long_names_are_shortened():
-    assert printable("x" * 100) == "x" * 57 + "..."
-    assert printable("a\x1b[1m\u202e") == "a\\x1b[1m\\u202e"
 
 
 def test_json_is_the_message_in_one_line():

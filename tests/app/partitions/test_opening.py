@@ -186,21 +186,6 @@ class _Parked:
             return await opener.find(log, self.partition)
 
 
-async def test_a_parked_state_goes_on_as_it_is(tmp_path):
-    async with _Parked(tmp_path) as parked:
-        await parked.worker.store.save(FIRST, 50, Extent.of(_snapshot(50)))
-        assert await parked.find(_log(committed=100)) is parked.partition
-        assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 100)
-        place = {"topic": "features", "partition": "0"}
-        assert parked.worker.metric("stage_seconds_count", stage="restore", **place) is None
-
-
-async def test_a_parked_state_learns_records_that_others_emitted_without_emitting_them(tmp_path):
-    async with _Parked(tmp_path) as parked:
-        assert await parked.find(_log(committed=150)) is parked.partition
-        assert (parked.partition.next_offset, parked.partition.emit_from) == (100, 150)
-
-
 async def test_the_newer_snapshot_of_another_worker_beats_a_parked_state(tmp_path):
     async with _Parked(tmp_path) as parked:
         await parked.worker.store.save(FIRST, 140, Extent.of(_snapshot(140)))
