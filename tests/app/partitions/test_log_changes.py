@@ -41,7 +41,8 @@ def test_a_topic_that_is_deleted_under_a_running_worker_stays_deleted(
 ):
     client.create(topic_name, 3)
     client.send(topic_name, rows(300, 3))
-    worker = start_worker(delivery=delivery).wait_records(300)
+    worker = start_worker(delivery=delivery, snapshot_interval=0.3).wait_records(300)
+    worker.wait_saved(100)  # else nothing tells that there was another topic
     deleted = topic_name if topic == "source" else settings.scores_topic
     client.delete(deleted)
     for _ in range(8):  # brokers create a topic within a second of a request that names it
@@ -80,7 +81,8 @@ def test_a_recreated_topic_under_a_running_worker_ends_it_with_the_reason(
 ):
     client.create(topic_name)
     client.send(topic_name, rows(500))
-    worker = start_worker(delivery="exactly_once").wait_records(500)
+    worker = start_worker(delivery="exactly_once", snapshot_interval=0.3).wait_records(500)
+    worker.wait_saved(500)
     _anew(client, topic_name, 900)
     assert worker.wait() == 4
     assert "is from a topic that was deleted" in worker.log().splitlines()[-1]
