@@ -60,8 +60,9 @@ def test_kinds_time_entity_and_alarm_rate_are_found(tmp_path):
     assert "trying entity = machine" in result.output
 
 
-def test_the_file_is_one_for_replay(tmp_path):
-    advise(tmp_path, machines())
+@pytest.mark.parametrize("members", [None, ("machine", "status", "ok")])
+def test_the_file_is_one_for_replay(members, tmp_path):
+    advise(tmp_path, [{name: row[name] for name in members or row} for row in machines()])
     replayed = CliRunner().invoke(
         main,
         ["replay", str(tmp_path / "log.ndjson"), "--settings", str(tmp_path / "advised.toml"),
