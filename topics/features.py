@@ -41,6 +41,7 @@ MAX_AUTO_FIELDS = 1024
 # What is known of pairs of categories grows with the square of the fields.
 MAX_AUTO_CATEGORIES = 16
 _TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
+_NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
 
 _NAN = float("nan")
 # What a fast reader raises for a record that it cannot read.
@@ -209,7 +210,7 @@ class FeatureDecoder:
             if is_beyond(find(document, field)):
                 return reject_beyond(field)
         if not numbers:
-            return Rejection(Reason.NO_FEATURES, "expected numeric fields, got none")
+            return Rejection(Reason.NO_FEATURES, _NO_NUMBERS)
         named = self._of_kind(found, Kind.NUMBER, Kind.CATEGORY)
         categories = named + self._of_kind(texts, Kind.CATEGORY, Kind.CATEGORY)
         categories = tuple(sorted(categories))

@@ -183,9 +183,14 @@ class Advisor:
 
     def _kinds(self) -> None:
         """Say what fields are that look like something else at the first record."""
+        features = [column for column in self._features() if column.name != self._settings.time]
+        has_numbers = any(column.kind == Kind.NUMBER for column in features)
+        named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
+        if named and not has_numbers and self._settings.chosen_fields is None:
+            self._choose("features", named, "no field is a number")
         kinds = {
-            column.name: column.kind.value for column in self._features()
-            if not column.by_auto and column.name != self._settings.time
+            column.name: column.kind.value for column in features
+            if not (column.by_auto and has_numbers)
         }  # fmt: skip
         if kinds:
             why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)

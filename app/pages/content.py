@@ -183,13 +183,13 @@ class PageContent:
 async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:
     """Return the network of the first partition that has one."""
     for partition in chosen:
-        place, fields = partition.tp, partition.pipeline.fields
+        place, names = partition.tp, partition.pipeline.learned_names
 
-        def draw(learner: NetworkLearner, place: Any = place, fields: Any = fields) -> Any:
+        def draw(learner: NetworkLearner, place: Any = place, names: Any = names) -> Any:
             if as_dot:
-                return learner.to_dot(fields)
+                return learner.to_dot(names)
             where = {"topic": place.topic, "partition": place.partition}
-            return {**where, "learned": learner.n_records_, **learner.outline(fields)}
+            return {**where, "learned": learner.n_records_, **learner.outline(names)}
 
         drawn = await partition.ask(draw)
         if drawn is not None:

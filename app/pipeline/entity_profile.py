@@ -21,9 +21,12 @@ _COLUMNS = (
 
 
 def profile_data(profile: EntityProfile, fields: Sequence[str]) -> dict[str, Any]:
-    """Return a profile by field; NaN stands for what is not known, and becomes null in JSON."""
+    """Return a profile by field; NaN stands for what is not known, and becomes null in JSON.
+
+    The first ``fields`` are numbers, which profiles tell of; the others are categories.
+    """
     columns = [getattr(profile, name).tolist() for name in _COLUMNS]
-    rows = zip(fields, *columns, strict=True)
+    rows = zip(fields[: len(profile.level)], *columns, strict=True)
     return {
         "entity_p_value": profile.p_value,
         "aspects": [aspect_data(aspect, fields) for aspect in profile.aspects],

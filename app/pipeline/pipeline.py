@@ -144,6 +144,11 @@ class PartitionPipeline:
         return tuple(self._columns.numbers)
 
     @property
+    def learned_names(self) -> list[str]:
+        """Names of the columns that the learner is given."""
+        return self.scorer.learned_names(self.fields or ()) if self.scorer else []
+
+    @property
     def ignored(self) -> list[str]:
         """Names of the fields that are left out since some records: see `StreamScorer.left_out`."""
         columns = self.scorer.left_out if self.scorer else []

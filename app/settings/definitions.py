@@ -206,8 +206,6 @@ class Settings(Section):
             raise SettingsError(
                 f"setting kinds: expected no chosen field ignored, got {ignored[0]}"
             )
-        if all(kinds.get(name) == "category" for name in self.chosen_fields):
-            raise SettingsError("setting kinds: expected a chosen field that is a number")
 
     def _require_chosen(self, setting: str, names: Sequence[str]) -> None:
         for name in names:

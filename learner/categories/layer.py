@@ -2,7 +2,8 @@
 
 The density of a record is that of its categories times that of its numbers given these. The first
 is a tree (`tree`). For the second, each number is shifted and scaled by what it is like for the
-category that tells most of it (`levels`), and what is left is the network's to learn.
+category that tells most of it (`levels`), and what is left is the network's to learn. Records of
+categories alone have one number that is always missing, so that the network has something to hold.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class Categories:
         The field (c,) that tells most of each category, `NONE` for none.
     identifier
         Whether values of a field (c,) hardly ever come again, so that they are not told apart.
+    alone
+        Whether rows have no other columns, d = 0; their numbers are then one that is missing.
     """
 
     def __init__(self, c: int) -> None:
@@ -103,6 +106,7 @@ class Categories:
         self.values = Values(c)
         self.parent = np.full(c, NONE)
         self.identifier = np.zeros(c, np.bool_)
+        self.alone = False
         self._joint = np.zeros((c, c))
         self._levels, self._number_parents = Levels(c, 0), np.empty(0, np.int64)
         self._n, self._fitted = 0, 0
@@ -119,6 +123,7 @@ class Categories:
 
         They are learned at the next boundary.
         """
+        self.alone = rows.shape[1] == self.c
         self._pending.append(rows)
         return self.average(rows)
 
@@ -149,8 +154,9 @@ class Categories:
         return np.concatenate([self.values.codes, *pending])
 
     def numbers(self, rows: FloatArray) -> FloatArray:
-        """Return the columns (m, d) of rows (m, d + c) that are numbers."""
-        return np.ascontiguousarray(rows[:, : rows.shape[1] - self.c])
+        """Return the columns (m, d) of rows (m, d + c) that are numbers; a missing one for none."""
+        d = rows.shape[1] - self.c
+        return np.ascontiguousarray(rows[:, :d]) if d > 0 else np.full((len(rows), 1), np.nan)
 
     def log_probability(self, slots: IntArray) -> FloatArray:
         """Return the log-probability (m, c) of each category given that of its parent."""
@@ -315,7 +321,7 @@ class Categories:
             arrays, _TREE, "category_", s=s, c=c, d=(0, d or 0), n=pending
         )
         if pending > 0:
-            if rows.shape[1] != c + (d or 0):
+            if rows.shape[1] != c + (0 if self.alone else d or 0):
                 raise StateError("state: expected pending rows with their categories")
             self._pending = [rows]
         self._n, self._fitted = fitted.tolist()

@@ -63,6 +63,11 @@ class Blame(NamedTuple):
         """Return the blame of some of the records."""
         return type(self)._make(column[which] for column in self)
 
+    def without_fields(self) -> Self:
+        """Return the blame of records that have no fields."""
+        none = type(self)._make(part[:, :0] if part.ndim == 2 else part for part in self)
+        return none._replace(n_blamed=np.zeros_like(self.n_blamed))
+
     @classmethod
     @cache
     def none(cls, d: int) -> Self:

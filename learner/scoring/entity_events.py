@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,3 +96,7 @@ class EntityProfile(NamedTuple):
     deviation: FloatArray
     p_value: float
     aspects: tuple[Aspect, ...]
+
+    def without_fields(self) -> Self:
+        """Return what is known of an entity whose records have no numbers."""
+        return type(self)._make([*(np.empty(0) for _ in self[:-2]), *self[-2:]])

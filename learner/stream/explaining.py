@@ -83,7 +83,7 @@ def relevant_p_value(
     which = np.flatnonzero(p_value <= relevance.below)
     if len(which) == 0:
         return p_value
-    stuck = np.zeros((len(which), given.shape[1] - state.n_categories))
+    stuck = np.zeros((len(which), layered.numbers.shape[1]))
     found = _blame(state, density, layered, log_density, which, stuck, given)
     p_value = p_value.copy()
     p_value[which] = relevance.ordered(p_value[which], relevance.matters(found))
@@ -136,6 +136,8 @@ def entity_profile(state: ScorerState, key: bytes | None) -> EntityProfile | Non
     found = None if state.entities is None else state.entities.profile(key)
     if found is None:
         return None
+    if state.categories is not None and state.categories.alone:
+        return found.without_fields()
     names = ("level", "usual_level", "expected")
     undone = state.transforms.undo(np.stack([getattr(found, name) for name in names]))
     return found._replace(
@@ -207,8 +209,10 @@ def _blame_in_units(
     if categorical is not None and layered.categorical is not None:
         found = undo_blame(found, layered.categorical.units[which])
     found = state.transforms.undo_blame(found)
-    if categorical is None:
+    if state.categories is None or categorical is None:
         return found
+    if state.categories.alone:
+        found = found.without_fields()
     return categorical.beside(found, is_usual(log_density) & ~(stuck > 0.0).any(axis=1))
 
 

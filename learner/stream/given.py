@@ -28,8 +28,9 @@ def checked(state: ScorerState, n_fields: int | None, X: ArrayLike) -> FloatArra
         raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
     if n_fields not in (None, rows.shape[1]):
         raise InvalidInputError(f"X: expected {n_fields} columns, got {rows.shape[1]}")
-    if 0 < state.n_categories >= rows.shape[1]:
-        raise InvalidInputError("X: expected a column that is no category")
+    fewest = max(state.n_categories, 1)
+    if rows.shape[1] < fewest:
+        raise InvalidInputError(f"X: expected {fewest} columns or more, got {rows.shape[1]}")
     for name, columns in _named_columns(state).items():
         if len(columns) > 0 and not 0 <= min(columns) <= max(columns) < rows.shape[1]:
             raise InvalidInputError(f"X: expected the columns {sorted(columns)} of {name}")

@@ -52,6 +52,7 @@ _TYPES = {
     "alarm_rate": (float, int),
     "learning": (bool,),
     "n_categories": (int,),
+    "only_categories": (bool, _NONE),
     "may_leave_out": (list,),
     "adapt_after": (int,),
     "max_entities": (int, _NONE),
@@ -95,6 +96,8 @@ def to_parts(state: ScorerState) -> Parts:
         **_pending(state),
     }
     if state.categories is not None:
+        if state.categories.alone:
+            values["only_categories"] = True
         arrays |= state.categories.state()
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
@@ -215,6 +218,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     """Restore the runs of values, and what states of other settings do not have."""
     state.repeats.restore(arrays, state.n_fields or 0)
     if state.categories is not None:
+        state.categories.alone = bool(values.get("only_categories"))
         state.categories.restore(arrays, state.n_fields, _n_pending(state))
     if state.entities is not None:
         n_pending = _n_pending(state)
@@ -243,7 +247,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.rates.restore(arrays, 0 if state.entities is None else len(state.entities.roster))
     if "incidents" in values:
         state.incidents = Incidents.restored(
-            values["incidents"], arrays, (state.n_fields or 0) + state.n_categories
+            values["incidents"], arrays, state.width or state.n_categories
         )
 
 

@@ -35,8 +35,7 @@ class ScorerQueries:
     @property
     def n_fields(self) -> int | None:
         """Columns of the stream, None before the first rows."""
-        numbers = self._state.n_fields
-        return None if numbers is None else numbers + self._state.n_categories
+        return self._state.width
 
     def expected_range(self, X: ArrayLike, deviations: float) -> tuple[FloatArray, FloatArray]:
         """Return the range (m, d) in which the model expects each field of some rows (m, d).
@@ -138,10 +137,17 @@ class ScorerQueries:
         That is, whose values hardly ever come again.
         """
         state = self._state
-        if state.categories is None or state.n_fields is None:
+        if state.categories is None or state.width is None:
             return state.growing.columns
-        identifiers = np.flatnonzero(state.categories.identifier) + state.n_fields
+        identifiers = np.flatnonzero(state.categories.identifier) + state.width - state.n_categories
         return [*state.growing.columns, *identifiers.tolist()]
+
+    def learned_names(self, fields: Sequence[str]) -> list[str]:
+        """Return the names of the columns that the learner is given, by those of the stream's."""
+        state = self._state
+        names = list(fields[: len(fields) - state.n_categories]) or ["no number"]
+        spans = () if state.history is None else state.history.names
+        return names + [f"{name}, mean of {span}" for span in spans for name in names]
 
     def category_codes(self) -> list[float]:
         """Return the categories that blame may name from now on, in ascending order."""

@@ -64,8 +64,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         values; scores stay in the fields' own units.
     n_categories
         How many columns, the last ones, are categories: numbers that stand for values without
-        order. The learner is given the other columns, at least one, as they would be with an
-        average category. Log-likelihoods are those of numbers and categories together.
+        order. The learner is given the other columns as they would be with an average category; if
+        there are none, one number that is always missing. Log-likelihoods are those of numbers and
+        categories together.
     max_entities
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
@@ -203,7 +204,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         given = checked(self._state, self.n_fields, X)
         keys = keys_of(self._state, entity, len(given))
         rows = transformed(self._state, given)
-        self._state.n_fields = given.shape[1] - self._state.n_categories
+        self._state.n_fields = given.shape[1] - self._state.n_categories or 1
         block = BlockMaker(given, numbered(self.n_records, places, len(rows)), keys)
         if self.forecasting:
             block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))

@@ -138,7 +138,8 @@ class ScorerState:
     drift, ranges
         How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
-        Records of the stream and its columns that are numbers; None before the first rows.
+        Records of the stream and its columns that are numbers, 1 if all are categories; None before
+        the first rows.
     pending
         The rows since the last boundary, in pieces.
     until_boundary, next_batch
@@ -248,6 +249,13 @@ class ScorerState:
     def has_own_units(self) -> bool:
         """Whether rows are scored in units of their entity or of their hour."""
         return self.entities is not None or self.seasons is not None
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the stream; None before the first rows."""
+        if self.n_fields is None or self.categories is None:
+            return self.n_fields
+        return self.categories.c + (0 if self.categories.alone else self.n_fields)
 
     @property
     def n_categories(self) -> int:

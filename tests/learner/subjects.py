@@ -182,6 +182,12 @@ SCORERS = {
         (0, 1, 2, CATEGORY),
         FORECASTS,
     ),
+    "categories alone": Scorer(
+        SMALL,
+        ENTITIES | INCIDENTS | {"history": ("10",), "n_categories": 1},
+        (CATEGORY,),
+        FORECASTS,
+    ),
     "growing": Scorer(SMALL, {"may_leave_out": (0, 2)} | INCIDENTS, (0, 1, COUNTER)),
     "entities": Scorer(SMALL, ENTITIES, later=FORECASTS),
     "few entities": Scorer(SMALL, {"max_entities": 2, "max_former_entities": 0}),

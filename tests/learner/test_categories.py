@@ -230,15 +230,27 @@ def test_with_a_memory_what_no_longer_comes_becomes_unlikely():
     assert np.exp(forgot.take(usual).log_probability[0]) < 0.01
 
 
-def test_a_scorer_needs_a_number_beside_its_categories():
-    with pytest.raises(InvalidInputError, match="expected a column that is no category"):
-        StreamScorer(OSLRAU(), n_categories=2).process(np.zeros((3, 2)))
+def test_a_scorer_is_given_all_its_columns():
+    with pytest.raises(InvalidInputError, match="expected 2 columns or more, got 1"):
+        StreamScorer(OSLRAU(), n_categories=2).process(np.zeros((3, 1)))
     with pytest.raises(InvalidParameterError, match="n_categories = 1000"):
         StreamScorer(OSLRAU(), n_categories=1000)
     with pytest.raises(InvalidInputError, match="expected 4 columns, got 5"):
         scorer = StreamScorer(OSLRAU(), n_categories=2)
         scorer.process(requests(n=20))
         scorer.process(np.zeros((1, 5)))
+
+
+def test_categories_alone_are_as_beside_a_number_that_is_always_missing():
+    alone, beside = requests(n=2000)[:, 2:], requests(n=2000)
+    beside[:, :2] = np.nan
+    of_alone, of_beside = (
+        StreamScorer(OSLRAU(), n_categories=2, alarm_rate=0.01).process(rows)
+        for rows in (alone, beside)
+    )
+    np.testing.assert_allclose(of_alone.log_likelihood, of_beside.log_likelihood, atol=1e-9)
+    np.testing.assert_array_equal(of_alone.is_anomaly, of_beside.is_anomaly)
+    np.testing.assert_array_equal(of_alone.blame.expected, of_beside.blame.expected[:, 2:])
 
 
 def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_categories():

@@ -58,13 +58,24 @@ def test_kinds_time_entity_and_alarm_rate_are_found_for_a_replay(tmp_path):
     text = (tmp_path / "advised.toml").read_text()
     assert "# machine +" in text and "seq: only grows" in text and "history" in text
     assert "trying entity = machine" in result.output
+    check_replay(tmp_path)
+
+
+def check_replay(folder):
+    """Score the log with the settings that were written."""
     replayed = CliRunner().invoke(
         main,
-        ["replay", str(tmp_path / "log.ndjson"), "--settings", str(tmp_path / "advised.toml"),
-         "--out", str(tmp_path / "scores.ndjson")],
+        ["replay", str(folder / "log.ndjson"), "--settings", str(folder / "advised.toml"),
+         "--out", str(folder / "scores.ndjson")],
     )  # fmt: skip
     assert replayed.exit_code == 0, replayed.output
     assert f"{N:,} scored" in replayed.output and "0 rejected" in replayed.output
+
+
+def test_the_file_for_categories_alone_is_one_for_replay(tmp_path):
+    chosen = ("machine", "status", "ok")
+    advise(tmp_path, [{name: row[name] for name in chosen} for row in machines()])
+    check_replay(tmp_path)
 
 
 def test_where_nothing_pays_nothing_is_advised(tmp_path):

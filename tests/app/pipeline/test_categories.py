@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.partitions.field_log import FieldLog
-from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline, profile_data
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
@@ -62,6 +63,67 @@ def test_a_number_is_held_against_its_category():
     assert latency["expected"] == pytest.approx(1.0, abs=0.1)
 
 
+ALONE = Settings(
+    features=("service", "http.status"),
+    kinds=(("service", "category"), ("http.status", "category")),
+    alarm_rate=0.005,
+    history=("10",),
+    forecasts=True,
+)
+
+
+def test_records_may_have_categories_alone():
+    stream = records(3000, at_2500={"http": {"status": 503}})
+    pipeline = PartitionPipeline("features", 0, ALONE)
+    scores, alerts = process(pipeline, stream)
+    found = {alert["offset"]: alert for alert in map(json.loads, alerts) if "event" not in alert}
+    (status,) = found[2500]["contributions"]
+    assert (status["category"], status["expected_category"]) == ("503", "200")
+    likelihoods = np.array([json.loads(score)["log_likelihood"] for score in scores[1000:]])
+    entropy = -sum(p * np.log(p) for p in (0.3, 0.6, 0.1, 0.99, 0.01))
+    assert np.mean(likelihoods) == pytest.approx(-entropy, abs=0.05)
+
+
+def test_a_pipeline_of_categories_alone_goes_on_from_its_snapshot():
+    stream = records(600)
+    whole = process(PartitionPipeline("features", 0, ALONE), stream)
+    begun = PartitionPipeline("features", 0, ALONE)
+    first = process(begun, stream[:301])
+    restored = PartitionPipeline.restored(begun.snapshot(0, 301), ALONE)
+    assert (restored.fields, restored.scorer.n_fields) == (("service", "http.status"), 2)
+    rest = process(restored, stream[301:])
+    assert (first[0] + rest[0], first[1] + rest[1]) == whole
+
+
+def test_an_entity_whose_records_have_categories_has_a_profile_of_its_numbers():
+    settings = replace(SETTINGS, entity="service")
+    pipeline = PartitionPipeline("features", 0, settings)
+    process(pipeline, records(300))
+    found = profile_data(pipeline.scorer.entity_profile("search"), pipeline.fields)
+    assert [field["field"] for field in found["fields"]] == ["latency", "size"]
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, replace(SETTINGS, history=("10", "1h")), ALONE])
+def test_what_the_learner_is_given_has_names_with_which_it_is_drawn(settings):
+    pipeline = PartitionPipeline("features", 0, settings)
+    process(pipeline, records(300))
+    drawn = pipeline.learner.outline(pipeline.learned_names)
+    assert drawn["fields"] == pipeline.learned_names
+    numbers = [name for name in pipeline.learned_names if "mean of" not in name]
+    assert numbers == (list(pipeline.numbers) or ["no number"])
+
+
+def test_forgotten_texts_change_no_message(monkeypatch):
+    stream = records(2500, at_2400={"http": {"status": 503}})
+    whole = process(PartitionPipeline("features", 0, SETTINGS), stream)
+    monkeypatch.setattr("faust_oslrau.app.pipeline.pipeline._MOST_TEXTS", 10)
+    pipeline, scores, alerts = PartitionPipeline("features", 0, SETTINGS), [], []
+    for start in range(0, len(stream), 100):
+        found = process(pipeline, stream[start : start + 100])
+        scores, alerts = scores + found[0], alerts + found[1]
+    assert (scores, alerts) == whole
+
+
 def test_identifiers_are_told_of_once(caplog):
     caplog.set_level("INFO")
     pipeline = PartitionPipeline("features", 0, SETTINGS)
@@ -83,7 +145,6 @@ def test_identifiers_are_told_of_once(caplog):
         ({"kinds": {"a": "colour"}}, "setting kinds: expected fields with one of number, category"),
         ({"kinds": {"b": "category"}}, "setting kinds: expected fields of the setting features"),
         ({"kinds": {"a": "ignored"}}, "setting kinds: expected no chosen field ignored, got a"),
-        ({"kinds": {"a": "category"}}, "setting kinds: expected a chosen field that is a number"),
         (
             {"features": ["a", "b"], "kinds": {"a": "category"}, "transforms": {"a": "log"}},
             "setting transforms: expected numbers, got a",
