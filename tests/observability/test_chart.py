@@ -63,6 +63,16 @@ def test_helm_finds_no_fault_in_the_chart(render):
     render("lint")
 
 
+def test_its_objects_fit_the_schemas_of_kubernetes(watched):
+    schemas = pytest.importorskip(
+        "kubernetes_validate", reason="needs kubernetes-validate: pip install kubernetes-validate"
+    )
+    of_kubernetes = [found for found in watched.values() if "monitoring." not in found["apiVersion"]]
+    assert len(of_kubernetes) >= 5
+    for found in of_kubernetes:
+        schemas.validate(found, schemas.latest_version(), strict=True)
+
+
 def test_the_kubernetes_example_is_what_the_chart_renders(render):
     example = (ROOT / "docker" / "kubernetes.yaml").read_text()
     assert example.partition("---\n")[2] == render().partition("---\n")[2]
