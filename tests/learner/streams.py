@@ -1,4 +1,4 @@
-"""Streams for the learner's tests."""
+"""Streams for the learner's tests, and what is told of one record of them."""
 
 import numpy as np
 
@@ -17,3 +17,11 @@ def clusters(seed, n, d, missing=0.0):
 def changing(seed, n_stretches, n, d, missing=0.0, step=20.0):
     """Clusters somewhere else after every ``n`` rows: a list of stretches."""
     return [clusters(seed + i, n, d, missing) + step * i for i in range(n_stretches)]
+
+
+def blame_of(block, row):
+    """Return the fields to blame for an anomalous record, and all that is told of its fields."""
+    assert block.is_anomaly[row]
+    at = np.count_nonzero(block.is_anomaly[:row])
+    blame = block.blame._make(column[at] for column in block.blame)
+    return blame.order[: blame.n_blamed].tolist(), blame

@@ -97,6 +97,7 @@ def test_the_stream_has_something_for_each_layer():
     assert states == {"opened", "updated", "closed"}
     assert {event.state for event in blocks["all"].silences} == {"began", "ended"}
     assert {event.state for event in blocks["entities"].entity_events} == {"new"}
+    assert {event.state for event in blocks["rates"].rate_changes} == {"began", "ended"}
     assert blocks["plain"].held_back > 30
     assert all(block.is_anomaly.any() for block in blocks.values())
     for name, scorer in ((name, SUBJECTS[name].read(whole(name)[0])) for name in SCORERS):

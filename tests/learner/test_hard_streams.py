@@ -128,8 +128,13 @@ def test_a_device_that_sends_the_largest_number_for_a_missing_one_stops_nothing(
 
 
 @needs_compiler("long streams")
-def test_a_field_that_is_hardly_more_than_zero_has_finite_scores_with_entities(kind):
-    rows = with_column(np.full(N, 1e-300))
-    keys = [b"%d" % key for key in np.arange(N) % 5]
-    block = StreamScorer(kind(), max_entities=5).process(rows, keys)
+def test_scores_of_entities_are_finite(kind):
+    names = ["a constant column", "Cauchy tails", "a column that is never observed",
+             "a column that leaves zero", "values at the end of the range"]  # fmt: skip
+    rows = np.column_stack([STREAMS[name][:, -1] for name in names] + [np.full(N, 1e-300)])
+    rows[::7] = np.nan
+    keys = [b"%d" % key**3 for key in np.random.default_rng(9).integers(15, size=N)]
+    block = StreamScorer(kind(), max_entities=10).process(rows, keys)
     assert np.isfinite(block.log_likelihood[16:]).all()
+    assert ((block.p_value[48:] > 0) & (block.p_value[48:] <= 1)).all()
+    assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()

@@ -149,17 +149,6 @@ def test_records_without_a_time_belong_to_the_window_that_is_open():
     assert follow(np.full(1000, -1))[0] == []
 
 
-def test_pieces_change_nothing():
-    rates = np.full((900, 3), 12.0)
-    rates[600:640, 1] = 0.5
-    times, who = records(rates, np.random.default_rng(10))
-    whole, layer = follow(times, who)
-    parts, other = follow(times, who, pieces=97)
-    assert whole
-    assert parts == whole
-    assert all(np.array_equal(array, other.state()[name]) for name, array in layer.state().items())
-
-
 @pytest.mark.parametrize("seconds", [0.5, 3601.0, math.nan])
 def test_windows_have_a_second_to_an_hour(seconds):
     with pytest.raises(InvalidParameterError, match="rates"):

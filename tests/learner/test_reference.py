@@ -8,7 +8,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
-from faust_oslrau.learner import InvalidParameterError
 from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.reference import FAR, RECENT, SETTLED, YOUNG, Reference
 
@@ -191,31 +190,8 @@ def test_of_what_is_held_back_only_the_recent_records_count_in_the_end():
     assert np.count_nonzero(reference.scores == FAULT) == 60
 
 
-def test_a_fault_of_many_records_does_not_hide_the_next_one():
-    reference, end = filled(2000, adapt_after=RECENT)
-    many = normal(2, 256)
-    many[:200] = FAULT
-    admit(reference, many, end + 256)
-    assert reference.p_value(np.array([FAULT / 2]))[0] < 1e-5
-
-
-def test_only_recent_records_count():
-    reference, end = filled(RECENT)
-    for _ in range(RECENT // 256):
-        end += 256
-        admit(reference, normal(end, 256) + 100.0, end)
-    assert len(reference.scores) == RECENT and reference.scores.min() > 50.0
-    assert reference.p_value(np.array([0.0]))[0] < 1e-3
-
-
 @pytest.mark.parametrize("rate", [0.001, 0.01])
 def test_the_lowest_usual_density_leaves_the_alarm_rate_below_it(rate):
     reference, _ = filled(4000)
     lowest = reference.lowest_usual_density(rate)
     assert np.count_nonzero(reference.densities < lowest) == int(rate * 4000)
-
-
-@pytest.mark.parametrize("adapt_after", [0, -1, RECENT + 1])
-def test_a_number_of_records_that_cannot_be_is_refused(adapt_after):
-    with pytest.raises(InvalidParameterError, match="adapt_after"):
-        Reference(adapt_after)

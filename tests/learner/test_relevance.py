@@ -8,7 +8,7 @@ from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.relevance import Relevance
 
-N, RATE = 30_000, 0.002
+N, RATE = 20_000, 0.002
 
 
 def stream(seed=0):
@@ -44,15 +44,6 @@ def test_deviations_on_the_other_side_raise_no_alarm(rows):
 def test_smaller_deviations_than_the_least_raise_no_alarm(rows):
     assert scored(rows, least={2: 8.0}).is_anomaly[FAULTS].all()
     assert not scored(rows, least={2: 12.0}).is_anomaly[FAULTS].any()
-
-
-def test_another_alarm_rate_holds_from_the_next_record_on(rows):
-    scorer = StreamScorer(OSLRAU(), alarm_rate=0.5, directions={2: "high"})
-    scorer.process(rows[:4000])
-    scorer.alarm_rate = RATE
-    found = scorer.process(rows[4000:]).is_anomaly
-    assert found[FAULTS - 4000][1::2].all() and not found[FAULTS - 4000][::2].any()
-    assert found.mean() < 5 * RATE
 
 
 def test_the_side_is_that_of_what_the_other_fields_suggest():

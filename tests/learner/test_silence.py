@@ -1,7 +1,5 @@
 """Silences: entities and partitions that send no records for longer than usual."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from interpreter import needs_compiler
@@ -68,17 +66,6 @@ def test_a_partition_that_stops_is_one_event_and_its_entities_are_not_silent():
         assert times[silence.last_offset] == silence.last_timestamp
         assert np.diff(times)[silence.last_offset] > 0.9 * HOUR
         assert silence.row == silence.last_offset + 3
-
-
-def test_a_silence_counts_little_for_the_next_one():
-    times, who = arrivals(np.random.default_rng(2), hours=12)
-    for hour in (3, 6, 9):
-        away = (times > START + hour * HOUR) & (times < START + (hour + 1) * HOUR)
-        times, who = kept(times, who, (who != 3) | ~away)
-    found = follow(times, who)
-    assert [silence.state for silence in found] == 3 * ["began", "ended"]
-    for before, after in pairwise(found[::2]):
-        assert after.limit == pytest.approx(2 * before.limit)
 
 
 @needs_compiler("long streams")
