@@ -1,6 +1,9 @@
 """Streams for the learner's tests, and what is told of one record of them."""
 
 import numpy as np
+from scipy.integrate import simpson
+
+from faust_oslrau.learner import StreamScorer
 
 
 def clusters(seed, n, d, missing=0.0):
@@ -25,3 +28,12 @@ def blame_of(block, row):
     at = np.count_nonzero(block.is_anomaly[:row])
     blame = block.blame._make(column[at] for column in block.blame)
     return blame.order[: blame.n_blamed].tolist(), blame
+
+
+def share_within(low, high, v, d, state, learner, keys=None, place=None):
+    """Return how much of field v's density, as the next record would have it, lies in a range."""
+    axis, row, log_density = np.linspace(low, high, 121), np.full((1, d), np.nan), []
+    for row[0, v] in axis:
+        block = StreamScorer.from_bytes(state, learner).process(row, keys, place)
+        log_density.append(block.log_likelihood[0])
+    return simpson(np.exp(log_density), x=axis)

@@ -25,7 +25,6 @@ from faust_oslrau.learner.vector.compiler import KERNELS
 
 kind = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN}[sys.argv[1]]
 more = {
-    "plain": {},
     "forgetting": {"transforms": {1: "asinh"}},
     "entities": {"max_entities": 30, "forecasting": True, "entity_events": ["new", "unusual"]},
     "layers": {
@@ -66,7 +65,7 @@ print(sorted(f"{kernel.folder}.{kernel.py_func.__name__}" for kernel in late))
 
 
 @needs_compiler("counts compiled kernels")
-@pytest.mark.parametrize("layers", ["plain", "forgetting", "entities", "layers", "all"])
+@pytest.mark.parametrize("layers", ["forgetting", "entities", "layers", "all"])
 @pytest.mark.parametrize("kind", ["OSLRAU", "StackedSPN"])
 def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
     done = subprocess.run(

@@ -11,7 +11,6 @@ from streams import blame_of
 from faust_oslrau.learner import (
     OSLRAU,
     InvalidParameterError,
-    StackedSPN,
     StreamScorer,
 )
 from faust_oslrau.learner.history.layer import History
@@ -63,20 +62,6 @@ def test_after_a_pause_the_last_values_count_alone():
     rows, times = np.array([[1.0], [1.0], [5.0], [0.0]]), np.array([0, 1_000, 600_000, 601_000])
     found = history.take(rows, np.zeros(4, np.int64), np.zeros(4, np.bool_), times)
     assert found[2:, 1] == pytest.approx([1.0, 5.0])
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
-def test_the_density_of_a_record_given_the_past_integrates_to_one(learner):
-    scorer = StreamScorer(learner(), history=("10", "100"))
-    scorer.process(ROWS[:1400, :1])
-    grid = np.linspace(-40.0, 80.0, 8001)
-    state = scorer.to_bytes()
-    density = [
-        math.exp(StreamScorer.from_bytes(state, learner).process([[x]]).log_likelihood[0])
-        for x in grid[::20]
-    ]
-    assert np.trapezoid(density, grid[::20]) == pytest.approx(1.0, abs=0.01)
 
 
 @needs_compiler("long streams")

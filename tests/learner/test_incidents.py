@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -54,26 +53,6 @@ def trace(p_values, **parameters):
     return Incidents(IncidentParameters(**parameters)).trace(rows_of(p_values))
 
 
-def in_pieces(rows, cuts, parameters, restart=False):
-    """Return the steps of a stream that is cut into pieces."""
-    incidents, steps = Incidents(parameters), []
-    for first, last in pairwise([0, *cuts, len(rows.p_value)]):
-        if last > first:
-            traced = incidents.trace(rows.part(slice(first, last)))
-            steps += [step._replace(row=first + step.row) for step in traced]
-        if restart:
-            incidents = copied(incidents)
-    return steps
-
-
-def copied(incidents):
-    """Return incidents restored from their state; their blame is that of two fields."""
-    for held in incidents.open.values():
-        held.blame.means, held.blame.seen = np.zeros((7, 2)), np.zeros(2)
-    values, arrays = incidents.state(SLOTS)
-    return Incidents.restored(values, {name: a.copy() for name, a in arrays.items()}, 2)
-
-
 def quiet(n):
     return [USUAL] * n
 
@@ -122,7 +101,6 @@ some_parameters = st.builds(
     quiet_records=st.sampled_from([1, 20, 256]),
     quiet_seconds=st.sampled_from([None, 3.0, 40.0]),
 )
-some_cuts = st.lists(st.integers(0, 1500), max_size=6).map(sorted)
 
 
 def test_usual_records_open_nothing():
@@ -201,11 +179,8 @@ def test_an_incident_names_the_entity_of_the_record_that_opened_it():
     X[2001:2061:4] += 50.0
     X[2503:2563:4] -= 50.0
     parameters = IncidentParameters(quiet_records=100)
-    one = StreamScorer(OSLRAU(), max_entities=4, incidents=parameters)
-    first = one.process(X[:2100], keys[:2100])
-    copy = StreamScorer.from_bytes(one.to_bytes())  # while it is open
-    events = [*first.incidents, *copy.process(X[2100:], keys[2100:]).incidents]
-    named = [(event.state, event.incident.entity) for event in events]
+    block = StreamScorer(OSLRAU(), max_entities=4, incidents=parameters).process(X, keys)
+    named = [(event.state, event.incident.entity) for event in block.incidents]
     assert ("opened", "b") in named and ("closed", "b") in named
     assert ("opened", "x" * 256) in named
 
@@ -263,13 +238,11 @@ def test_low_p_values_that_come_together_by_chance_open_few_incidents():
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(
-    st.integers(0, 10_000), some_parameters, st.sampled_from([1, 2, 256]), some_cuts, st.booleans()
-)
-def test_incidents_are_those_of_the_rules_in_plain_python(seed, parameters, most, cuts, restart):
+@given(st.integers(0, 10_000), some_parameters, st.sampled_from([1, 2, 256]))
+def test_incidents_are_those_of_the_rules_in_plain_python(seed, parameters, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(incidents_module, "MOST_OPEN", most)
-        found = told(in_pieces(streams(seed), cuts, parameters, restart))
+        found = told(Incidents(parameters).trace(streams(seed)))
     assert found == told(NaiveIncidents(parameters, most).trace(streams(seed)))
 
 

@@ -10,10 +10,8 @@ from scipy.stats import multivariate_normal
 from streams import clusters
 
 from faust_oslrau.learner import (
-    OSLRAU,
     InvalidParameterError,
     StackedSPN,
-    StreamScorer,
 )
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
@@ -165,31 +163,9 @@ def wide(seed, n, d, missing=0.0):
     return rows
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
-def test_spikes_of_one_field_are_found_in_wide_records(kind):
-    rows = wide(3, 5028, 200)
-    deviation, scorer = rows.std(axis=0), StreamScorer(kind())
-    scorer.process(rows[:5000])
-    spiked = rows[5000:]
-    spiked[np.arange(28), np.arange(0, 196, 7)] += 8 * deviation[:196:7]
-    assert scorer.process(spiked).is_anomaly.all()  # all within one mini-batch
-
-
 def test_the_state_grows_in_proportion_to_the_fields():
     few, many = (len(learned(wide(4, 1300, d)).to_bytes()) / d for d in (300, 600))
     assert many < 1.2 * few
-
-
-@pytest.mark.parametrize("far", [1, 2, 4])
-def test_what_a_record_loses_is_bounded(far):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(3000, 4)) * [1.0, 10.0, 0.1, 3.0] + 5.0
-    model = StackedSPN(retire_after=None).partial_fit(X, batch_size=256)
-    row = X.mean(axis=0)
-    row[:far] += 9e7 * model.scale_[:far]
-    of_far, of_usual = -(29.0 + np.log(len(X) + 1.0)), -4.0
-    least = -7.5 + far * of_far + (4 - far) * of_usual - np.log(model.scale_).sum()
-    assert least < model.score_samples([row])[0] < least + 60.0 * far
 
 
 @pytest.mark.parametrize("constant", [0.003, 0.0, -40.0])

@@ -115,7 +115,7 @@ def test_rows_that_tell_nothing_make_nothing_unusual(rows):
     assert (log_mass > np.log(0.5)).all()
 
 
-def test_there_is_no_mass_without_records_or_of_too_many_fields():
+def test_without_records_and_of_too_many_fields_nothing_is_unusual():
     assert TailMass().log_mass(ROWS).tolist() == [0.0] * len(ROWS)
     wide = np.random.default_rng(95).normal(size=(50, 129))
     assert fitted(wide).log_mass(wide).tolist() == [0.0] * 50
