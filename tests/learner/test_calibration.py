@@ -91,7 +91,3 @@ def test_few_or_equal_scores_have_no_tail():
     assert fit_tail(np.zeros(5000)) is None
     p_values = calibrated(np.zeros(5000)).p_value(np.array([-1.0, 0.0, 1.0]))
     np.testing.assert_array_equal(p_values, [1 / 5001, 5000 / 5001, 1.0])
-
-
-def test_there_is_no_p_value_before_the_first_scores():
-    assert np.isnan(Calibration(np.empty(0)).p_value(np.array([1.0]))).all()

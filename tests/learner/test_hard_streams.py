@@ -97,13 +97,15 @@ def test_a_column_that_starts_to_move_is_an_anomaly_for_a_batch_and_then_learned
     assert np.median(block.log_likelihood[-500:]) > -20
 
 
-def test_units_shift_the_scores_and_nothing_else(kind):
+@pytest.mark.parametrize("layers", [{}, {"history": ("10",)}])
+def test_units_shift_the_scores_and_nothing_else(kind, layers):
     powers = 2.0 ** np.array([-30, 0, 30, -10])
-    plain = StreamScorer(kind()).process(Z)
-    scaled = StreamScorer(kind()).process(Z * powers)
+    plain = StreamScorer(kind(), **layers).process(Z[:3000])
+    scaled = StreamScorer(kind(), **layers).process(Z[:3000] * powers)
     np.testing.assert_allclose(
         scaled.log_likelihood[16:], plain.log_likelihood[16:] - np.log(powers).sum(), rtol=1e-9
     )
+    np.testing.assert_allclose(scaled.p_value, plain.p_value, rtol=1e-6)
     np.testing.assert_array_equal(scaled.is_anomaly, plain.is_anomaly)
 
 

@@ -72,12 +72,6 @@ def test_others_are_taken_evenly_from_all_records_then_from_the_last_8192(batch)
         assert turns.min() > 0.7 * len(kept) / period
 
 
-def test_units_do_not_matter():
-    units = np.array([1e-9, 1e9, 1.0, 1e-3, 1e6])
-    found, in_units = neighbours(*np.split(PAST, 8)), neighbours(*np.split(PAST * units, 8))
-    np.testing.assert_allclose(in_units.distance(ROWS_NOW * units), found.distance(ROWS_NOW))
-
-
 def test_a_field_that_never_varied_counts_nothing_until_it_does():
     past = np.column_stack([PAST[:, 0], np.full(len(PAST), 7.0)])
     found = neighbours(past[:1000], past[1000:])

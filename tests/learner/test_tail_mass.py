@@ -71,12 +71,6 @@ def test_a_small_group_counts_for_no_more_than_its_share():
     assert np.median(found.log_mass(rows[30:])) > np.log(0.2)
 
 
-def test_units_do_not_matter():
-    units = np.array([1e-9, 1e9, 1.0, 1e-3, 1e6])
-    expected = fitted(PAST).log_mass(ROWS)
-    np.testing.assert_allclose(fitted(PAST * units).log_mass(ROWS * units), expected, atol=1e-6)
-
-
 def test_new_regimes_are_followed_and_old_ones_give_way():
     moves = np.random.default_rng(0).normal(size=(10, D)) * 6.0 * np.nanstd(PAST, axis=0)
     found, n = fitted(PAST), 1000
