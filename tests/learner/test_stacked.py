@@ -94,30 +94,6 @@ def test_gaussians_count_missing_values_by_their_conditional_moments():
     np.testing.assert_allclose(mixture.squares, squares, atol=1e-9)
 
 
-def test_an_evaluation_is_used_only_for_the_rows_and_the_model_that_it_is_of():
-    rows, before = ROWS[1500:1600], learned(ROWS[:1500])
-
-    def spoiled(evaluation):
-        (evaluated,) = evaluation.told.evaluated
-        evaluated = evaluated._replace(products=np.roll(evaluated.products, 1, axis=1))
-        return evaluation._replace(told=evaluation.told._replace(evaluated=(evaluated,)))
-
-    def state_after(rows, evaluation):
-        model = deepcopy(before)
-        if evaluation is not None:
-            (member,) = evaluation.members
-            member = member._replace(network=model._training.network)
-            evaluation = evaluation._replace(members=[member])
-        return model.partial_fit(rows, evaluation=evaluation).to_bytes()
-
-    wrong = spoiled(before.evaluate(rows))
-    assert state_after(rows, wrong) != state_after(rows, None)
-    for others in (ROWS[1501:1601], ROWS[1500:1599]):
-        assert state_after(others, wrong) == state_after(others, None)
-    old = wrong._replace(n_records=1499)
-    assert state_after(rows, old) == state_after(rows, None)
-
-
 STATE = learned(INCOMPLETE[:300]).to_bytes()
 
 
