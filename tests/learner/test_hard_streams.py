@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 N = 6000
 RNG = np.random.default_rng(71)
@@ -48,11 +48,6 @@ STREAMS = {
     "values at the end of the range": np.where(RNG.random((N, 3)) < 0.001, 1e300, Z[:, :3]),
     "500 fields": RNG.normal(size=(1000, 500)) + RNG.normal(size=(1000, 1)),
 }
-
-
-@pytest.fixture(params=[OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("long streams"))])
-def kind(request):
-    return request.param
 
 
 @pytest.mark.parametrize(

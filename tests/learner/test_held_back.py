@@ -5,15 +5,10 @@ import pytest
 from interpreter import needs_compiler
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
 
 D = 4
 CLEAN = clusters(41, 16_000, D)
-
-
-@pytest.fixture(params=[OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("long streams"))])
-def kind(request):
-    return request.param
 
 
 def run(rows, kind=OSLRAU, **parameters):

@@ -48,15 +48,6 @@ def test_rows_are_chosen_evenly_in_whole_samples(k):
             assert set(np.diff(chosen)) <= {k // len(chosen), -(-k // len(chosen))}
 
 
-def test_a_group_of_less_than_an_eighth_of_the_records_is_far_from_its_own():
-    rng = np.random.default_rng(86)
-    rows = rng.normal(size=(2000, 8))
-    odd = rng.random(2000) < 0.05
-    rows[odd] = 3.0 + 0.01 * rng.normal(size=(odd.sum(), 8))
-    distance = neighbours(rows).distance(rows)
-    assert np.median(distance[odd]) > np.quantile(distance[~odd], 0.99)
-
-
 @pytest.mark.parametrize("batch", [1, 100, 256, 5000])
 def test_others_are_taken_evenly_from_all_records_then_from_the_last_8192(batch):
     found = Neighbours()
