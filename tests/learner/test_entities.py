@@ -121,6 +121,18 @@ def test_what_is_usual_for_others_but_not_for_its_entity_is_an_anomaly():
             assert abs(expected - centre[entity, 0]) < 4 * scale[entity, 0]
 
 
+@needs_compiler("long streams")
+def test_levels_that_drift_are_followed():
+    keys, rows, _, _ = machines(11, 8000, 20, 3)
+    _, steady = run(keys, rows)
+    for key in set(keys):
+        own = np.array([other == key for other in keys])
+        rows[own, 0] += np.random.default_rng(12).normal(size=own.sum()).cumsum()
+    _, drifting = run(keys, rows)
+    late = slice(-1000, None)
+    assert drifting.log_likelihood[late].mean() > steady.log_likelihood[late].mean() - 1.5
+
+
 def test_expected_values_stay_in_the_fields_own_units_with_transforms():
     rows = np.exp(ROWS / 5)
     scorer, _ = run(rows=rows, transforms=dict.fromkeys(range(3), "log"), max_entities=30)

@@ -15,7 +15,6 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.merging import merge_models, merge_scorers
-from faust_oslrau.learner.state import unpack
 
 
 def rows_of(seed, n, shift=0.0, d=4):
@@ -247,24 +246,6 @@ def test_scorers_without_a_model_are_refused():
     for scorers in ([], [scorer_of(rows), scorer_of(rows[:10])]):
         with pytest.raises(InvalidInputError, match="expected some that have learned records"):
             merge_scorers(scorers)
-
-
-def test_a_merged_scorer_follows_runs_of_values_anew():
-    """The slots of its entities are others than those of any of its scorers."""
-    scorers = []
-    for first in (0, 30):
-        keys, rows = machines_of(list(range(first, first + 30)), 600, first)
-        rows[300:] = 7.0
-        scorers.append(scorer_of(rows, keys=keys, max_entities=60))
-    merged = StreamScorer.from_bytes(merge_scorers(scorers))
-    _, arrays = unpack(merged.to_bytes(), "StreamScorer")
-    assert arrays["run_last"].size == arrays["run_lengths"].size == 0
-    assert arrays["run_counts"].tolist() in [counts_of_runs(scorer) for scorer in scorers]
-
-
-def counts_of_runs(scorer):
-    """Return what is usual, which goes on."""
-    return unpack(scorer.to_bytes(), "StreamScorer")[1]["run_counts"].tolist()
 
 
 def test_a_merged_scorer_follows_incidents_and_silences_anew():

@@ -6,14 +6,12 @@ import naive_stacked as naive
 import numpy as np
 import pytest
 from interpreter import INTERPRETED
-from scipy.stats import multivariate_normal
 from streams import clusters
 
 from faust_oslrau.learner import (
     InvalidParameterError,
     StackedSPN,
 )
-from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.state import pack, unpack
 
 if INTERPRETED:
@@ -33,25 +31,6 @@ MODEL = learned()
 
 def test_a_row_without_any_value_has_density_one():
     assert MODEL.score_samples(np.full((1, D), np.nan))[0] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_gaussians_agree_with_scipy_whatever_is_missing():
-    rng = np.random.default_rng(3)
-    mean, factors = rng.normal(size=(3, D)), rng.normal(size=(3, D, D))
-    covariance = factors @ factors.transpose(0, 2, 1) + 0.1 * np.eye(D)
-    Z = rng.normal(size=(D, 40))
-    Z[rng.random(Z.shape) < 0.3] = np.nan
-    Z[:, 7] = np.nan
-    Z[:, 8:12] = np.where(np.arange(D)[:, None] < [1, 2, 2, D - 1], np.nan, 0.5)  # the first ones
-    distance, norm = Gaussians(mean, covariance).distances(Z)
-    for k in range(3):
-        for r in range(Z.shape[1]):
-            seen = ~np.isnan(Z[:, r])
-            expected = 0.0
-            if seen.any():
-                part = covariance[k][np.ix_(seen, seen)]
-                expected = multivariate_normal(mean[k, seen], part).logpdf(Z[seen, r])
-            assert norm[k, r] - 0.5 * distance[k, r] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("widest", "several"), [(256, 128), (2, 128), (3, 3)])
@@ -95,19 +74,6 @@ def test_gaussians_count_missing_values_by_their_conditional_moments():
 
 
 STATE = learned(INCOMPLETE[:300]).to_bytes()
-
-
-def test_of_a_covariance_lost_in_rounding_the_variances_count():
-    """Differences of squares of values millions of deviations from 0."""
-    n, mean = 50.0, 3e7 * np.array([1.0, -1.0, 2.0, -3.0])
-    squares = np.outer(mean, mean) * n * (1.0 + 1e-16 * np.arange(16.0).reshape(4, 4))
-    covariance = squares / n - np.outer(mean, mean) + 2e-5 * np.eye(4)
-    gaussians = Gaussians(mean[None], covariance[None])
-    assert np.isfinite(gaussians.whitening).all() and np.isfinite(gaussians.log_norm).all()
-    variance = np.maximum(np.diag(covariance), 2e-5)
-    np.testing.assert_allclose(gaussians.whitening[0], np.diag(variance**-0.5), rtol=1e-12)
-    norm = -0.5 * np.log(2.0 * np.pi * variance).sum()
-    assert gaussians.log_norm[0] == pytest.approx(norm, rel=1e-12)
 
 
 @pytest.mark.parametrize("location", [1e30, 3.3e97, -1e154, 1e300])
