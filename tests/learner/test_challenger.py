@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from interpreter import INTERPRETED
 from naive_stacked import assert_answers
+from scipy.signal import lfilter
 from streams import clusters
 
 from faust_oslrau.learner import InvalidParameterError, StackedSPN
@@ -102,6 +103,9 @@ STATIONARY = {
     "clusters": lambda rng: clusters(1, 6000, 6),
     "heavy": lambda rng: rng.standard_t(3, size=(6000, 3)),
     "skewed": lambda rng: np.exp(rng.normal(size=(6000, 3))),
+    "long off its mean": lambda rng: lfilter(
+        [1.0], [1.0, -0.98], rng.normal(size=(6000, 3)), axis=0
+    ),
     "discrete": lambda rng: rng.integers(0, 5, size=(6000, 4)).astype(float),
 }
 
