@@ -46,6 +46,15 @@ def test_smaller_deviations_than_the_least_raise_no_alarm(rows):
     assert not scored(rows, least={2: 12.0}).is_anomaly[FAULTS].any()
 
 
+def test_another_alarm_rate_holds_from_the_next_record_on(rows):
+    scorer = StreamScorer(OSLRAU(), alarm_rate=0.5, directions={2: "high"})
+    scorer.process(rows[:4000])
+    scorer.alarm_rate = RATE
+    found = scorer.process(rows[4000:]).is_anomaly
+    assert found[FAULTS - 4000][1::2].all() and not found[FAULTS - 4000][::2].any()
+    assert found.mean() < 5 * RATE
+
+
 def test_the_side_is_that_of_what_the_other_fields_suggest():
     rows = stream()
     rows[:, 2] = rows[:, 0] + 0.3 * rows[:, 2]
