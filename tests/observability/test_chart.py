@@ -67,7 +67,7 @@ def test_its_objects_fit_the_schemas_of_kubernetes(watched):
     schemas = pytest.importorskip(
         "kubernetes_validate", reason="needs kubernetes-validate: pip install kubernetes-validate"
     )
-    of_kubernetes = [found for found in watched.values() if "monitoring." not in found["apiVersion"]]
+    of_kubernetes = [each for each in watched.values() if "monitoring." not in each["apiVersion"]]
     assert len(of_kubernetes) >= 5
     for found in of_kubernetes:
         schemas.validate(found, schemas.latest_version(), strict=True)
