@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
-pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
-
 from benchmarks import large, opponents
 from benchmarks.baseline_streams import InDataUnits, stream
 from benchmarks.crossval import HONEST_FLOOR

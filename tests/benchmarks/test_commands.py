@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench]'")
-pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
-pytest.importorskip("river", reason="needs River: pip install '.[bench]'")
-
 from benchmarks import (
+    blame,
     change,
     floor,
     large,
@@ -41,6 +38,18 @@ def run(*arguments):
     return result
 
 
+def figures_of(name, folder, *arguments):
+    """Run a benchmark, and return the figures with which its output and its table end."""
+    shown = run(name, *arguments, "--out", folder).stdout.splitlines()[-1]
+    written = (folder / f"{name}.md").read_text().splitlines()[-1]
+    assert json.loads(shown) == json.loads(written)
+    return json.loads(written)["figures"]
+
+
+def quick(name, folder, *arguments):
+    return figures_of(name, folder, "--quick", *arguments)
+
+
 @pytest.mark.parametrize(
     ("name", "methods"),
     [
@@ -53,10 +62,7 @@ def run(*arguments):
 def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
     tmp_path, data, name, methods
 ):
-    shown = run(name, "--data", data, "--folds", 2, "--out", tmp_path).stdout
-    written = (tmp_path / f"{name}.md").read_text().splitlines()
-    figures = json.loads(written[-1])["figures"]
-    assert json.loads(shown.splitlines()[-1]) == json.loads(written[-1])
+    figures = figures_of(name, tmp_path, "--data", data, "--folds", 2)
     assert [figure["folds"] for figure in figures] == [2] * methods
     assert all(np.isfinite(figure["honest"]["mean"]) for figure in figures)
     with (tmp_path / f"{name}.csv").open() as file:
@@ -68,9 +74,8 @@ def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monk
     quick = {module: opponents.NEEDS[module] for module in ("trees", "precision", "parzen")}
     monkeypatch.setattr(opponents, "NEEDS", quick)  # without those that take minutes
     opponents.densities.cache_clear()
-    shown = run("baselines", "--data", data, "--folds", 2, "--out", tmp_path).stdout
+    figures = figures_of("baselines", tmp_path, "--data", data, "--folds", 2)
     opponents.densities.cache_clear()
-    figures = json.loads(shown.splitlines()[-1])["figures"]
     folds = {figure["method"]: figure["folds"] for figure in figures["folds"]}
     assert {"oSLRAU", "stacked", "online EM, mixture", "scikit-learn"} <= set(folds)
     assert folds["stacked"] == folds["online EM, mixture"] == 2
@@ -84,8 +89,7 @@ def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monk
 def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, data, monkeypatch):
     monkeypatch.setattr(prequential, "MOST_RECORDS", 400)
     arguments = ("--datasets", tmp_path, "--data", data, "--folds", 1)
-    shown = run("density", *arguments, "--out", tmp_path).stdout
-    figures = json.loads(shown.splitlines()[-1])["figures"]
+    figures = figures_of("density", tmp_path, *arguments)
     assert {fold["method"] for fold in figures["folds"]} == {
         "paper", "default", "stacked", "Gaussian"
     }  # fmt: skip
@@ -97,8 +101,7 @@ def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, 
 
 @pytest.mark.slow
 def test_the_parts_benchmark_leaves_each_part_out(tmp_path, data):
-    shown = run("parts", "--datasets", tmp_path, "--data", data, "--out", tmp_path).stdout
-    figures = json.loads(shown.splitlines()[-1])["figures"]
+    figures = figures_of("parts", tmp_path, "--datasets", tmp_path, "--data", data)
     means = {figure["variant"]: figure["mean"] for figure in figures}
     assert {"as it is", "no challengers", "restart", "root: no products"} <= set(means)
     assert means["root: no products"] < means["root: "] + 0.1
@@ -108,8 +111,7 @@ def test_the_settled_benchmark_follows_long_streams(tmp_path, monkeypatch):
     monkeypatch.setattr(settled, "QUICK_RECORDS", 3000)
     monkeypatch.setattr(settled, "STARTS", (1024,))
     monkeypatch.setattr(settled, "STREAMS", ("clusters",))
-    shown = run("settled", "--quick", "--out", tmp_path).stdout
-    (stretch,) = json.loads(shown.splitlines()[-1])["figures"]
+    (stretch,) = quick("settled", tmp_path)
     assert stretch["stop"] == 2048 and stretch["mean_us"] > 0
     assert stretch["lost"] == 0.0  # short streams learn every record
 
@@ -120,8 +122,7 @@ def test_the_change_benchmark_follows_changes_and_suffers_faults(tmp_path, monke
     monkeypatch.setattr(change, "STATIONARY_RECORDS", 1000)
     data = tmp_path / "small.npz"
     np.savez(data, x=np.random.default_rng(0).normal([5.0, 0.0, 1.0], size=(2200, 3)))
-    shown = run("change", "--datasets", tmp_path, "--data", data, "--out", tmp_path).stdout
-    figures = json.loads(shown.splitlines()[-1])["figures"]
+    figures = figures_of("change", tmp_path, "--datasets", tmp_path, "--data", data)
     stacked, of_root, alone, _ = figures["courses"]
     assert stacked["means"]["last 500"] > alone["means"]["last 500"]
     assert stacked["means"]["first 256"] >= of_root["means"]["first 256"]
@@ -150,8 +151,7 @@ def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatc
     monkeypatch.setattr(speed, "MIDDLE_LEAVES", 60)
     monkeypatch.setattr(speed, "DEFAULT_VARIABLES", (3,))
     monkeypatch.setattr(speed, "DEFAULT_RECORDS", 500)
-    result = run("speed", "--datasets", tmp_path, "--out", tmp_path)
-    figures = json.loads(result.stdout.splitlines()[-1])["figures"]
+    figures = figures_of("speed", tmp_path, "--datasets", tmp_path)
     assert len(figures) == 4 * 2 + 4 * 2 + 6 + 3 * 4 + 3
     scorings = [figure for figure in figures if figure["scorings"] is not None]
     assert {figure["operation"].removeprefix("default: ") for figure in scorings} == {
@@ -164,27 +164,18 @@ def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatc
 def test_the_cost_of_metrics_is_a_share_of_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(metrics, "_RECORDS", 4000)
     monkeypatch.setattr(metrics, "_WARM_UP", 2000)
-    run("metrics", "--out", tmp_path)
-    last = json.loads((tmp_path / "metrics.md").read_text().splitlines()[-1])
-    assert 0 < last["figures"]["share"] < 1
-    assert last["figures"]["pipeline_us_per_batch"] > 0
+    figures = figures_of("metrics", tmp_path)
+    assert 0 < figures["share"] < 1
+    assert figures["pipeline_us_per_batch"] > 0
 
 
 def test_the_floor_is_the_sum_of_what_libraries_take(tmp_path, monkeypatch):
     monkeypatch.setattr(floor, "_REPEATS", 2)
     monkeypatch.setattr(floor, "_HELD", 2048)
-    run("floor", "--out", tmp_path)
-    figures = json.loads((tmp_path / "floor.md").read_text().splitlines()[-1])["figures"]
+    figures = figures_of("floor", tmp_path)
     assert all(us > 0 for us in figures["parts_us"].values())
     assert figures["floor_us"] == pytest.approx(sum(figures["parts_us"].values()), abs=0.01)
     assert figures["nodes"] > 10 and figures["snapshot_bytes"] > 1000 and figures["series"] > 50
-
-
-def quick(name, folder, *arguments):
-    result = run(name, "--quick", "--out", folder, *arguments)
-    last = (folder / f"{name}.md").read_text().splitlines()[-1]
-    assert json.loads(result.stdout.splitlines()[-1]) == json.loads(last)
-    return json.loads(last)["figures"]
 
 
 @pytest.mark.slow
@@ -285,8 +276,7 @@ def test_sequences_compares_a_history_with_peers_on_families_and_on_labelled_run
     rng = np.random.default_rng(1)
     labels = np.arange(600) >= 500
     np.savez(tmp_path / "run.npz", x=rng.normal(size=(600, 2)) + 9.0 * labels[:, None], y=labels)
-    shown = run("sequences", "--quick", "--data", tmp_path / "run.npz", "--out", tmp_path).stdout
-    figures = json.loads(shown.splitlines()[-1])["figures"]
+    figures = quick("sequences", tmp_path, "--data", tmp_path / "run.npz")
     of_shifts = [f for f in figures if f.get("family") == "memoryless" and "lasting: area" in f]
     assert {f["score"] for f in of_shifts} >= {"single records", "history: record", "trees"}
     rates = [f for f in figures if f.get("family") == "memoryless" and "records 0.01" in f]
@@ -329,3 +319,39 @@ def test_soon_counts_records_until_most_is_gained(tmp_path):
     figures = quick("soon", tmp_path)
     assert all(float(row["long-run gain, nats"]) > 0 for row in figures["rows"])
     assert (tmp_path / "soon.png").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_blame_measures_every_fault_on_every_stream_with_every_learner(tmp_path):
+    figures = quick("blame", tmp_path)
+    streams = blame.DEVELOPMENT | blame.HELD_OUT
+    by_oracle = {each["stream"] for each in figures if each["learner"] == blame.ORACLE}
+    assert by_oracle == {"heavy", "skewed", "bursts"}
+    assert len(figures) == len(blame.LEARNERS) * len(streams) + len(by_oracle)
+    assert all(figure["one, 8"]["first"] > 0.8 for figure in figures)
+    assert all(figure["one, 8"]["exact"] > 0.8 for figure in figures)
+
+
+@pytest.mark.slow
+def test_rates_finds_large_changes_of_steady_arrivals_and_hardly_any_is_false(tmp_path):
+    figures = quick("rates", tmp_path)
+    of = {(figure["arrivals"], figure["way"]): figure for figure in figures}
+    assert len(of) == 14
+    for arrivals in ("constant", "daily", "drifting"):
+        assert of[arrivals, "rates"]["x 5"].startswith("1 of 1")
+        assert of[arrivals, "rates"]["false"] < 0.2
+    assert of["daily", "rates"]["false"] < of["daily", "bands"]["false"]
+
+
+def test_silence_finds_those_of_regular_entities_and_none_is_false(tmp_path):
+    of = {figure["arrivals"]: figure for figure in quick("silence", tmp_path)}
+    assert len(of) == 12
+    assert (of["regular"]["false"], of["regular"]["found"]) == (0, 1.0)
+    assert 3.0 < of["regular"]["delay"] < 5.0
+
+
+def test_transforms_describe_log_normal_fields_better(tmp_path):
+    figures = quick("transforms", tmp_path)
+    assert [figure["transform"] for figure in figures] == ["log", "log1p", "asinh", "asinh"]
+    assert figures[0]["gain"] > 0

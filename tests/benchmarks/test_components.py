@@ -1,9 +1,6 @@
 """Networks drawn as mixtures."""
 
 import numpy as np
-import pytest
-
-pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[bench]'")
 
 from benchmarks.components import components_of
 from benchmarks.toy import learn_toy, toy_data

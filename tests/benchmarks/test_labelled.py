@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
-
 from benchmarks import labelled
 from benchmarks.labelled import DEVELOPMENT, HELD_OUT, MOST_ROWS, SETS
 

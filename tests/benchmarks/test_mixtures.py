@@ -1,10 +1,7 @@
 """The baselines are the densities they claim to be."""
 
 import numpy as np
-import pytest
 from scipy.stats import multivariate_normal
-
-pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
 
 from benchmarks.datasets import Setting
 from benchmarks.mixtures import Mixture, offline_mixture, single_gaussian

@@ -8,8 +8,6 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
-pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
-
 from benchmarks.datasets import Setting
 from benchmarks.opponents.parzen import Parzen, kernel_density
 from benchmarks.opponents.precision import PrecisionGaussian

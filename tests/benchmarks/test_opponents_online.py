@@ -5,8 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import dirichlet, gamma, multivariate_normal, norm, t
 
-pytest.importorskip("sklearn", reason="needs scikit-learn: pip install '.[bench]'")
-
 from benchmarks.datasets import Setting
 from benchmarks.opponents.expectation_maximisation import OnlineEM
 from benchmarks.opponents.moment_matching import MomentMatching, NormalWishart, matched_counts

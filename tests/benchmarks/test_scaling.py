@@ -16,12 +16,6 @@ def test_the_cost_of_decoding_grows_with_fields():
     assert few.nodes > 0
 
 
-def test_a_record_costs_more_in_small_calls():
-    small, large = (scaling.cost("", call, 1024, 4, at_a_time=call) for call in (8, 512))
-    assert small.all > 2 * large.all
-    assert small.all > small.decode + small.score + small.learn + small.emit
-
-
 @pytest.mark.slow
 @pytest.mark.real_kafka
 def test_two_workers_share_the_records(kafka_installed, tmp_path):

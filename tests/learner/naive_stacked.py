@@ -1,6 +1,7 @@
-"""What a stacked network answers, in plain numpy, one row and one part at a time."""
+"""What a StackedSPN answers, in plain numpy, one row, one network and one part at a time."""
 
 import numpy as np
+from numpy.testing import assert_allclose
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
@@ -63,16 +64,42 @@ def gaussian(mean, covariance, log_weight, z):
     return log_weight, np.where(seen, z, mean + gain @ shift), rest
 
 
-def log_density(network, z):
-    return logsumexp([log_weight for log_weight, _, _ in parts(network, z)])
-
-
-def moments(network, z):
-    log_weight, means, covariances = zip(*parts(network, z), strict=True)
-    share = np.exp(log_weight - logsumexp(log_weight))
+def mixture(model, row):
+    """Log-density of a row, and mean and covariance given it, from every network's parts."""
+    log_weights, means, covariances = [], [], []
+    for share, network, scaling in model._members():
+        z = (row - scaling.location) / scaling.scale
+        jacobian = np.log(scaling.scale)[~np.isnan(row)].sum()
+        for log_weight, mean, covariance in parts(network, z):
+            log_weights.append(np.log(share) + log_weight - jacobian)
+            means.append(np.where(np.isnan(row), mean * scaling.scale + scaling.location, row))
+            covariances.append(covariance * np.outer(scaling.scale, scaling.scale))
+    total = logsumexp(log_weights)
+    share = np.exp(np.array(log_weights) - total)
     mean = share @ np.array(means)
     shift = np.array(means) - mean
-    return mean, np.einsum("c,cij->ij", share, covariances) + (shift.T * share) @ shift
+    return total, mean, np.einsum("c,cij->ij", share, covariances) + (shift.T * share) @ shift
+
+
+def assert_answers(model, rows, units):
+    """Every answer about rows agrees with that of the oracle, up to rounding in these units."""
+    found, contributions = model.score_samples(rows), model.contributions(rows)
+    mean, deviation = model.expected(rows)
+    for r, row in enumerate(rows):
+        log_density, centre, covariance = mixture(model, row)
+        assert_allclose(found[r], log_density, atol=1e-6)
+        told = model.conditional_moments(row)
+        assert_allclose(told[0] / units, centre / units, rtol=1e-5, atol=1e-9)
+        scale = np.outer(units, units)
+        assert_allclose(told[1] / scale, covariance / scale, rtol=1e-4, atol=1e-7)
+        for v in range(len(row)):
+            rest = row.copy()
+            rest[v] = np.nan
+            others, centre, covariance = mixture(model, rest)
+            if not np.isnan(row[v]):
+                assert_allclose(contributions[r, v], others - log_density, atol=1e-5)
+            assert_allclose(mean[r, v] / units[v], centre[v] / units[v], rtol=1e-5, atol=1e-9)
+            assert_allclose(deviation[r, v], covariance[v, v] ** 0.5, rtol=1e-4)
 
 
 def expected_counts(tied, Z, shares):

@@ -1,6 +1,9 @@
-"""Streams for the learner's tests."""
+"""Streams for the learner's tests, and what is told of one record of them."""
 
 import numpy as np
+from scipy.integrate import simpson
+
+from faust_oslrau.learner import StreamScorer
 
 
 def clusters(seed, n, d, missing=0.0):
@@ -17,3 +20,20 @@ def clusters(seed, n, d, missing=0.0):
 def changing(seed, n_stretches, n, d, missing=0.0, step=20.0):
     """Clusters somewhere else after every ``n`` rows: a list of stretches."""
     return [clusters(seed + i, n, d, missing) + step * i for i in range(n_stretches)]
+
+
+def blame_of(block, row):
+    """Return the fields to blame for an anomalous record, and all that is told of its fields."""
+    assert block.is_anomaly[row]
+    at = np.count_nonzero(block.is_anomaly[:row])
+    blame = block.blame._make(column[at] for column in block.blame)
+    return blame.order[: blame.n_blamed].tolist(), blame
+
+
+def share_within(low, high, v, d, state, learner, keys=None, place=None):
+    """Return how much of field v's density, as the next record would have it, lies in a range."""
+    axis, row, log_density = np.linspace(low, high, 201), np.full((1, d), np.nan), []
+    for row[0, v] in axis:
+        block = StreamScorer.from_bytes(state, learner).process(row, keys, place)
+        log_density.append(block.log_likelihood[0])
+    return simpson(np.exp(log_density), x=axis)

@@ -24,6 +24,9 @@ CATEGORY, COUNTER = 3, 4
 STUCK, FAULT, CHANGE = slice(1100, 1180), slice(1330, 1370), slice(1500, 1900)
 """When a field stays as it is, values are far off, and fields depend on each other otherwise."""
 
+SURGE = slice(1000, 1096)
+"""When a record comes each minute, not each quarter of an hour."""
+
 
 def _stream():
     """Return rows with a daily pattern, their entities, and their offsets and time stamps."""
@@ -44,6 +47,7 @@ def _stream():
     rows[[5, 900], :4] = np.nan
     times = 1_772_406_000_000 + QUARTER * number + rng.integers(60_000, size=N)
     times[600:] += 20 * QUARTER
+    times -= (QUARTER - 60_000) * np.clip(number - SURGE.start, 0, SURGE.stop - SURGE.start)
     times[::50] = -1
     times[1250:1255] = times[1250:1255][::-1]
     return rows, keys, np.column_stack([3 * number, times])
@@ -153,7 +157,7 @@ class Model:
 
 ENTITIES = {"max_entities": 40, "max_former_entities": 30, "entity_events": ["new", "unusual"]}
 LAYERS = {
-    "history": ("10", "30m"), "seasons": "Europe/Berlin", "silences": True, "rates": 60.0,
+    "history": ("10", "30m"), "seasons": "Europe/Berlin", "silences": True, "rates": 3600.0,
 }  # fmt: skip
 INCIDENTS = {"incidents": IncidentParameters(quiet_records=60)}
 RELEVANCE = {"directions": {1: "high"}, "least": {0: 1.5}}
@@ -170,7 +174,7 @@ SCORERS = {
     "incidents": Scorer(SMALL, INCIDENTS),
     "relevance": Scorer(SMALL, RELEVANCE | INCIDENTS),
     "silences": Scorer(SMALL, {"silences": True}),
-    "rates": Scorer(SMALL, {"rates": 60.0}),
+    "rates": Scorer(SMALL, {"rates": 3600.0}),
     "history": Scorer(SMALL, {"history": ("10", "30m")}, later=FORECASTS),
     "seasons": Scorer(SMALL, {"seasons": "UTC", "batch_size": 64}, later=FORECASTS),
     "categories": Scorer(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
+from streams import blame_of
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.blame import Blame, blame
@@ -75,18 +76,6 @@ def shifted(mask, size):
 
 
 @needs_compiler("many rounds of blame")
-def test_a_shift_of_one_field_is_blamed_on_it(model):
-    mask = some_fields(1)
-    clear, found = blamed(model, shifted(mask, 4.0))
-    assert clear.mean() > 0.8
-    mask = mask[clear]
-    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
-    expected, deviation = found.expected[mask], found.deviation[mask]
-    assert np.nanmean(np.abs(expected - ROWS[clear][mask]) < 3 * deviation) > 0.97
-    assert np.nanmin(found.excess[mask]) > 3
-
-
-@needs_compiler("many rounds of blame")
 @pytest.mark.parametrize("learner", ["model", "stacked"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_exactly_the_wrong_fields_are_blamed_and_expected_as_they_were(k, learner, request):
@@ -106,13 +95,6 @@ def test_more_wrong_fields_than_are_searched_for_are_blamed_for_their_own_values
 
 
 @needs_compiler("many rounds of blame")
-def test_wrong_fields_are_blamed_though_the_density_without_one_of_them_is_usual(model):
-    mask = some_fields(2)
-    found = blame_above(model, shifted(mask, 12.0), -1e6)
-    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
-
-
-@needs_compiler("many rounds of blame")
 def test_a_field_that_no_longer_follows_the_others_is_blamed_though_its_value_is_usual(model):
     rows = ROWS.copy()
     rows[:, 2] = correlated(300, 6)[:, 2]
@@ -123,10 +105,9 @@ def test_a_field_that_no_longer_follows_the_others_is_blamed_though_its_value_is
 
 @needs_compiler("many rounds of blame")
 @pytest.mark.parametrize("learner", ["model", "gaussian"])
-@pytest.mark.parametrize("k", [2, 3])
-def test_blamed_fields_are_expected_from_all_that_are_not_to_blame(k, learner, request):
+def test_blamed_fields_are_expected_from_all_that_are_not_to_blame(learner, request):
     model = request.getfixturevalue(learner)
-    rows = shifted(some_fields(k), 5.0)
+    rows = shifted(some_fields(3), 5.0)
     found = blame_above(model, rows, np.quantile(model.score_samples(TRAINED), 0.001))
     mask = wrong_fields(found)
     alone = compare_without(model, rows, mask)
@@ -180,16 +161,11 @@ def test_a_value_beyond_all_measure_is_blamed_alone(model, size):
     assert (found.n_blamed == 1).mean() >= 0.95
 
 
-def test_a_record_of_one_field_can_only_blame_that(model):
-    rows = np.full((1, D), np.nan)
-    rows[0, 4] = 1e6
-    found = blame_above(model, rows, -10.0)
-    assert found.order[0, 0] == 4 and found.n_blamed[0] == 1
-
-
-def test_a_record_whose_fields_are_all_wrong_blames_all(model):
-    found = blame_above(model, 100 * SCALE[None] * [1, -1, 1, -1, 1, -1], -10.0)
-    assert found.n_blamed[0] == D
+def test_what_is_alone_or_wrong_altogether_is_to_blame_altogether(model):
+    one = np.full(D, np.nan)
+    one[4] = 1e6
+    found = blame_above(model, np.array([one, 100 * SCALE * [1, -1, 1, -1, 1, -1]]), -10.0)
+    assert found.n_blamed.tolist() == [1, D] and found.order[0, 0] == 4
 
 
 def test_stuck_fields_are_blamed_however_usual_their_values_are(model):
@@ -234,11 +210,10 @@ def test_an_expectation_outside_the_values_so_far_is_marked():
     rng = np.random.default_rng(8)
     load = rng.uniform(size=(5000, 1))
     rows = load * [1.0, 2.0, -1.0] + 0.01 * rng.normal(size=(5000, 3))
-    rows[4900] = [1.5, 3.0, 9.0]  # the last should be near -1.5, below all before
+    rows[4900] = [1.1, 2.2, 9.0]  # the last should be near -1.1, below all before
     rows[4950] = [0.5, 1.0, 9.0]
     block = StreamScorer(OSLRAU()).process(rows)
-    far, near = (np.flatnonzero(np.flatnonzero(block.is_anomaly) == i)[0] for i in (4900, 4950))
-    assert block.blame.order[[far, near], 0].tolist() == [2, 2]
-    outside = block.blame.expected[far, 2] < rows[:4900, 2].min()
-    assert block.blame.extrapolated[far, 2] == outside
-    assert not block.blame.extrapolated[near, 2]
+    (far, of_far), (near, of_near) = (blame_of(block, row) for row in (4900, 4950))
+    assert far == near == [2]
+    assert of_far.expected[2] < rows[:4900, 2].min()
+    assert of_far.extrapolated[2] and not of_near.extrapolated[2]

@@ -80,10 +80,25 @@ def test_another_processor_compiles_its_own(package, tmp_path):
     assert _kernels(package) == before
 
 
-def test_kernels_of_other_sources_are_not_used(package, tmp_path):
-    with (package / "vector" / "math.py").open("a") as source:
+@pytest.mark.parametrize(
+    ("edited", "compiled"), [("network/layout.py", ["padded"]), ("compile.py", [])]
+)
+def test_an_edit_drops_all_kernels_unless_none_can_depend_on_it(
+    package, tmp_path, edited, compiled
+):
+    assert _run(tmp_path, tmp_path / "own", OTHER) == "32 ['padded']"
+    with (package / edited).open("a") as source:
         source.write("# edited\n")
-    assert _run(tmp_path, tmp_path / "own", LEVEL) == "32 ['padded']"
+    for processor in (LEVEL, OTHER):
+        assert _run(tmp_path, tmp_path / "own", processor) == f"32 {compiled}"
+
+
+def test_a_copy_of_the_package_brings_its_kernels_along(package, tmp_path):
+    beside_the_sources = {**OTHER, "NUMBA_CACHE_DIR": ""}
+    assert _run(tmp_path, tmp_path, beside_the_sources) == "32 ['padded']"
+    copied = tmp_path / "copy" / "faust_oslrau" / "learner"
+    shutil.copytree(package, copied, copy_function=shutil.copy)
+    assert _run(tmp_path / "copy", tmp_path, beside_the_sources) == "32 []"
 
 
 def test_without_a_folder_to_write_to_kernels_are_compiled_at_each_start(package, tmp_path):

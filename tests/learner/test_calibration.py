@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis.strategies import floats, integers, lists, sampled_from
-from interpreter import needs_compiler
+from hypothesis.strategies import floats, integers, lists
 from scipy.stats import genpareto
 
 from faust_oslrau.learner.scoring.calibration import (
@@ -14,44 +13,10 @@ from faust_oslrau.learner.scoring.calibration import (
     Tail,
     fit_tail,
 )
-from faust_oslrau.learner.scoring.ordered import replace_ordered
-from faust_oslrau.learner.scoring.reference import RECENT, moved
 
 
 def calibrated(scores):
     return Calibration(np.sort(scores))
-
-
-def prequential(scores, batch=256):
-    """Return the p-value of each score from those before its batch."""
-    recent, ascending, p_values = np.empty(0), np.empty(0), []
-    for start in range(0, len(scores), batch):
-        some = scores[start : start + batch]
-        p_values.append(Calibration(ascending).p_value(some))
-        recent, ascending = moved(recent, ascending, some)
-    return np.concatenate(p_values)
-
-
-STREAMS = {
-    "chi-square": lambda rng, n: -0.5 * rng.chisquare(4, n),
-    "normal": lambda rng, n: rng.normal(-30, 5, n),
-    "heavy": lambda rng, n: -rng.pareto(2.5, n),
-}
-
-
-@needs_compiler("400,000 scores")
-@pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("rate", [0.01, 0.001])
-def test_the_realised_rate_is_the_nominal_one_on_a_stationary_stream(name, rate):
-    scores = STREAMS[name](np.random.default_rng(1), 400_000)
-    assert (prequential(scores)[RECENT:] <= rate).mean() == pytest.approx(rate, rel=0.15)
-
-
-@needs_compiler("100,000 scores")
-def test_atoms_alarm_at_most_at_the_nominal_rate():
-    scores = np.random.default_rng(2).choice([-1.0, -2.0, -9.0], 100_000, p=[0.7, 0.28, 0.02])
-    for rate in (0.05, 0.01, 0.001):
-        assert (prequential(scores)[RECENT:] <= rate).mean() <= rate
 
 
 @given(lists(integers(-9, 9), min_size=1, max_size=50), floats(-12, 12))
@@ -88,11 +53,11 @@ def test_the_lower_bound_of_a_share_has_it_as_its_p_value():
 
 
 @pytest.mark.parametrize("n", [1, 16, 150, 5000])
-def test_p_values_keep_the_order_of_the_scores_wherever_they_lie(n):
+def test_p_values_keep_the_order_of_the_scores_wherever_they_lie_and_never_are_zero(n):
     scores = np.random.default_rng(7).normal(size=n)
     grid = np.linspace(-30.0, scores.max(), 1000)
     p_values = calibrated(scores).p_value(grid)
-    assert (np.diff(p_values) >= 0).all()
+    assert (np.diff(p_values) >= 0).all() and p_values[0] > 0
     if n > 1:  # one score has no spread
         assert len(np.unique(p_values)) == len(grid)
 
@@ -101,13 +66,6 @@ def test_p_values_keep_the_order_of_the_scores_wherever_they_lie(n):
 def test_few_scores_do_not_make_a_record_rarer_than_half_of_one_of_them(n):
     scores = np.random.default_rng(8).normal(size=n)
     assert calibrated(scores).p_value(np.array([-1e300]))[0] >= 0.5 / (n + 1)
-
-
-def test_below_all_scores_p_values_fall_on_towards_zero_but_never_reach_it():
-    scores = np.random.default_rng(4).normal(size=5000)
-    p_values = calibrated(scores).p_value(np.linspace(scores.min(), -500.0, 1000))
-    assert (np.diff(p_values) <= 0).all() and p_values[-1] > 0
-    assert p_values[0] < 5 / 5001 and p_values[200] < 1e-6
 
 
 def test_few_scores_do_not_tell_how_thin_their_tail_is():
@@ -133,30 +91,3 @@ def test_few_or_equal_scores_have_no_tail():
     assert fit_tail(np.zeros(5000)) is None
     p_values = calibrated(np.zeros(5000)).p_value(np.array([-1.0, 0.0, 1.0]))
     np.testing.assert_array_equal(p_values, [1 / 5001, 5000 / 5001, 1.0])
-
-
-def test_there_is_no_p_value_before_the_first_scores():
-    assert np.isnan(Calibration(np.empty(0)).p_value(np.array([1.0]))).all()
-
-
-@given(lists(lists(sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]) | floats(-1e9, 1e9), max_size=30)))
-def test_recent_scores_are_kept_in_order(batches):
-    recent, ascending = np.empty(0), np.empty(0)
-    for batch in batches:
-        recent, ascending = moved(recent, ascending, np.array(batch))
-        assert np.array_equal(ascending, np.sort(recent))
-
-
-@pytest.mark.parametrize("batch", [100, 5000, 3 * RECENT])
-def test_scores_beyond_the_recent_ones_are_forgotten(batch):
-    scores = np.random.default_rng(3).normal(size=4 * RECENT).round(2)
-    recent, ascending = np.empty(0), np.empty(0)
-    for start in range(0, len(scores), batch):
-        recent, ascending = moved(recent, ascending, scores[start : start + batch])
-    assert np.array_equal(recent, scores[-RECENT:])
-    assert np.array_equal(ascending, np.sort(scores[-RECENT:]))
-
-
-def test_numbers_that_are_not_there_to_be_replaced_do_no_harm():
-    old, new = np.array([0.0, np.nan]), np.array([0.5, 3.0])
-    assert replace_ordered(np.array([1.0, 2.0]), old, new).tolist() == [0.5, 1.0, 2.0, 3.0]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples
 from scipy.stats import norm
+from streams import blame_of
 
 from faust_oslrau.learner import (
     OSLRAU,
@@ -125,39 +126,32 @@ def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_t
     assert block.log_likelihood[late].mean() == pytest.approx(true, abs=0.05)
 
 
-def test_a_number_that_is_usual_for_another_category_is_an_anomaly_and_alone_to_blame():
+def blame_of_late(row):
+    """Return the fields to blame for a record among requests, and all that is told of them."""
     rows = requests()
-    rows[5000, :3] = 9.0, 0.0, QUICK
-    rows[5000, 3] = OK
-    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
-    assert block.is_anomaly[5000]
-    at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
-    assert block.blame.order[at, : block.blame.n_blamed[at]].tolist() == [0]
-    assert block.blame.expected[at, 0] == pytest.approx(1.0, abs=0.1)
-    assert block.blame.deviation[at, 0] == pytest.approx(0.1, abs=0.03)
+    rows[5000] = row
+    return blame_of(StreamScorer(OSLRAU(), alarm_rate=0.005, n_categories=2).process(rows), 5000)
+
+
+def test_a_number_that_is_usual_for_another_category_is_an_anomaly_and_alone_to_blame():
+    blamed, blame = blame_of_late([9.0, 0.0, QUICK, OK])
+    assert blamed == [0]
+    assert blame.expected[0] == pytest.approx(1.0, abs=0.1)
+    assert blame.deviation[0] == pytest.approx(0.1, abs=0.03)
 
 
 def test_two_categories_that_never_come_together_are_an_anomaly_and_one_is_to_blame():
-    rows = requests()
-    rows[5000] = 9.0, 0.0, BATCH, MOVED
-    block = StreamScorer(OSLRAU(), alarm_rate=0.005, n_categories=2).process(rows)
-    assert block.is_anomaly[5000]
-    at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
-    blame = block.blame
-    assert blame.order[at, : blame.n_blamed[at]].tolist() == [3]  # the latency is one of a batch
-    assert (blame.value[at, 3], blame.expected[at, 3]) == (MOVED, OK)
-    assert blame.nats[at, 3] > 5.0
-    assert blame.usual[at, 3] < 0.1
-    assert np.isnan(blame.deviation[at, 3])
+    blamed, blame = blame_of_late([9.0, 0.0, BATCH, MOVED])
+    assert blamed == [3]  # the latency is one of a batch
+    assert (blame.value[3], blame.expected[3]) == (MOVED, OK)
+    assert blame.nats[3] > 5.0
+    assert blame.usual[3] < 0.1
+    assert np.isnan(blame.deviation[3])
 
 
 def test_the_category_that_the_numbers_contradict_is_to_blame():
-    rows = requests()
-    rows[5000] = 5.0, 0.0, BATCH, MOVED  # all but the service is that of a slow one
-    block = StreamScorer(OSLRAU(), alarm_rate=0.005, n_categories=2).process(rows)
-    at = np.flatnonzero(np.flatnonzero(block.is_anomaly) == 5000)[0]
-    assert block.blame.order[at, : block.blame.n_blamed[at]].tolist() == [2]
-    assert block.blame.expected[at, 2] == SLOW
+    blamed, blame = blame_of_late([5.0, 0.0, BATCH, MOVED])  # all but the service is of a slow one
+    assert blamed == [2] and blame.expected[2] == SLOW
 
 
 def test_alarms_come_at_their_rate_in_categories_and_numbers():

@@ -1,20 +1,16 @@
 """A worker compiles before records flow, and nothing while they do."""
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import pytest
 from interpreter import needs_compiler
 
 import faust_oslrau.learner
-from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
-from faust_oslrau.learner.compile import _help, compile_scorer
+from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner.compile import _help
 from faust_oslrau.learner.stand_in import Beginner, StandIn
-from faust_oslrau.learner.vector.caching import drop_stale_kernels, hash_of_sources
 
 SCRIPT = """
 import sys
@@ -25,7 +21,6 @@ from faust_oslrau.learner.vector.compiler import KERNELS
 
 kind = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN}[sys.argv[1]]
 more = {
-    "plain": {},
     "forgetting": {"transforms": {1: "asinh"}},
     "entities": {"max_entities": 30, "forecasting": True, "entity_events": ["new", "unusual"]},
     "layers": {
@@ -66,7 +61,7 @@ print(sorted(f"{kernel.folder}.{kernel.py_func.__name__}" for kernel in late))
 
 
 @needs_compiler("counts compiled kernels")
-@pytest.mark.parametrize("layers", ["plain", "forgetting", "entities", "layers", "all"])
+@pytest.mark.parametrize("layers", ["forgetting", "entities", "layers", "all"])
 @pytest.mark.parametrize("kind", ["OSLRAU", "StackedSPN"])
 def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
     done = subprocess.run(
@@ -80,68 +75,6 @@ def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
 def test_the_second_process_comes_to_its_end(kind, stands_in, parameters):
     state = StreamScorer(kind(), **parameters).to_bytes()
     _help(StreamScorer.from_bytes(state, stands_in))
-
-
-COPY = """
-from numba.core import event
-import faust_oslrau.learner
-from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
-from faust_oslrau.learner.compile import compile_scorer
-
-compiled = []
-
-class Listener(event.Listener):
-    def on_start(self, started): compiled.append(str(started.data["dispatcher"]))
-    def on_end(self, _): ...
-
-event.register("numba:compile", Listener())
-compile_scorer(StreamScorer(OSLRAU(), alarm_rate=0.1, incidents=IncidentParameters()))
-print(faust_oslrau.learner.__file__, compiled)
-"""
-
-
-@needs_compiler("looks for compiled kernels")
-@pytest.mark.skipif(bool(numba.config.CACHE_DIR), reason="NUMBA_CACHE_DIR: kernels lie elsewhere")
-def test_a_copy_of_the_package_brings_its_kernels_along(tmp_path):
-    compile_scorer(StreamScorer(OSLRAU(), alarm_rate=0.1, incidents=IncidentParameters()))
-    package = Path(faust_oslrau.learner.__file__).parent
-    copied = shutil.copytree(
-        package, tmp_path / "faust_oslrau" / "learner", copy_function=shutil.copy
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", COPY],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.strip() == f"{copied / '__init__.py'} []", done.stderr
-
-
-@pytest.mark.parametrize("edited", ["vector/math.py", "network/layout.py"])
-def test_an_edit_in_one_folder_drops_the_kernels_of_all(tmp_path, edited):
-    cached = [tmp_path / folder / "__pycache__" / "kernel.nbc" for folder in ("network", "scoring")]
-    sources = [tmp_path / "vector/math.py", tmp_path / "network/layout.py", tmp_path / "stream.py"]
-    for file in sources:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("old")
-
-    def left() -> list[bool]:
-        drop_stale_kernels.cache_clear()
-        hash_of_sources.cache_clear()
-        for file in cached:
-            drop_stale_kernels(file.parent, hash_of_sources(tmp_path))
-        return [file.exists() for file in cached]
-
-    left()
-    for file in cached:
-        file.touch()
-    (tmp_path / "stream.py").write_text("new")  # no kernel depends on the top level
-    assert left() == [True, True]
-    os.utime(tmp_path / edited, (1e9, 1e9))  # as in a copy
-    assert left() == [True, True]
-    (tmp_path / edited).write_text("new")
-    assert left() == [False, False]
 
 
 def test_no_kernel_is_defined_at_the_top_level():

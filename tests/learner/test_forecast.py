@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from interpreter import needs_compiler
-from scipy.integrate import simpson
-from scipy.signal import lfilter
+from streams import share_within
 
 from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN, StreamScorer
 
@@ -26,11 +25,10 @@ LAYERS = {
     "seasons": {"seasons": "UTC"},
     "all": {"history": ("10", "3600s"), "max_entities": 10, "seasons": "UTC"},
 }
-SLOW = needs_compiler("a long stream")
 
 
-def scorer_of(layers):
-    return StreamScorer(OSLRAU(), transforms={1: "asinh"}, forecasting=True, **LAYERS[layers])
+def scorer_of(layers, learner=OSLRAU):
+    return StreamScorer(learner(), transforms={1: "asinh"}, forecasting=True, **LAYERS[layers])
 
 
 def process(scorer, at):
@@ -38,78 +36,30 @@ def process(scorer, at):
     return scorer.process(ROWS[at], keys, PLACES[at])
 
 
-def learned(layers, n=N - 1):
-    scorer = scorer_of(layers)
+def learned(layers, n=N - 1, learner=OSLRAU):
+    scorer = scorer_of(layers, learner)
     process(scorer, slice(0, n))
     return scorer
 
 
-@SLOW
-@pytest.mark.parametrize("layers", LAYERS)
-def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers):
-    """Field by field: a record that lacks the other field has the density of one alone."""
-    scorer = learned(layers)
-    at = slice(N - 1, N)
-    keys = KEYS[at] if scorer.parameters["max_entities"] else None
-    state, band = scorer.to_bytes(), scorer.forecast(keys, PLACES[at, 1])
+@needs_compiler("a long stream")
+@pytest.mark.parametrize(
+    ("layers", "learner", "key"),
+    [
+        *((layers, OSLRAU, KEYS[-1]) for layers in LAYERS),
+        ("all", OSLRAU, b"new"),
+        ("history", StackedSPN, None),
+        ("all", StackedSPN, KEYS[-1]),
+    ],
+)
+def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers, learner, key):
+    """In the fields' own units; a record that lacks the other field has the density of one."""
+    scorer = learned(layers, learner=learner)
+    keys, place = [key] if scorer.parameters["max_entities"] else None, PLACES[-1:]
+    state, band = scorer.to_bytes(), scorer.forecast(keys, place[:, 1])
     for v in range(2):
-        low, high = band.low[0, v], band.high[0, v]
-        axis = np.linspace(low, high, 241)
-        log_density = []
-        for x in axis:
-            row = np.full((1, 2), np.nan)
-            row[0, v] = x
-            block = StreamScorer.from_bytes(state).process(row, keys, PLACES[at])
-            log_density.append(block.log_likelihood[0])
-        inside = simpson(np.exp(log_density), x=axis)
-        assert inside == pytest.approx(0.98, abs=2e-3)
-
-
-@pytest.mark.parametrize("layers", ["plain", "history", "entities", "habits"])
-def test_a_record_has_no_part_in_its_own_forecast(layers):
-    bands = []
-    for value in (0.0, 1e6, np.nan):
-        scorer = learned(layers, n=300)
-        keys = KEYS[300:301] if scorer.parameters["max_entities"] else None
-        bands.append(scorer.process([[value, value]], keys, PLACES[300:301]).forecast)
-    for band in bands[1:]:
-        assert np.array_equal(np.stack(band), np.stack(bands[0]))
-
-
-@SLOW
-def test_a_history_makes_the_band_narrower_and_as_wide_as_it_must_be():
-    noise = np.random.default_rng(6).normal(size=(6000, 2))
-    rows = lfilter([1.0], [1.0, -0.95], noise, axis=0)
-    late, width = slice(2000, None), {}
-    for layers in ("plain", "history"):
-        scorer = StreamScorer(OSLRAU(), forecasting=True, **LAYERS[layers])
-        band = scorer.process(rows).forecast
-        inside = (band.low <= rows) & (rows <= band.high)
-        assert 0.96 <= inside[late].mean() <= 0.995
-        width[layers] = np.median((band.high - band.low)[late])
-    assert width["history"] < 0.6 * width["plain"]
-
-
-@SLOW
-@pytest.mark.parametrize("learner", [OSLRAU, StackedSPN])
-def test_the_band_of_each_entity_is_as_wide_as_it_must_be(learner):
-    """Entities differ in level and in spread; every other one sends values at two places."""
-    rng, n, machines = np.random.default_rng(7), 16_000, 24
-    of = rng.integers(machines, size=n)
-    level, spread = 10.0 * rng.normal(size=(machines, 2)), np.exp(rng.normal(size=(machines, 2)))
-    two_places = rng.choice([-1.0, 1.0], size=(n, 2)) + 0.25 * rng.normal(size=(n, 2))
-    is_gaussian = of % 2 == 0
-    shape = np.where(is_gaussian[:, None], rng.normal(size=(n, 2)), two_places)
-    rows = level[of] + spread[of] * shape
-    scorer = StreamScorer(learner(), max_entities=machines, forecasting=True)
-    band = scorer.process(rows, [b"%d" % machine for machine in of]).forecast
-    inside = (band.low <= rows) & (rows <= band.high)
-    noisy, late = spread[of] > np.median(spread, axis=0), np.arange(n) >= 6000
-    for group in (noisy, ~noisy):
-        assert 0.97 <= inside[group & (late & is_gaussian)[:, None]].mean() <= 0.99
-    assert inside[late & ~is_gaussian].mean() >= 0.97
-    width = (band.high - band.low) / spread[of]
-    assert np.median(width[late & ~is_gaussian]) < 0.9 * np.median(width[late & is_gaussian])
+        found = share_within(band.low[0, v], band.high[0, v], v, 2, state, learner, keys, place)
+        assert found == pytest.approx(0.98, abs=2e-3)
 
 
 def test_nothing_is_expected_before_there_is_a_model():

@@ -37,32 +37,29 @@ def test_columns_that_only_grow_are_left_out_and_all_others_scored_as_without_th
     assert np.array_equal(block.p_value[DECIDED_AT:], anew.p_value, equal_nan=True)
 
 
-def test_a_time_stamp_may_come_late_now_and_then():
-    scorer = StreamScorer(OSLRAU(), may_leave_out=range(4))
-    scorer.process(stream(1, late=0.004))
-    assert scorer.left_out == [2, 3]
-
-
-def test_columns_that_may_not_be_left_out_are_learned():
-    scorer = StreamScorer(OSLRAU(), may_leave_out=[0, 1])
-    scorer.process(stream())
-    assert scorer.left_out == []
-
-
-def test_a_column_that_falls_now_and_then_is_learned():
-    rows = stream()
+def falling_now_and_then(rows):
     rows[:, 2] %= 50
-    scorer = StreamScorer(OSLRAU(), may_leave_out=range(4))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "may_leave_out", "left_out"),
+    [
+        (stream(1, late=0.004), range(4), [2, 3]),
+        (stream(), [0, 1], []),
+        (falling_now_and_then(stream()), range(4), [3]),
+        (stream()[:, 2:], [0, 1], []),
+    ],
+    ids=["late now and then", "not allowed", "falling now and then", "all of them"],
+)
+def test_columns_are_left_out_that_may_be_and_only_grow_unless_all_do(
+    rows, may_leave_out, left_out
+):
+    scorer = StreamScorer(OSLRAU(), may_leave_out=may_leave_out)
     scorer.process(rows)
-    assert scorer.left_out == [3]
+    assert scorer.left_out == left_out
 
 
 def test_a_column_that_is_not_there_is_refused():
     with pytest.raises(InvalidInputError, match=r"expected the columns \[4\] of may_leave_out"):
         StreamScorer(OSLRAU(), may_leave_out=[4]).process(stream())
-
-
-def test_where_all_columns_only_grow_none_is_left_out():
-    scorer = StreamScorer(OSLRAU(), may_leave_out=[0, 1])
-    scorer.process(stream()[:, 2:])
-    assert scorer.left_out == []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.queries.scaling import LARGEST_VALUE, Scaling
@@ -10,19 +11,39 @@ SIZES = [1, 2, 3, 15, 16, 17, 33, 50]
 
 
 @pytest.mark.parametrize("d", SIZES)
-def test_whitening_is_the_inverse_of_the_cholesky_factor(d):
-    A = np.random.default_rng(d).normal(size=(3, d, 2 * d))
-    covariance = A @ A.transpose(0, 2, 1) / d + 0.1 * np.eye(d)
-    gaussians = Gaussians(np.zeros((3, d)), np.tril(covariance))
-    expected = np.linalg.inv(np.linalg.cholesky(covariance))
-    np.testing.assert_allclose(gaussians.whitening, expected, atol=1e-10)
-    determinant = np.linalg.slogdet(2.0 * np.pi * covariance)[1]
-    np.testing.assert_allclose(gaussians.log_norm, -0.5 * determinant, atol=1e-10)
+def test_gaussians_agree_with_scipy_whatever_is_missing(d):
+    rng = np.random.default_rng(d)
+    mean, factors = rng.normal(size=(3, d)), rng.normal(size=(3, d, 2 * d))
+    covariance = factors @ factors.transpose(0, 2, 1) / d + 0.1 * np.eye(d)
+    Z = rng.normal(size=(d, 20))
+    Z[rng.random(Z.shape) < 0.3] = np.nan
+    Z[:, 0], Z[:, 1], Z[: d - 1, 2] = 0.5, np.nan, np.nan  # all fields, none, the last one
+    distance, norm = Gaussians(mean, np.tril(covariance)).distances(Z)
+    for k in range(3):
+        for r in range(Z.shape[1]):
+            seen, expected = ~np.isnan(Z[:, r]), 0.0
+            if seen.any():
+                part = covariance[k][np.ix_(seen, seen)]
+                expected = multivariate_normal(mean[k, seen], part).logpdf(Z[seen, r])
+            assert norm[k, r] - 0.5 * distance[k, r] == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_covariance_of_equal_fields_has_a_finite_whitening():
     gaussians = Gaussians(np.zeros((1, 20)), np.ones((1, 20, 20)))
     assert np.isfinite(gaussians.whitening).all() and np.isfinite(gaussians.log_norm).all()
+
+
+def test_of_a_covariance_lost_in_rounding_the_variances_count():
+    """Differences of squares of values millions of deviations from 0."""
+    n, mean = 50.0, 3e7 * np.array([1.0, -1.0, 2.0, -3.0])
+    squares = np.outer(mean, mean) * n * (1.0 + 1e-16 * np.arange(16.0).reshape(4, 4))
+    covariance = squares / n - np.outer(mean, mean) + 2e-5 * np.eye(4)
+    gaussians = Gaussians(mean[None], covariance[None])
+    assert np.isfinite(gaussians.whitening).all() and np.isfinite(gaussians.log_norm).all()
+    variance = np.maximum(np.diag(covariance), 2e-5)
+    np.testing.assert_allclose(gaussians.whitening[0], np.diag(variance**-0.5), rtol=1e-12)
+    norm = -0.5 * np.log(2.0 * np.pi * variance).sum()
+    assert gaussians.log_norm[0] == pytest.approx(norm, rel=1e-12)
 
 
 @pytest.mark.parametrize("d", SIZES)

@@ -15,7 +15,6 @@ from faust_oslrau.learner import (
     StreamScorer,
 )
 from faust_oslrau.learner.merging import merge_models, merge_scorers
-from faust_oslrau.learner.state import unpack
 
 
 def rows_of(seed, n, shift=0.0, d=4):
@@ -57,16 +56,6 @@ def test_the_density_is_the_mixture_by_records():
     assert merged.n_nodes_ == 1 + sum(model.n_nodes_ for model in MODELS)
 
 
-def test_a_merged_model_is_a_network_that_learns_on():
-    merged = merge_models(MODELS)
-    again = OSLRAU.from_bytes(merged.to_bytes())
-    rows = rows_of(5, 600, 30.0)
-    before = again.score_samples(rows).mean()
-    again.partial_fit(rows, batch_size=256)
-    assert again.score_samples(rows).mean() > before + 1
-    assert np.isfinite(again.contributions(rows[:5])).sum() == np.isfinite(rows[:5]).sum()
-
-
 def changed(seed, n, shift):
     """Rows after a sudden change in a third of the stream."""
     rows = rows_of(seed, n)
@@ -88,45 +77,28 @@ def test_the_density_of_stacked_models_is_nearly_their_mixture(streams, toleranc
     error = merged.score_samples(rows) - mixture_of(models, rows)
     assert error.mean() > -0.05 and abs(error).mean() < tolerance
     assert merged.n_records_ == sum(map(len, streams))
-    restored = StackedSPN.from_bytes(merged.to_bytes())
-    assert restored.score_samples(rows).tobytes() == merged.score_samples(rows).tobytes()
 
 
-def test_a_wide_stacked_model_has_one_gaussian_for_the_whole_stream_of_all_parts():
-    streams = [np.random.default_rng(k).normal(0.1 * k, 1.0, (300, 130)) for k in range(2)]
-    models = [stacked_of(each) for each in streams]
-    rows = np.random.default_rng(2).normal(0.05, 1.0, (300, 130))
-    best = max(model.score_samples(rows).mean() for model in models)
-    assert merge_models(models).score_samples(rows).mean() > best
-
-
-def test_a_merged_stacked_model_is_a_network_that_learns_on():
-    streams = [rows_of(1, 1500), rows_of(2, 1500, 2.0)]
-    models = [stacked_of(rows) for rows in streams]
+@pytest.mark.parametrize("make", [model_of, stacked_of])
+def test_a_merged_model_is_a_network_that_learns_on_and_the_others_stay_as_they_were(make):
+    models = [make(rows_of(1, 1500)), make(rows_of(2, 1500, 2.0))]
     before = [model.to_bytes() for model in models]
     merged = merge_models(models)
     assert [model.to_bytes() for model in models] == before
-    fresh = np.random.default_rng(0).permutation(
-        np.concatenate([rows_of(3, 3000), rows_of(4, 3000, 2.0)])
-    )
+    merged = type(merged).from_bytes(merged.to_bytes())
+    fresh = rows_of(3, 3000, 5.0)
     frozen = merged.score_samples(fresh[-1000:]).mean()
     merged.partial_fit(fresh[:-1000], batch_size=256)
     assert merged.score_samples(fresh[-1000:]).mean() > frozen
-    drawn = merged.sample(4000, random_state=0)
-    np.testing.assert_allclose(np.median(drawn, axis=0), np.nanmedian(fresh, axis=0), atol=0.6)
     assert np.isfinite(merged.contributions(fresh[:5])).sum() == np.isfinite(fresh[:5]).sum()
 
 
 @pytest.mark.parametrize("make", [model_of, stacked_of])
-@pytest.mark.parametrize("apart", [0.0, 4.0])
-def test_records_of_all_partitions_are_described_as_well_as_by_the_best_of_their_models(
-    make, apart
-):
-    parts = [make(rows_of(k, 800, apart * k)) for k in range(4)]
-    held_out = np.concatenate([rows_of(9 + k, 1000, apart * k) for k in range(4)])
+def test_records_of_all_partitions_are_described_better_than_by_the_best_of_their_models(make):
+    parts = [make(rows_of(k, 800, 4.0 * k)) for k in range(4)]
+    held_out = np.concatenate([rows_of(9 + k, 1000, 4.0 * k) for k in range(4)])
     best = max(part.score_samples(held_out).mean() for part in parts)
-    gain = merge_models(parts).score_samples(held_out).mean() - best
-    assert gain > (-0.05 if apart == 0.0 else 1.0)
+    assert merge_models(parts).score_samples(held_out).mean() > best + 1.0
 
 
 @pytest.mark.parametrize(("make", "kind"), [(model_of, OSLRAU), (stacked_of, StackedSPN)])
@@ -156,12 +128,6 @@ def test_a_merged_scorer_goes_on_with_the_mixture(kind):
     assert merged.n_records == 1200 and merged.learner.n_records_ == 496 + 1008  # at boundaries
     block = merged.process(rows_of(3, 500))
     assert np.isfinite(block.log_likelihood).all() and (block.p_value < 0.01).mean() < 0.1
-
-
-def test_scorers_with_seasons_which_are_of_one_partition_are_refused():
-    rows = rows_of(1, 100)
-    with pytest.raises(InvalidInputError, match=r"expected those without seasons$"):
-        merge_scorers([scorer_of(rows), scorer_of(rows, seasons="UTC")])
 
 
 def machines_of(names, n, seed, d=4):
@@ -257,47 +223,29 @@ def test_models_with_a_history_are_merged_and_their_running_means_begin_anew():
     assert mean_log_likelihood(merged, keys, rows).mean() > max(
         mean_log_likelihood(scorer, keys, rows).mean() for scorer in entities
     )
-    with pytest.raises(InvalidInputError, match="expected those with the same history"):
-        merge_scorers([scorers[0], scorer_of(rows[:100, :3], history=["6"])])
 
 
-def test_scorers_are_merged_with_entities_or_without():
-    rows = rows_of(1, 100)
-    with pytest.raises(InvalidInputError, match="expected those with the same max_entities"):
-        merge_scorers([scorer_of(rows), scorer_of(rows, keys=[b"a"] * 100, max_entities=1)])
-
-
-def test_scorers_with_models_of_different_kinds_are_refused():
-    rows = rows_of(1, 100)
-    with pytest.raises(InvalidInputError, match="expected those of one kind"):
-        merge_scorers([scorer_of(rows), scorer_of(rows, StackedSPN)])
-
-
-def test_scorers_of_other_transforms_or_without_a_model_are_refused():
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kind": StackedSPN}, "expected those of one kind"),
+        ({"transforms": {0: "log1p"}}, "expected those with the same transforms"),
+        ({"history": ["6"]}, "expected those with the same history"),
+        ({"seasons": "UTC"}, "expected those without seasons$"),
+        ({"max_entities": 1, "keys": [b"a"] * 100}, "expected those with the same max_entities"),
+    ],
+)
+def test_scorers_of_other_settings_are_refused(parameters, message):
     rows = np.abs(rows_of(1, 100))
-    with pytest.raises(InvalidInputError, match="expected those with the same transforms"):
-        merge_scorers([scorer_of(rows), scorer_of(rows, transforms={0: "log1p"})])
+    with pytest.raises(InvalidInputError, match=message):
+        merge_scorers([scorer_of(rows), scorer_of(rows, **parameters)])
+
+
+def test_scorers_without_a_model_are_refused():
+    rows = rows_of(1, 100)
     for scorers in ([], [scorer_of(rows), scorer_of(rows[:10])]):
         with pytest.raises(InvalidInputError, match="expected some that have learned records"):
             merge_scorers(scorers)
-
-
-def test_a_merged_scorer_follows_runs_of_values_anew():
-    """The slots of its entities are others than those of any of its scorers."""
-    scorers = []
-    for first in (0, 30):
-        keys, rows = machines_of(list(range(first, first + 30)), 600, first)
-        rows[300:] = 7.0
-        scorers.append(scorer_of(rows, keys=keys, max_entities=60))
-    merged = StreamScorer.from_bytes(merge_scorers(scorers))
-    _, arrays = unpack(merged.to_bytes(), "StreamScorer")
-    assert arrays["run_last"].size == arrays["run_lengths"].size == 0
-    assert arrays["run_counts"].tolist() in [counts_of_runs(scorer) for scorer in scorers]
-
-
-def counts_of_runs(scorer):
-    """Return what is usual, which goes on."""
-    return unpack(scorer.to_bytes(), "StreamScorer")[1]["run_counts"].tolist()
 
 
 def test_a_merged_scorer_follows_incidents_and_silences_anew():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.scoring.ranking import MOST_SPREADS, Ranking
 
 
@@ -45,27 +44,9 @@ def test_levels_follow_a_stream_that_moves():
     np.testing.assert_allclose(found.level, np.median(USUAL, axis=0) + 1000.0, rtol=0.05)
 
 
-def test_a_measure_that_never_varies_is_left_in_its_own_units():
-    found = ranking(np.zeros((50, 1)))
-    assert found.score(np.array([[-3.0], [0.0]])).tolist() == [-3.0, 0.0]
-
-
 @pytest.mark.filterwarnings("error")
-def test_a_measure_that_hardly_varies_is_left_in_its_own_units():
-    found = ranking(np.array([[0.0], [1e-17], [0.0], [2e-17]]))
+@pytest.mark.parametrize("tiny", [0.0, 1e-17])
+def test_a_measure_that_hardly_varies_is_left_in_its_own_units(tiny):
+    found = ranking(tiny * np.array([[0.0], [1.0], [0.0], [2.0]]))
     assert found.score(np.array([[-3.0], [0.0]])) == pytest.approx([-3.0, 0.0])
     Ranking().restore(found.state(), found.n)
-
-
-def test_anomalies_with_a_component_of_their_own_are_still_found():
-    # A tight cluster, off by a little in every field: dense for the mixture, far for the fields.
-    rng = np.random.default_rng(74)
-    rows = rng.normal(size=(6000, 12))
-    odd = rng.random(6000) < 0.08
-    rows[odd] = 2.0 + 0.05 * rng.normal(size=(odd.sum(), 12))
-    block = StreamScorer(OSLRAU()).process(rows)
-    late = np.arange(6000) > 3000
-    assert np.median(block.log_likelihood[late & odd]) > np.median(
-        block.log_likelihood[late & ~odd]
-    )
-    assert np.median(block.p_value[late & odd]) < 0.1

@@ -1,7 +1,6 @@
 """Rates: windows with far more or far fewer records than usual."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,23 +25,16 @@ def records(rates, rng, start=START):
     return times[order], who[order]
 
 
-def follow(times, who=None, rates=None, pieces=1):
-    """Return the changes that records show, and the layer afterwards."""
-    m = len(times)
+def follow(times, who=None, rates=None):
+    """Return the changes that records show, and the layer afterwards; each entity is a new one."""
+    m, rates = len(times), rates or Rates(60.0, "UTC")
     fresh, keys = np.zeros(m, np.bool_), []
     if who is not None:
-        fresh[np.unique(who, return_index=True)[1]] = rates is None
+        fresh[np.unique(who, return_index=True)[1]] = True
         keys = [None if entity < 0 else b"e%d" % entity for entity in who]
     slots = np.zeros(m, np.int64) if who is None else np.maximum(who, 0)
     places = np.column_stack([np.arange(m), np.arange(m), times])
-    rates, found = rates or Rates(60.0, "UTC"), []
-    for start, stop in pairwise(np.linspace(0, m, pieces + 1).astype(int).tolist()):
-        part = slice(start, stop)
-        found += [
-            change._replace(row=change.row + start)
-            for change in rates.take(places[part], slots[part], fresh[part], keys[part])
-        ]
-    return found, rates
+    return rates.take(places, slots, fresh, keys), rates
 
 
 def mean_of(predicted):
@@ -70,7 +62,7 @@ def test_a_drop_and_a_surge_begin_within_windows_and_end():
 
 
 def test_usual_windows_have_hardly_any_changes():
-    day = 1.0 + 0.8 * np.sin(2 * np.pi * np.arange(6 * 1440) / 1440)
+    day = 1.0 + 0.8 * np.sin(2 * np.pi * np.arange(3 * 1440) / 1440)
     rates = day[:, None] * np.array([[3.0, 10.0, 30.0]])
     changes, _ = follow(*records(rates, np.random.default_rng(1)))
     assert len(changes) <= 2
@@ -79,7 +71,7 @@ def test_usual_windows_have_hardly_any_changes():
 
 def test_a_night_that_comes_each_day_is_usual():
     minute = np.arange(5 * 1440) % 1440
-    rate = np.where(minute < 360, 10.0, 80.0)[:, None]
+    rate = np.where(minute < 360, 4.0, 32.0)[:, None]
     times, _ = records(rate, np.random.default_rng(2))
     changes, _ = follow(times)
     began = [times[change.row] for change in changes if change.state == "began"]
@@ -107,15 +99,11 @@ def test_records_without_an_entity_count_for_the_partition_alone():
 
 
 def test_another_entity_in_a_slot_begins_anew():
-    times, who = records(np.full((600, 1), 40.0), np.random.default_rng(5))
-    changes, layer = follow(times, who)
-    later, who = records(np.full((300, 1), 5.0), np.random.default_rng(6), START + 600 * MINUTE)
-    fresh = np.zeros(len(later), np.bool_)
-    fresh[0] = True
-    places = np.column_stack([np.arange(len(later)), np.arange(len(later)), later])
-    more = layer.take(places, np.zeros(len(later), np.int64), fresh, [b"new"] * len(later))
-    assert [change.entity for change in more if change.state == "began"] == [None]
+    changes, layer = follow(*records(np.full((600, 1), 40.0), np.random.default_rng(5)))
+    rates = np.full((300, 1), 5.0)
+    more, _ = follow(*records(rates, np.random.default_rng(6), START + 600 * MINUTE), layer)
     assert not changes
+    assert [change.entity for change in more if change.state == "began"] == [None]
 
 
 def test_what_lasts_is_usual_after_some_windows():
@@ -149,29 +137,10 @@ def test_records_without_a_time_belong_to_the_window_that_is_open():
     assert follow(np.full(1000, -1))[0] == []
 
 
-def test_pieces_change_nothing():
-    rates = np.full((900, 3), 12.0)
-    rates[600:640, 1] = 0.5
-    times, who = records(rates, np.random.default_rng(10))
-    whole, layer = follow(times, who)
-    parts, other = follow(times, who, pieces=97)
-    assert whole
-    assert parts == whole
-    assert all(np.array_equal(array, other.state()[name]) for name, array in layer.state().items())
-
-
 @pytest.mark.parametrize("seconds", [0.5, 3601.0, math.nan])
 def test_windows_have_a_second_to_an_hour(seconds):
     with pytest.raises(InvalidParameterError, match="rates"):
         StreamScorer(OSLRAU(), rates=seconds)
-
-
-def test_scores_do_not_depend_on_rates():
-    rng = np.random.default_rng(11)
-    X, places = rng.normal(size=(600, 2)), np.column_stack([np.arange(600), START + np.arange(600)])
-    plain = StreamScorer(OSLRAU()).process(X, places=places)
-    rated = StreamScorer(OSLRAU(), rates=1.0).process(X, places=places)
-    assert np.array_equal(plain.p_value, rated.p_value, equal_nan=True)
 
 
 def learned(counts, hours=None):

@@ -8,12 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 
-from faust_oslrau.learner import InvalidParameterError
 from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.reference import FAR, RECENT, SETTLED, YOUNG, Reference
 
 FAULT = -1e6
-NONE = np.full(1, np.nan)
 
 
 class Naive:
@@ -131,14 +129,6 @@ def test_a_lower_score_never_has_a_higher_p_value(seed, n):
     assert (np.diff(p) >= 0).all() and (p > 0).all() and p[-1] == 1.0
 
 
-def test_a_record_is_at_least_as_usual_as_it_is_frequent():
-    reference, rng = Reference(), np.random.default_rng(1)
-    code = rng.random(4000) < 0.03
-    admit(reference, np.where(code, -20.0, 0.0) + 0.01 * normal(2, 4000), 4000, 0.5 * code)
-    alone, known = (reference.p_value(np.array([-21.0]), mark) for mark in (NONE, np.array([0.5])))
-    assert known[0] == np.count_nonzero(code) / 4001 > alone[0]
-
-
 @needs_compiler("400,000 scores")
 @pytest.mark.parametrize("rate", [0.01, 0.001])
 @pytest.mark.parametrize("tail", ["light", "heavy"])
@@ -166,22 +156,6 @@ def test_a_fault_is_not_learned_and_does_not_hide_the_next():
     assert len(reference.held.rows) == 200 and reference.scores.min() > FAULT
 
 
-@pytest.mark.parametrize("adapt_after", [1, 300, 512, 1000])
-def test_what_is_held_back_is_learned_once_there_is_enough_of_it(adapt_after):
-    reference, end = filled(adapt_after=adapt_after)
-    held = []
-    while not held or len(held) < adapt_after:
-        end += 100
-        rows, admitted = admit(reference, np.full(100, FAULT), end)
-        assert not admitted.usual.any()
-        held += rows.tolist()
-        assert admitted.released.tolist() == (held if len(held) >= adapt_after else [])
-    assert len(reference.held.rows) == 0
-    _, admitted = admit(reference, np.full(100, FAULT), end + 100)
-    assert admitted.usual.all()  # nothing stays unusual for ever
-    assert reference.p_value(np.array([FAULT]))[0] > 0.03
-
-
 def test_of_what_is_held_back_only_the_recent_records_count_in_the_end():
     reference, end = filled(adapt_after=100)
     admit(reference, np.full(60, FAULT), end + 60)
@@ -191,31 +165,8 @@ def test_of_what_is_held_back_only_the_recent_records_count_in_the_end():
     assert np.count_nonzero(reference.scores == FAULT) == 60
 
 
-def test_a_fault_of_many_records_does_not_hide_the_next_one():
-    reference, end = filled(2000, adapt_after=RECENT)
-    many = normal(2, 256)
-    many[:200] = FAULT
-    admit(reference, many, end + 256)
-    assert reference.p_value(np.array([FAULT / 2]))[0] < 1e-5
-
-
-def test_only_recent_records_count():
-    reference, end = filled(RECENT)
-    for _ in range(RECENT // 256):
-        end += 256
-        admit(reference, normal(end, 256) + 100.0, end)
-    assert len(reference.scores) == RECENT and reference.scores.min() > 50.0
-    assert reference.p_value(np.array([0.0]))[0] < 1e-3
-
-
 @pytest.mark.parametrize("rate", [0.001, 0.01])
 def test_the_lowest_usual_density_leaves_the_alarm_rate_below_it(rate):
     reference, _ = filled(4000)
     lowest = reference.lowest_usual_density(rate)
     assert np.count_nonzero(reference.densities < lowest) == int(rate * 4000)
-
-
-@pytest.mark.parametrize("adapt_after", [0, -1, RECENT + 1])
-def test_a_number_of_records_that_cannot_be_is_refused(adapt_after):
-    with pytest.raises(InvalidParameterError, match="adapt_after"):
-        Reference(adapt_after)

@@ -8,7 +8,7 @@ from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.relevance import Relevance
 
-N, RATE = 30_000, 0.002
+N, RATE = 20_000, 0.002
 
 
 def stream(seed=0):

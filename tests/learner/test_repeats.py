@@ -1,7 +1,6 @@
 """Runs of equal values: evidence that a field is stuck."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,16 +14,14 @@ BATCH = 64
 SLOTS = 3
 
 
-def one_slot(m):
-    return np.zeros(m, np.int64), np.zeros(m, np.bool_)
-
-
-def evidence(rows, batch=256):
-    """Return the evidence (m, d) of a stream of one slot that is learned in batches."""
+def evidence(rows, slots=None, fresh=None, batch=256):
+    """Return the evidence (m, d) of a stream that is learned in batches; by default of one slot."""
+    slots = np.zeros(len(rows), np.int64) if slots is None else slots
+    fresh = np.zeros(len(rows), np.bool_) if fresh is None else fresh
     repeats, found = Repeats(), []
     for start in range(0, len(rows), batch):
-        some = rows[start : start + batch]
-        found.append(repeats.take(some, *one_slot(len(some))))
+        some = slice(start, start + batch)
+        found.append(repeats.take(rows[some], slots[some], fresh[some]))
         repeats.end_batch()
     return np.concatenate(found)
 
@@ -67,27 +64,12 @@ def naive(rows, slots, fresh):
     return np.array(result)
 
 
-def in_pieces(rows, slots, fresh, cuts, restart):
-    """Return the evidence of a stream in pieces."""
-    repeats, found = Repeats(), []
-    boundaries = range(BATCH, len(rows) + 1, BATCH)
-    for first, stop in pairwise(sorted({0, len(rows), *cuts, *boundaries})):
-        found.append(repeats.take(rows[first:stop], slots[first:stop], fresh[first:stop]))
-        if stop in boundaries:
-            repeats.end_batch()
-        if restart:
-            state = {name: array.copy() for name, array in repeats.state(SLOTS).items()}
-            repeats = Repeats()
-            repeats.restore(state, rows.shape[1])
-    return np.concatenate(found)
-
-
 @settings(max_examples=examples(40), deadline=None)
-@given(st.integers(0, 10_000), st.lists(st.integers(1, 399), max_size=6), st.booleans())
-def test_evidence_is_that_of_runs_in_plain_python(seed, cuts, restart):
-    given = stream(seed)
-    found = in_pieces(*given, cuts, restart)
-    np.testing.assert_allclose(found, naive(*given), rtol=1e-9, atol=1e-12)
+@given(st.integers(0, 10_000))
+def test_evidence_is_that_of_runs_in_plain_python(seed):
+    rows, slots, fresh = stream(seed)
+    found = evidence(rows, slots, fresh, batch=BATCH)
+    np.testing.assert_allclose(found, naive(rows, slots, fresh), rtol=1e-9, atol=1e-12)
 
 
 @needs_compiler("many records")
@@ -129,21 +111,3 @@ def test_a_field_that_is_constant_for_good_is_no_evidence_in_the_long_run():
     assert found[1000:, 0].max() < 4.0
     assert found[10_100:10_200, 1].min() > 50.0
     assert found[13_000:, 1].max() < 8.0
-
-
-def test_a_missing_value_is_no_evidence_and_ends_no_run():
-    rows = np.random.default_rng(2).normal(size=(1000, 1))
-    rows[500:600] = 0.1
-    rows[550:560] = np.nan
-    found = evidence(rows)[:, 0]
-    assert found[549] == 49 and (found[550:560] == 0).all() and found[560] == 50
-
-
-def test_an_entity_that_takes_the_slot_of_another_has_none_of_its_runs():
-    slots, fresh = np.zeros(4, np.int64), np.array([True, False, False, False])
-    repeats = Repeats()
-    repeats.take(np.full((50, 1), 0.1), *one_slot(50))
-    missing = repeats.take(np.array([[np.nan], [0.1], [0.1], [0.1]]), slots, fresh)
-    assert missing[:, 0].tolist() == [0.0, 0.0, 1.0, 2.0]
-    again = repeats.take(np.full((4, 1), 0.1), slots, fresh)
-    assert again[:, 0].tolist() == [0.0, 1.0, 2.0, 3.0]

@@ -39,16 +39,6 @@ def test_a_network_in_other_units_says_the_same(n, factor, tolerance):
     np.testing.assert_allclose(covariance, expected[1], rtol=1e-2, atol=1e-3)
 
 
-@pytest.mark.parametrize("start", [1200, 3000])
-def test_a_field_that_begins_to_move_is_learned_like_any_other(start):
-    """Its records are a sudden change: a challenger takes its units from them."""
-    rows = ROWS.copy()
-    rows[:start, 2] = 5.0
-    model, reference = learned(rows[:7000]), learned(rows[start:7000])
-    found, best = (each.score_samples(rows[7000:]).mean() for each in (model, reference))
-    assert found > best - 0.6
-
-
 def test_squares_lost_in_rounding_when_units_move_far_can_be_restored():
     model = learned(ROWS[:5000])
     old = model._training.scaling

@@ -41,12 +41,11 @@ def labelled(n):
 @pytest.mark.parametrize(
     "detector",
     [
-        OSLRAUAnomaly(),
         OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10),
         OSLRAUAnomaly(StackedSPN(max_nodes=300)),
         OSLRAUAnomaly(entity="machine"),
     ],
-    ids=["default", "small", "stacked", "entities"],
+    ids=["oslrau", "stacked", "entities"],
 )
 def test_rivers_own_checks_pass(detector, check):
     if isinstance(check, functools.partial):

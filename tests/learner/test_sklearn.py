@@ -34,7 +34,6 @@ X_test = clusters(0, 900, 3)[600:]
 # SCIPY_ARRAY_API=1 in the environment.
 @parametrize_with_checks(
     [
-        OSLRAUDensity(),
         OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16),
         OSLRAUDensity(StackedSPN(max_nodes=300)),
         OSLRAUDensity(EntityDensity()),

@@ -41,7 +41,7 @@ def assert_counts_that_add_up(network, forgetting):
     batch_size=st.sampled_from([1, 8, 64]),
     missing=st.sampled_from([0.0, 0.2]),
     background=st.booleans(),
-    max_nodes=st.sampled_from([60, 2_000]),
+    max_nodes=st.sampled_from([15, 60, 2_000]),
     max_leaf_vars=st.sampled_from([0, 2, 16]),
     memory=st.sampled_from([None, 200.0]),
 )
@@ -49,6 +49,7 @@ def test_every_network_on_the_way_is_valid(seed, d, batch_size, missing, **optio
     model, before = OSLRAU(min_count=8, **options), None
     for batch in np.array_split(clusters(seed, 384, d, missing), 384 // batch_size):
         model.partial_fit(batch)
+        assert model.n_nodes_ <= options["max_nodes"]
         changes = (model.structure_changes_, model.n_nodes_)
         if changes != before:
             network = model.network_

@@ -1,11 +1,7 @@
 """How much of the stream lies further out than a record."""
 
-import functools
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import chi2
 from streams import clusters
 
@@ -66,18 +62,6 @@ def test_the_survival_of_a_chi_square_falls_with_it_and_is_right(fields):
     np.testing.assert_allclose(found[near], expected[near], atol=0.25)
 
 
-@functools.cache
-def fitted_to_past():
-    return fitted(PAST)
-
-
-@given(st.lists(st.integers(0, 99), min_size=1, max_size=60))
-def test_the_bits_of_a_row_do_not_depend_on_its_company(chosen):
-    found = fitted_to_past()
-    whole = found.log_mass(ROWS)
-    assert found.log_mass(ROWS[chosen]).tobytes() == whole[chosen].tobytes()
-
-
 def test_a_small_group_counts_for_no_more_than_its_share():
     rng = np.random.default_rng(93)
     rows = rng.normal(size=(1000, 8))
@@ -85,40 +69,6 @@ def test_a_small_group_counts_for_no_more_than_its_share():
     found = fitted(rows)
     assert np.median(found.log_mass(rows[:30])) < np.log(0.03)
     assert np.median(found.log_mass(rows[30:])) > np.log(0.2)
-
-
-def test_units_do_not_matter():
-    units = np.array([1e-9, 1e9, 1.0, 1e-3, 1e6])
-    expected = fitted(PAST).log_mass(ROWS)
-    np.testing.assert_allclose(fitted(PAST * units).log_mass(ROWS * units), expected, atol=1e-6)
-
-
-def test_the_fit_stays_while_the_stream_does_not_change():
-    found = fitted(PAST)
-    found.update(PAST, 1100)  # the last start
-    before = found.log_mass(ROWS)
-    for seed in range(5):
-        sample = clusters(91, 6000, D, missing=0.1)[1000 * seed :][:1000]
-        assert not found.update(sample, (seed + 2) * REFIT)
-    assert found.log_mass(ROWS).tobytes() == before.tobytes()
-
-
-def test_later_rounds_follow_a_stream_that_moves():
-    found = fitted(PAST)
-    moved = PAST + 2.0 * np.nanstd(PAST, axis=0)
-    before = np.median(found.log_mass(moved))
-    changed = [found.update(moved, n) for n in range(REFIT + 1000, 12 * REFIT, REFIT)]
-    assert changed[0]
-    assert np.median(found.log_mass(moved)) > before + 0.5
-
-
-def test_a_regime_that_comes_back_is_not_further_out_than_before():
-    one, other = PAST, PAST + 8.0 * np.nanstd(PAST, axis=0)
-    found = fitted(np.concatenate([one, other]))
-    before = np.median(found.log_mass(other))
-    for n in range(REFIT + 2000, 8 * REFIT, REFIT):  # the other one is away
-        found.update(one, n)
-    assert np.median(found.log_mass(other)) > before - 1.0
 
 
 def test_new_regimes_are_followed_and_old_ones_give_way():
@@ -159,16 +109,7 @@ def test_rows_that_tell_nothing_make_nothing_unusual(rows):
     assert (log_mass > np.log(0.5)).all()
 
 
-def test_there_is_no_mass_without_records_or_of_too_many_fields():
+def test_without_records_and_of_too_many_fields_nothing_is_unusual():
     assert TailMass().log_mass(ROWS).tolist() == [0.0] * len(ROWS)
     wide = np.random.default_rng(95).normal(size=(50, 129))
     assert fitted(wide).log_mass(wide).tolist() == [0.0] * 50
-
-
-def test_every_state_can_be_taken_up_and_gone_on_from():
-    going_on, taken_up = fitted(PAST), TailMass()
-    taken_up.restore({name: a.copy() for name, a in going_on.state().items()}, going_on.n)
-    for found in (going_on, taken_up):
-        found.update(PAST[::-1].copy(), 1000 + REFIT)
-    assert taken_up.mixture.squares.tobytes() == going_on.mixture.squares.tobytes()
-    assert taken_up.log_mass(ROWS).tobytes() == going_on.log_mass(ROWS).tobytes()
