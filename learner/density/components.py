@@ -83,6 +83,16 @@ def append(
     components.n[r, v] = n + 1
 
 
+@kernel
+def weigh(share: Array, components: Components) -> None:
+    """Multiply the weights of each row's components by its ``share`` (m,)."""
+    m, d = components.n.shape
+    for r in range(m):
+        for v in range(d):
+            for k in range(components.n[r, v]):
+                components.parameters[r, v, k, WEIGHT] *= share[r]
+
+
 def conditional_quantiles(
     X: FloatArray, levels: FloatArray, predictive: Callable[[slice], Components]
 ) -> tuple[FloatArray, FloatArray]:

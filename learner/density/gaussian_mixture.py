@@ -36,14 +36,13 @@ LOWEST = 50.0
 FADING = 0.5
 """Share of the votes for shrinkages that is left after a batch."""
 
-_STATE = {
+_STATISTICS = {
     "count": Entry(("K",), 0.0),
     "mean": Entry(("K", "d")),
     "sums": Entry(("K", "d")),
     "squares": Entry(("K", "w")),
-    "votes": Entry(("s",)),
-    "shrinkage": Entry((1,), POSITIVE),
 }
+_VOTES = {"votes": Entry(("s",)), "shrinkage": Entry((1,), POSITIVE)}
 
 
 class GaussianMixture:
@@ -135,11 +134,15 @@ class GaussianMixture:
         self.weight = (self.count + WEIGHT_PRIOR) / (n + WEIGHT_PRIOR * K)
         mean = self.sums / np.maximum(self.count, LEAST_COUNT)[:, None]
         mean = np.where(self.count[:, None] > LEAST_COUNT, mean, self.gaussians.mean)
+        self.gaussians = Gaussians(mean, self.covariances(mean))
+
+    def covariances(self, mean: FloatArray) -> FloatArray:
+        """Return lower triangles (K, d, d) of the covariances that the statistics give."""
         covariance = np.zeros_like(self.squares)
         kernels.shrink_to_pooled(
             self.count, mean, self.squares, self.shrinkage, LEAST_VARIANCE, covariance
         )
-        self.gaussians = Gaussians(mean, covariance)
+        return covariance
 
     def together(self) -> GaussianMixture:
         """Return the mixture with all its components as a single one."""
@@ -163,18 +166,16 @@ class GaussianMixture:
         self.update()
         return self.shrinkage != before
 
+    def statistics(self, prefix: str) -> Arrays:
+        """Return the arrays that ``of_statistics`` needs; their names begin with ``prefix``."""
+        i, j = np.tril_indices(self.sums.shape[1])
+        arrays = self.count, self.gaussians.mean, self.sums, self.squares[:, i, j]
+        return {prefix + name: array for name, array in zip(_STATISTICS, arrays, strict=True)}
+
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``of_state`` needs; their names begin with ``prefix``."""
-        lower = np.tril_indices(self.sums.shape[1])
-        arrays = {
-            "count": self.count,
-            "mean": self.gaussians.mean,
-            "sums": self.sums,
-            "squares": self.squares[:, lower[0], lower[1]],
-            "votes": self.votes,
-            "shrinkage": np.array([self.shrinkage]),
-        }
-        return {prefix + name: array for name, array in arrays.items()}
+        votes = {f"{prefix}votes": self.votes, f"{prefix}shrinkage": np.array([self.shrinkage])}
+        return self.statistics(prefix) | votes
 
     @classmethod
     def of_state(
@@ -182,21 +183,39 @@ class GaussianMixture:
     ) -> GaussianMixture:
         """Return the mixture of a state of ``d`` variables; ``K`` may be one of some ``sizes``.
 
+        StateError if the arrays cannot be those of a mixture.
+        """
+        votes, shrinkage = read(arrays, _VOTES, prefix, s=len(shrinkages(d)))
+        mixture = cls.of_statistics(arrays, prefix, d, float(shrinkage[0]), **sizes)
+        mixture.votes = votes
+        return mixture
+
+    @classmethod
+    def of_statistics(
+        cls,
+        arrays: Arrays,
+        prefix: str,
+        d: int,
+        shrinkage: float = FIRST_SHRINKAGE,
+        **sizes: Container[int],
+    ) -> GaussianMixture:
+        """Return a mixture of ``d`` variables with no votes; ``K`` may be one of some ``sizes``.
+
         Raises
         ------
         StateError
             The arrays cannot be those of a mixture.
         """
-        sizes |= {"d": (d,), "w": (d * (d + 1) // 2,), "s": (len(shrinkages(d)),)}
-        count, mean, sums, squares, voted, shrinkage = read(arrays, _STATE, prefix, **sizes)
-        mixture, lower = cls(len(count), d), np.tril_indices(d)
+        sizes |= {"d": (d,), "w": (d * (d + 1) // 2,)}
+        count, mean, sums, squares = read(arrays, _STATISTICS, prefix, **sizes)
+        mixture, (i, j) = cls(len(count), d), np.tril_indices(d)
+        mixture.shrinkage = shrinkage
         if len(count) == 0:
             return mixture
         if not 0.0 < count.sum() < np.inf:
             raise StateError(f"state: expected {prefix}count of records")
         mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
-        mixture.squares[:, lower[0], lower[1]] = squares
-        mixture.shrinkage, mixture.votes = float(shrinkage[0]), voted
+        mixture.squares[:, i, j] = squares
         mixture.update()
         found = mixture.gaussians
         parameters = (mixture.weight, found.mean, found.whitening, found.log_norm)

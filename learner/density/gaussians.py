@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,10 @@ from faust_oslrau.learner.vector.lanes import WIDTH
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
-from .conditionals import condition_each
+from .components import Components
+from .conditionals import add_gaussians, condition_each
 from .gaussian_kernels import LEAST_VARIANCE
+from .given_others import DISTANCE, MEAN, NORM, VARIANCE, tell_columns
 
 FloatArray = NDArray[np.float64]
 
@@ -69,6 +72,22 @@ class Gaussians:
         """Covariances (K, d, d)."""
         factor = np.linalg.inv(self.whitening)
         return np.asarray(factor @ factor.transpose(0, 2, 1), np.float64)
+
+    def log_densities(self, Z: FloatArray) -> FloatArray:
+        """Log-densities (K, m) of the columns of ``Z`` (d, m)."""
+        distance, norm = self.distances(Z)
+        return norm - 0.5 * distance
+
+    def given_others(self, Z: FloatArray) -> FloatArray:
+        """Return what the other variables of columns ``Z`` (d, m) say of each one, (3, K, d, m).
+
+        The log-density of the others, and mean and variance given them.
+        """
+        told, parts = np.empty((len(self.mean), 4, *Z.shape)), (self.mean, self.whitening)
+        for mean, W, log_norm, result in zip(*parts, self.log_norm, told, strict=True):
+            tell_columns(Z, 0, Z.shape[1], mean, W, log_norm, result)
+        others = told[:, NORM] - 0.5 * told[:, DISTANCE]
+        return np.stack([others, told[:, MEAN], told[:, VARIANCE]])
 
     def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
@@ -129,6 +148,33 @@ class Gaussians:
             self._given[first] = self._worked_out(missing)
         return self._given[first]
 
+    def add_given(
+        self,
+        Z: FloatArray,
+        missing: NDArray[np.bool_],
+        shares: FloatArray,
+        rows: NDArray[np.int64],
+        units: tuple[FloatArray, FloatArray],
+        components: Components,
+        *,
+        first: int = 0,
+        widths: FloatArray | None = None,
+    ) -> None:
+        """Add the Gaussians given what is observed in some columns ``rows`` (k,) of ``Z`` (d, m).
+
+        They are those of the variables from ``first`` on. All columns lack ``missing`` (d,).
+        ``shares`` (K, m) are the Gaussians' probabilities; a single one may have them at each of
+        some ``widths`` (K,). ``units`` are location and scale (d,) of the components.
+        """
+        block = slice(first, first + self.mean.shape[1])
+        given, n = self.given(missing[block]), len(shares)
+        of = np.arange(n) % len(self.mean)
+        add_gaussians(
+            Z[block].take(rows, axis=1), missing[block], self.mean[of], given.gain[of],
+            given.deviation[of], np.ones(n) if widths is None else widths,
+            shares.take(rows, axis=1), rows, first, *units, components,
+        )  # fmt: skip
+
     def _worked_out(self, missing: NDArray[np.bool_]) -> Given:
         (K, d), n = self.mean.shape, int(np.count_nonzero(missing))
         given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
@@ -155,6 +201,14 @@ def conditional(
     missing = np.flatnonzero(np.isnan(z))
     covariance[np.ix_(missing, missing)] = block[:n, :n]
     return x, covariance
+
+
+def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+    """Yield what some rows of ``X`` (m, d) lack and which these are, unless they lack nothing."""
+    patterns, which = np.unique(np.isnan(X), axis=0, return_inverse=True)
+    for number, missing in enumerate(patterns):
+        if missing.any():
+            yield missing, np.flatnonzero(which.ravel() == number)
 
 
 def first_missing(Z: FloatArray) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -204,6 +205,29 @@ def leave_out(a: int, n: int, W: Array, lanes: Array, known: Array) -> tuple[Val
     if n > 0:
         remove_directions(n, k, lanes, known)
     return along, total
+
+
+@kernel
+def tell_columns(
+    Z: Array, start: int, stop: int, mean: Array, W: Array, log_norm: float, result: Array
+) -> None:
+    """Fill ``result`` (4, d, m) with what the others say of each variable of ``Z`` (d, m).
+
+    In the columns from ``start`` to ``stop``, by a Gaussian over all variables. NORM is here the
+    others' log-density at distance 0.
+    """
+    d = len(Z)
+    variables, block = np.arange(d), np.zeros((d, WIDTH))
+    said, some, which, lanes, known = new_scratch(d)
+    for r in range(start, stop, WIDTH):
+        n = min(WIDTH, stop - r)
+        copy_columns(Z, r, n, block)
+        find_patterns(block, variables, 0, n, which)
+        given_others(block, variables, 0, n, mean, W, r > start, said, some, which, lanes, known)
+        for row in range(4 * d):
+            for i in range(n):
+                result[row // d, row % d, r + i] = said[row, i]
+    result[NORM, :, start:stop] += log_norm
 
 
 @kernel

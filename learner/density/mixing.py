@@ -30,6 +30,27 @@ def total_moments(
     return np.asarray(mean, np.float64), covariance
 
 
+def mix_given_others(
+    others: FloatArray,
+    nats: FloatArray,
+    means: FloatArray,
+    deviations: FloatArray,
+    unit: FloatArray | float = 1.0,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return -log p(x_i | the others), mean and deviation given them (m, d) by a mixture.
+
+    ``others`` (K, m, d) are the log-densities of the others by its parts, with the logarithms of
+    their weights. ``nats``, NaN where x_i is missing, ``means`` and ``deviations`` are what each
+    part says. Squares are taken in multiples of ``unit``, so that they are numbers.
+    """
+    log_share = others - np.logaddexp.reduce(others)
+    share, missing = np.exp(log_share), np.isnan(nats)
+    mean = (share * means).sum(axis=0)
+    variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
+    mixed = -np.logaddexp.reduce(log_share - np.where(missing, 0.0, nats))
+    return np.where(missing[0], np.nan, mixed), mean, np.sqrt(variance) * unit
+
+
 @kernel
 def log_sum(logs: Array) -> float:
     """Return the logarithm of the sum of exponentials, and make ``logs`` shares of the sum."""

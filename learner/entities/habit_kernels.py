@@ -68,17 +68,15 @@ class Shared(NamedTuple):
 
     Attributes
     ----------
-    weight, mean
-        Of the K kinds, (K,) and (K, d).
-    covariance, second_moment
-        Of each kind, around its mean and around 0, lower triangles (K, d (d + 1) / 2).
+    weight
+        Of the K kinds (K,).
+    second_moment
+        Of each kind, around 0, lower triangles (K, d (d + 1) / 2).
     common
         Weights of the densities for all entities (densities,).
     """
 
     weight: Array
-    mean: Array
-    covariance: Array
     second_moment: Array
     common: Array
 

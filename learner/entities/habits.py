@@ -15,9 +15,8 @@ from faust_oslrau.learner.state_schema import Arrays, Entry, read
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
 from .kinds import MOST, Kinds
-from .mixed_density import MixedDensity
+from .mixed_density import MixedDensity, Sampled
 from .roster import enlarged
-from .sampling import Sampled, draw
 
 FloatArray = NDArray[np.float64]
 
@@ -94,9 +93,8 @@ class Habits:
             return network
         m, d = rows.shape
         self._reserve(room, d)
-        Z = np.ascontiguousarray(rows.T)
-        squares, norm = self._kinds.mixture.gaussians.distances(Z)
-        log_kinds = np.ascontiguousarray((norm - 0.5 * squares).T)
+        gaussians = self._kinds.mixture.gaussians
+        log_kinds = np.ascontiguousarray(gaussians.log_densities(np.ascontiguousarray(rows.T)).T)
         predicted = _unfilled(m, *self._shared.second_moment.shape)
         mix(
             rows, slots, fresh, network.log_density, log_kinds,
@@ -129,17 +127,23 @@ class Habits:
 
     def conditionals(self, network: Predictive, which: Which) -> Predictive:
         """Return the densities of some of the rows (m,) that were mixed last."""
-        if self._shared is None or self._predicted is None:
-            return of_rows(network, which)
-        return MixedDensity(network, self._shared, self._predicted).of(which)
+        mixed = self._mixed(network)
+        return of_rows(network if mixed is None else mixed, which)
 
     def draw(
         self, network: Sampled, row: FloatArray, n: int, rng: np.random.Generator
     ) -> FloatArray:
         """Draw ``n`` rows (n, d) with the observed fields of ``row`` (d,), which was mixed last."""
-        if self._shared is None or self._predicted is None:
+        mixed = self._mixed(network)
+        if mixed is None:
             return network.sample(n, given=row, random_state=rng)
-        return draw(network, self._shared, self._predicted, row, n, rng)
+        return mixed.draw(network, row, n, rng)
+
+    def _mixed(self, network: Predictive) -> MixedDensity | None:
+        """Return the densities of the rows that were mixed last; None if none were."""
+        if self._kinds.mixture is None or self._predicted is None:
+            return None
+        return MixedDensity(network, self._kinds.mixture.gaussians, self._predicted)
 
     def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
@@ -161,10 +165,14 @@ class Habits:
 
     def _share(self) -> None:
         """Set what all entities share."""
-        if self._kinds.mixture is None:
+        mixture = self._kinds.mixture
+        if mixture is None:
             return
         common = self._common + PRIOR_RECORDS / DENSITIES
-        self._shared = Shared(*self._kinds.parts(), common / common.sum())
+        mean = mixture.gaussians.mean
+        i, j = np.tril_indices(mean.shape[1])
+        moment = mixture.covariances(mean)[:, i, j] + mean[:, i] * mean[:, j]
+        self._shared = Shared(mixture.weight, moment, common / common.sum())
 
     def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
         """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE, shrink_to_pooled
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
@@ -32,26 +28,6 @@ MEMORY = 20_000.0
 
 FARTHEST = 30.0
 """Usual deviations by which a field may be off at the most in what kinds are made of."""
-
-
-_LARGEST = 1e9
-"""More than any sum of squares that is remembered."""
-
-_MIXTURE = {
-    "count": Entry(("K",), 0.0, _LARGEST),
-    "mean": Entry(("K", "d"), -FARTHEST, FARTHEST),
-    "sums": Entry(("K", "d"), -_LARGEST, _LARGEST),
-    "squares": Entry(("K", "w"), -_LARGEST, _LARGEST),
-}
-
-
-class Parts(NamedTuple):
-    """Weights (K,) and means (K, d), covariances and second moments around 0 as lower triangles."""
-
-    weight: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
-    second_moment: FloatArray
 
 
 class Kinds:
@@ -97,13 +73,9 @@ class Kinds:
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         mixture = self.mixture or GaussianMixture(0, self._first.shape[1])
-        lower = _lower(mixture.sums.shape[1])
         return {
             "kinds_first": self._first,
-            "kinds_count": mixture.count,
-            "kinds_mean": mixture.gaussians.mean,
-            "kinds_sums": mixture.sums,
-            "kinds_squares": mixture.squares[:, lower[0], lower[1]],
+            **mixture.statistics("kinds_"),
             "kinds_records": np.array([self.n]),
         }
 
@@ -119,41 +91,6 @@ class Kinds:
             d=d if waiting else (0, d),
         )
         if self.n >= STARTS[0]:
-            self.mixture = _mixture(arrays, d)
-
-    def parts(self) -> Parts:
-        """Return what the kinds are like."""
-        if self.mixture is None:
-            raise RuntimeError("expected kinds that have begun")
-        mixture, mean = self.mixture, self.mixture.gaussians.mean
-        covariance = np.zeros_like(mixture.squares)
-        shrink_to_pooled(
-            mixture.count, mean, mixture.squares, mixture.shrinkage, LEAST_VARIANCE, covariance
-        )
-        i, j = _lower(mean.shape[1])
-        lower = np.ascontiguousarray(covariance[:, i, j])
-        return Parts(mixture.weight, mean, lower, lower + mean[:, i] * mean[:, j])
-
-
-@cache
-def _lower(d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows and columns of a lower triangle (d, d), one row after the other."""
-    i, j = np.tril_indices(d)
-    return i, j
-
-
-def _mixture(arrays: Arrays, d: int) -> GaussianMixture:
-    count, mean, sums, squares = read(
-        arrays, _MIXTURE, "kinds_",
-        K=range(1, MOST + 1), d=d, w=d * (d + 1) // 2,
-    )  # fmt: skip
-    if count.sum() <= 0:
-        raise StateError("state: expected records of each kind")
-    mixture, (i, j) = GaussianMixture(len(count), d), _lower(d)
-    mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
-    mixture.squares[:, i, j] = squares
-    mixture.update()
-    whitening = mixture.gaussians.whitening
-    if not (np.isfinite(whitening).all() and np.isfinite(mixture.gaussians.log_norm).all()):
-        raise StateError("state: expected covariances of kinds")
-    return mixture
+            self.mixture = GaussianMixture.of_statistics(arrays, "kinds_", d, K=range(1, MOST + 1))
+            if np.abs(self.mixture.gaussians.mean).max() > FARTHEST:
+                raise StateError("state: expected kinds that are made of rows")

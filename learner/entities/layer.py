@@ -21,8 +21,8 @@ from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
 from .memory import Memories
+from .mixed_density import Sampled
 from .roster import Key, Newcomer, Roster, enlarged, stored
-from .sampling import Sampled
 from .watch import Watch
 
 FloatArray = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density.mixing import log_sums, total_moments
+from faust_oslrau.learner.density.mixing import log_sums, mix_given_others, total_moments
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from . import queries
@@ -122,15 +122,8 @@ def given_others(
         return told[0][1:]
     own = np.atleast_2d(_log_shares(members, log_shares)).T
     others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
-    others += own[:, :, None]  # the same for all fields
-    log_share = others - np.logaddexp.reduce(others)
-    share = np.exp(log_share)
-    mean = (share * means).sum(axis=0)
-    unit = np.maximum.reduce([member.units[1] for member in members])  # no square overflows
-    variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
-    missing = np.isnan(X)
-    nats = -np.logaddexp.reduce(log_share - np.where(missing, 0.0, nats))
-    return np.where(missing, np.nan, nats), mean, np.sqrt(variance) * unit
+    unit = np.maximum.reduce([member.units[1] for member in members])
+    return mix_given_others(others + own[:, :, None], nats, means, deviations, unit)
 
 
 def _given_others(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density import conditionals
 from faust_oslrau.learner.density.components import Components, new_components
-from faust_oslrau.learner.density.gaussians import Gaussians
+from faust_oslrau.learner.density.gaussians import alike
 
 from . import predictive_kernels as kernels
 from .background import N_BACKGROUND, WIDTHS
@@ -63,42 +60,10 @@ def _add_member(
         )  # fmt: skip
         if network.mixture is not None:
             shares = own[2] * found.gaussians.T
-            add_gaussians(network.mixture.gaussians, Z, missing, shares, rows, units, components)
+            network.mixture.gaussians.add_given(Z, missing, shares, rows, units, components)
         for block, gaussians in zip(background.blocks, background.gaussians, strict=True):
             if missing[block].any():
-                add_gaussians(
-                    gaussians, Z, missing, of_background, rows, units, components, block.start
-                )
-
-
-def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
-    """Yield what some rows of ``X`` (m, d) lack and which these are, unless they lack nothing."""
-    patterns, which = np.unique(np.isnan(X), axis=0, return_inverse=True)
-    for number, missing in enumerate(patterns):
-        if missing.any():
-            yield missing, np.flatnonzero(which.ravel() == number)
-
-
-def add_gaussians(
-    gaussians: Gaussians,
-    Z: FloatArray,
-    missing: NDArray[np.bool_],
-    shares: FloatArray,
-    rows: NDArray[np.int64],
-    units: tuple[FloatArray, FloatArray],
-    components: Components,
-    first: int = 0,
-) -> None:
-    """Add K Gaussians given what is observed in some columns ``rows`` (k,) of ``Z`` (d, m).
-
-    They are those of the variables from ``first`` on. All columns lack ``missing`` (d,).
-    ``shares`` (K, m) are the Gaussians' probabilities; a single one may have them at each width.
-    """
-    block = slice(first, first + gaussians.mean.shape[1])
-    given, K = gaussians.given(missing[block]), len(gaussians.mean)
-    of = np.arange(len(shares)) % K
-    widths = np.ones(K) if len(shares) == K else WIDTHS
-    conditionals.add_gaussians(
-        Z[block].take(rows, axis=1), missing[block], gaussians.mean[of], given.gain[of],
-        given.deviation[of], widths, shares.take(rows, axis=1), rows, first, *units, components,
-    )  # fmt: skip
+                gaussians.add_given(
+                    Z, missing, of_background, rows, units, components,
+                    first=block.start, widths=WIDTHS,
+                )  # fmt: skip

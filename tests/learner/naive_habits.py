@@ -1,9 +1,21 @@
 """Oracle of the mixed density of an entity: plain Python and scipy, one record at a time."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import special, stats
 
 from faust_oslrau.learner.entities import habit_kernels as habits
+
+
+class Common(NamedTuple):
+    """What all entities share, and means and covariances of the kinds, lower triangles."""
+
+    weight: np.ndarray
+    second_moment: np.ndarray
+    common: np.ndarray
+    mean: np.ndarray
+    covariance: np.ndarray
 
 
 def full(lower, d):

@@ -11,7 +11,7 @@ from faust_oslrau.learner.density.components import (
     new_components,
 )
 from faust_oslrau.learner.density.gaussians import Gaussians
-from faust_oslrau.learner.entities.mixed_components import NODES, fill_nodes
+from faust_oslrau.learner.entities.student import NODES, fill_nodes
 
 LEVELS = np.array([0.01, 0.3, 0.99])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from interpreter import needs_compiler
-from naive_habits import NaiveHabits
+from naive_habits import Common, NaiveHabits
 from scipy import stats
 from test_entities import machines
 
@@ -26,13 +26,9 @@ def shared(seed):
     covariance, mean = mixing @ mixing.transpose(0, 2, 1), 0.5 * rng.normal(size=(KINDS, D))
     at = np.tril_indices(D)
     lower = np.ascontiguousarray(covariance[:, at[0], at[1]])
-    return habit_kernels.Shared(
-        np.array([0.3, 0.7]),
-        mean,
-        lower,
-        lower + mean[:, at[0]] * mean[:, at[1]],
-        rng.dirichlet(np.ones(habit_kernels.DENSITIES)),
-    )
+    weight, moment = np.array([0.3, 0.7]), lower + mean[:, at[0]] * mean[:, at[1]]
+    common = rng.dirichlet(np.ones(habit_kernels.DENSITIES))
+    return Common(weight, moment, common, mean, lower)
 
 
 def rows_of(seed, m, missing=0.2):
@@ -64,7 +60,7 @@ def mixed(rows, common):
     """Mix rows of a new entity; return the log-densities and what was predicted."""
     of_rows = Habits()
     of_rows._kinds.mixture = mixture_of(common.weight, common.mean, common.covariance)
-    of_rows._shared = common
+    of_rows._shared = habit_kernels.Shared(*common[:3])
     measures = Standard().score_samples(rows)[:, None]
     m = len(rows)
     network = Mixed(measures, measures[:, 0], np.zeros(m))
