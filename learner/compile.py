@@ -57,7 +57,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     rows = rows[:, :FEWEST_FIELDS]
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
-    model.contributions(rows)
+    model.given_others(rows)
     model.conditional_quantiles(rows[:20] * np.nan, [0.01, 0.99])
 
 

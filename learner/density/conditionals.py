@@ -11,57 +11,44 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, fma, load, spread, store
 
 from .components import NEGLIGIBLE, Components, append
+from .missing_kernels import add_direction, conditional_covariance, solve_missing
 
 
 @kernel
-def condition(whitening: Array, missing: Array, rest: Array) -> int:
-    """Condition a Gaussian on all variables that are not ``missing`` (k,); return how many are.
+def condition(
+    whitening: Array, missing: Array, directions: Array, gain: Array, deviation: Array
+) -> None:
+    """Condition a Gaussian on all variables that are not ``missing`` (k,).
 
-    With the precision P, fills a row of ``rest`` (k, k) for each missing variable u: the inverse of
-    P_uu in the columns of the missing ones, which is their covariance, and P_uu^-1 P_uo in those
-    of the observed ones, which is what their deviations take from the mean.
+    Fills ``gain`` (missing, observed) with what means gain by each deviation of an observed
+    variable, and ``deviation`` (missing,). ``directions`` (2 k, k) is scratch.
     """
-    k, n = len(missing), 0
-    own = np.empty(k, np.int64)
+    k, n, observed = len(missing), 0, 0
     for a in range(k):
         if missing[a]:
-            for b in range(k):
-                rest[n, b] = 0.0
-            for c in range(a, k):
-                for b in range(c + 1):
-                    rest[n, b] += whitening[c, a] * whitening[c, b]
-            own[n] = a
+            add_direction(whitening, a, n, directions)
             n += 1
-    for p in range(n):  # Gauss and Jordan; a precision needs no pivoting
-        pivot = rest[p, own[p]]
-        rest[p, own[p]] = 1.0
-        for b in range(k):
-            rest[p, b] /= pivot
-        for q in range(n):
-            if q != p:
-                factor = rest[q, own[p]]
-                rest[q, own[p]] = 0.0
-                for b in range(k):
-                    rest[q, b] -= factor * rest[p, b]
-    return n
+    covariance, y, solution = np.empty((n, n)), np.empty(k), np.empty(n)
+    conditional_covariance(n, k, directions, covariance)
+    for i in range(n):
+        deviation[i] = math.sqrt(covariance[i, i])
+    for b in range(k):
+        if not missing[b]:
+            for a in range(k):
+                y[a] = whitening[a, b]
+            solve_missing(n, y, directions, solution)
+            for i in range(n):
+                gain[i, observed] = solution[i]
+            observed += 1
 
 
 @kernel
 def condition_each(whitening: Array, missing: Array, gain: Array, deviation: Array) -> None:
     """Fill in what `Given` holds of Gaussians (K, d, d) where variables are ``missing`` (d,)."""
     d = len(missing)
-    rest = np.empty((d, d))
+    directions = np.empty((2 * d, d))
     for k in range(len(whitening)):
-        condition(whitening[k], missing, rest)
-        row = 0
-        for a in range(d):
-            if missing[a]:
-                deviation[k, row], column = math.sqrt(rest[row, a]), 0
-                for b in range(d):
-                    if not missing[b]:
-                        gain[k, row, column] = -rest[row, b]
-                        column += 1
-                row += 1
+        condition(whitening[k], missing, directions, gain[k], deviation[k])
 
 
 @kernel

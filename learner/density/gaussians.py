@@ -16,7 +16,7 @@ from . import missing_kernels
 from .components import Components
 from .conditionals import add_gaussians, condition_each
 from .gaussian_kernels import LEAST_VARIANCE
-from .given_others import DISTANCE, MEAN, NORM, VARIANCE, tell_columns
+from .given_others import tell_columns
 
 FloatArray = NDArray[np.float64]
 
@@ -78,16 +78,21 @@ class Gaussians:
         distance, norm = self.distances(Z)
         return norm - 0.5 * distance
 
-    def given_others(self, Z: FloatArray) -> FloatArray:
-        """Return what the other variables of columns ``Z`` (d, m) say of each one, (3, K, d, m).
+    def tell(self, Z: FloatArray) -> FloatArray:
+        """Return what the other variables of columns ``Z`` (d, m) say of each one, (4, K, d, m).
 
-        The log-density of the others, and mean and variance given them.
+        Their squared distance, their log-density at distance 0, and mean and variance given them.
         """
-        told, parts = np.empty((len(self.mean), 4, *Z.shape)), (self.mean, self.whitening)
-        for mean, W, log_norm, result in zip(*parts, self.log_norm, told, strict=True):
-            tell_columns(Z, 0, Z.shape[1], mean, W, log_norm, result)
-        others = told[:, NORM] - 0.5 * told[:, DISTANCE]
-        return np.stack([others, told[:, MEAN], told[:, VARIANCE]])
+        (K, d), m = self.mean.shape, Z.shape[1]
+        told = np.empty((K, 4 * d, m))
+        for k in range(K):
+            tell_columns(Z, 0, m, self.mean[k], self.whitening[k], self.log_norm[k], told[k])
+        return told.reshape(K, 4, d, m).swapaxes(0, 1)
+
+    def given_others(self, Z: FloatArray) -> FloatArray:
+        """Return what `mix_given_others` takes of them, (3, K, d, m)."""
+        distance, norm, mean, variance = self.tell(np.ascontiguousarray(Z))
+        return np.stack([norm - 0.5 * distance, mean, np.sqrt(variance)])
 
     def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""

@@ -9,33 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import (
-    WIDTH,
-    Value,
-    absolute,
-    aligned_stack,
-    all_below,
-    choose,
-    fma,
-    load,
-    spread,
-    store,
-)
+from faust_oslrau.learner.vector.lanes import fma
 from faust_oslrau.learner.vector.math import log_positive
 
-from .gaussian_kernels import LOG_2PI, whiten
+from .gaussian_kernels import LOG_2PI
 from .missing_kernels import (
     add_direction,
     conditional_covariance,
-    find_patterns,
-    length_along,
     missing_directions,
-    remove_directions,
-    whiten_observed,
+    solve_missing,
 )
-from .mixtures import add_component
 
 FAR = 1e3
 """Size of a variable's part of y from which on rounding would cost more than 1e-10 of what remains
@@ -52,54 +36,92 @@ rows are directions of missing variables and their triangular factor (2 k); dire
 observed ones across these (k); and the covariance of the missing ones (k)."""
 
 
+GAP, WHITE, ACROSS, SOLUTION = range(4)
+"""Rows of ``y`` for k variables: distances from the mean, 0 where values are missing, y, what is
+left of it across missing directions, and how far missing variables are from their means."""
+
+
 @kernel
-def new_scratch(d: int) -> tuple[Array, Array, Array, Array, Array]:
-    """Return ``said``, ``some``, ``which``, ``lanes`` and ``known`` for up to ``d`` variables."""
-    return (
-        np.empty((4 * d, WIDTH)), np.empty((4 * d, WIDTH)), np.zeros(WIDTH, np.int64),
-        np.empty((4 * d + 3, WIDTH)), np.empty((4 * d + 4, d)),
-    )  # fmt: skip
+def new_scratch(d: int) -> tuple[Array, Array]:
+    """Return ``known`` and ``y`` for up to ``d`` variables."""
+    return np.empty((4 * d + 4, d)), np.empty((4, d))
 
 
 @kernel
 def given_others(
     Z: Array,
     variables: Array,
-    start: int,
-    n: int,
+    r: int,
     mean: Array,
     W: Array,
     is_known: bool,
     said: Array,
-    some: Array,
-    which: Array,
-    lanes: Array,
+    i: int,
     known: Array,
+    y: Array,
 ) -> None:
-    """Fill ``said`` with what the others say of each of the ``variables`` (k,).
+    """Fill column ``i`` of ``said`` with what the others say of each of the ``variables`` (k,).
 
-    In ``n`` columns of ``Z`` from ``start`` on, which come in whole lanes, and of which ``which``
-    says which ones lack the same. ``is_known`` if the Gaussian is that of the call before.
+    In column ``r`` of ``Z``. ``is_known`` if the Gaussian is that of the call before.
     """
     k = len(variables)
-    squared = whiten_observed(Z, variables, start, mean, W, lanes)
-    for i in range(n):
-        if which[i] != i:
+    if not (is_known and lacks_the_same(Z, variables, r, known)):
+        prepare(Z, variables, r, W, known)
+    n, m = 0, 0
+    for a in range(k):
+        n += known[IS_MISSING, a] > 0.0
+        gap = Z[variables[a], r] - mean[a]
+        y[GAP, a] = gap if gap == gap else 0.0
+    total = whiten_across(n, W, known, y)
+    solve_missing(n, y[WHITE], known, y[SOLUTION])
+    for a in range(k):
+        said[NORM * k + a, i] = known[OWN_NORM, a]
+        said[VARIANCE * k + a, i] = known[OWN_VARIANCE, a]
+        if known[IS_MISSING, a] > 0.0:
+            said[DISTANCE * k + a, i] = total if n < k else 0.0
+            said[MEAN * k + a, i] = mean[a] + y[SOLUTION, m]
+            m += 1
             continue
-        if not (is_known and lacks_the_same(Z, variables, start + i, known)):
-            prepare(Z, variables, start + i, W, known)
-            is_known = True
-        alike = 0
-        for j in range(i, n):
-            alike += which[j] == i
-        if alike == n:
-            tell(mean, W, squared, lanes, known, said)
-            return
-        tell(mean, W, squared, lanes, known, some)
-        for row in range(4 * k):
-            for j in range(i, n):
-                if which[j] == i:
-                    said[row, j] = some[row, j]
+        gap, direction = y[GAP, a], known[2 * k + a]
+        along = product(direction, y[ACROSS])
+        is_far = abs(along) > FAR
+        if is_far:  # leave it out from the start
+            y[GAP, a] = 0.0
+            whiten_across(n, W, known, y)
+            along = product(direction, y[ACROSS])
+        distance = 0.0
+        for c in range(k):
+            rest = fma(-along, direction[c], y[ACROSS, c])
+            distance = fma(rest, rest, distance)
+        said[DISTANCE * k + a, i] = distance if n < k - 1 else 0.0
+        said[MEAN * k + a, i] = mean[a] + y[GAP, a] - along * known[OWN_DEVIATION, a]
+        if is_far:
+            y[GAP, a] = gap
+            whiten_across(n, W, known, y)
+
+
+@kernel
+def whiten_across(n: int, W: Array, known: Array, y: Array) -> float:
+    """Fill y, and what is left of it across ``n`` directions; return the squared length of that."""
+    for a in range(len(W)):
+        total = 0.0
+        for b in range(a + 1):
+            total = fma(W[a, b], y[GAP, b], total)
+        y[WHITE, a], y[ACROSS, a] = total, total
+    for i in range(n):
+        along = product(known[i], y[ACROSS])
+        for c in range(len(W)):
+            y[ACROSS, c] = fma(-along, known[i, c], y[ACROSS, c])
+    return product(y[ACROSS], y[ACROSS])
+
+
+@kernel
+def product(one: Array, other: Array) -> float:
+    """Return the scalar product of two vectors (k,)."""
+    total = 0.0
+    for c in range(len(one)):
+        total = fma(one[c], other[c], total)
+    return total
 
 
 @kernel
@@ -134,149 +156,17 @@ def prepare(Z: Array, variables: Array, r: int, W: Array, known: Array) -> None:
 
 
 @kernel
-def tell(mean: Array, W: Array, squared: Value, lanes: Array, known: Array, said: Array) -> None:
-    """Fill ``said`` for rows that lack the variables that are known to be missing.
-
-    ``squared`` is the squared length of y.
-    """
-    aligned_stack()
-    k, n, i = len(mean), 0, 0
-    for a in range(k):
-        n += known[IS_MISSING, a] > 0.0
-    is_near = all_below(squared, FAR * FAR)
-    first, total = k, squared  # of y, where nothing is missing
-    if n > 0:
-        solve(n, k, lanes, known)
-        first, total = 2 * k, remove_directions(n, k, lanes, known)
-    for a in range(k):
-        store(said, NORM * k + a, 0, spread(known[OWN_NORM, a]))
-        store(said, VARIANCE * k + a, 0, spread(known[OWN_VARIANCE, a]))
-        if known[IS_MISSING, a] > 0.0:
-            store(said, DISTANCE * k + a, 0, total if n < k else spread(0.0))
-            store(said, MEAN * k + a, 0, mean[a] + load(lanes, 3 * k + i, 0))
-            i += 1
-            continue
-        along, centre = spread(0.0), mean[a] + load(lanes, a, 0)
-        for c in range(a if n == 0 else 0, k):  # column a of W begins at row a
-            along = fma(known[2 * k + a, c], load(lanes, first + c, 0), along)
-        distance = total - along * along
-        if not is_near and not all_below(absolute(along), FAR):
-            far = absolute(along) > FAR
-            from_the_start, others = leave_out(a, n, W, lanes, known)
-            distance = choose(far, others, distance)
-            along, centre = choose(far, from_the_start, along), choose(far, mean[a], centre)
-        store(said, DISTANCE * k + a, 0, distance if n < k - 1 else spread(0.0))
-        store(said, MEAN * k + a, 0, centre - along * known[OWN_DEVIATION, a])
-
-
-@kernel
-def solve(n: int, k: int, lanes: Array, known: Array) -> None:
-    """Fill rows of ``lanes`` from 3 k on with how far missing variables are from their means."""
-    aligned_stack()
-    for i in range(n - 1, -1, -1):
-        total = spread(0.0)
-        for c in range(k):
-            total = fma(0.0 - known[i, c], load(lanes, k + c, 0), total)
-        for j in range(i + 1, n):
-            total = fma(0.0 - known[k + i, j], load(lanes, 3 * k + j, 0), total)
-        store(lanes, 3 * k + i, 0, total * (1.0 / known[k + i, i]))
-
-
-@kernel
-def leave_out(a: int, n: int, W: Array, lanes: Array, known: Array) -> tuple[Value, Value]:
-    """Leave an observed variable out from the start.
-
-    Returns the part of y along its direction, and the squared distance of the others.
-    """
-    aligned_stack()
-    k, gap = len(W), load(lanes, a, 0)
-    store(lanes, a, 0, spread(0.0))
-    whiten(W, lanes)
-    first = k
-    if n > 0:
-        remove_directions(n, k, lanes, known)
-        first = 2 * k
-    along, total = length_along(known, 2 * k + a, first, k, lanes), spread(0.0)
-    for c in range(k):
-        rest = fma(0.0 - along, known[2 * k + a, c], load(lanes, first + c, 0))
-        total = fma(rest, rest, total)
-    store(lanes, a, 0, gap)
-    whiten(W, lanes)
-    if n > 0:
-        remove_directions(n, k, lanes, known)
-    return along, total
-
-
-@kernel
 def tell_columns(
     Z: Array, start: int, stop: int, mean: Array, W: Array, log_norm: float, result: Array
 ) -> None:
-    """Fill ``result`` (4, d, m) with what the others say of each variable of ``Z`` (d, m).
+    """Fill ``result`` (4 d, m) with what the others say of each variable of ``Z`` (d, m).
 
     In the columns from ``start`` to ``stop``, by a Gaussian over all variables. NORM is here the
     others' log-density at distance 0.
     """
     d = len(Z)
-    variables, block = np.arange(d), np.zeros((d, WIDTH))
-    said, some, which, lanes, known = new_scratch(d)
-    for r in range(start, stop, WIDTH):
-        n = min(WIDTH, stop - r)
-        copy_columns(Z, r, n, block)
-        find_patterns(block, variables, 0, n, which)
-        given_others(block, variables, 0, n, mean, W, r > start, said, some, which, lanes, known)
-        for row in range(4 * d):
-            for i in range(n):
-                result[row // d, row % d, r + i] = said[row, i]
-    result[NORM, :, start:stop] += log_norm
-
-
-@kernel
-def add_gaussians(
-    block: Array,
-    variables: Array,
-    n: int,
-    mean: Array,
-    whitening: Array,
-    log_norm: Array,
-    widths: Array,
-    log_weight: Array,
-    rest: Array,
-    mixtures: Array,
-) -> None:
-    """Merge Gaussians, each at several widths, into the mixtures of ``n`` columns of a block.
-
-    They are Gaussians of the ``variables`` (k,), which do not depend on the others; ``rest``
-    (3, WIDTH) has the squared distances of these, log-densities at distance 0 and observed
-    variables. ``log_weight`` (K, S) is that of each Gaussian at each width in the whole network.
-    Moments are those of the Gaussian at its own width.
-    """
-    aligned_stack()
-    k, observed = len(variables), load(rest, 2, 0)
-    said, some, which, lanes, known = new_scratch(k)
-    find_patterns(block, variables, 0, n, which)
-    for v in variables:
-        observed = observed + is_observed(block, v)
-    for one in range(len(mean)):
-        given_others(
-            block, variables, 0, n, mean[one], whitening[one], False, said, some, which, lanes,
-            known,
-        )  # fmt: skip
-        for a in range(k):
-            v = variables[a]
-            others = observed - is_observed(block, v)
-            distance = load(said, DISTANCE * k + a, 0) + load(rest, 0, 0)
-            norm = log_norm[one] + load(said, NORM * k + a, 0) + load(rest, 1, 0)
-            own_mean = load(said, MEAN * k + a, 0)
-            own_variance = load(said, VARIANCE * k + a, 0)
-            for s in range(len(widths)):
-                log_density = norm - others * log_positive(widths[s])
-                log_density = log_density - distance * (0.5 / (widths[s] * widths[s]))
-                log_density = log_density + log_weight[one, s]
-                add_component(v, 0, log_density, own_mean, own_variance, len(block), mixtures)
-
-
-@kernel
-def is_observed(block: Array, v: int) -> Value:
-    """Return 1 for each lane that has a value of the variable, else 0."""
-    x = load(block, v, 0)
-    return choose(x == x, spread(1.0), spread(0.0))
+    variables, (known, y) = np.arange(d), new_scratch(d)
+    for r in range(start, stop):
+        given_others(Z, variables, r, mean, W, r > start, result, r, known, y)
+        for row in range(NORM * d, MEAN * d):
+            result[row, r] += log_norm

@@ -143,8 +143,9 @@ def remove_directions(n: int, k: int, lanes: Array, directions: Array) -> Value:
     """Fill y across the first ``n`` > 0 directions; return its squared length."""
     aligned_stack()
     for i in range(n):
-        first = k if i == 0 else 2 * k
-        along = length_along(directions, i, first, k, lanes)
+        first, along = k if i == 0 else 2 * k, spread(0.0)
+        for c in range(k):
+            along = fma(directions[i, c], load(lanes, first + c, 0), along)
         for c in range(k):
             rest = fma(0.0 - along, directions[i, c], load(lanes, first + c, 0))
             store(lanes, 2 * k + c, 0, rest)
@@ -152,15 +153,6 @@ def remove_directions(n: int, k: int, lanes: Array, directions: Array) -> Value:
     for c in range(k):
         total = fma(load(lanes, 2 * k + c, 0), load(lanes, 2 * k + c, 0), total)
     return total
-
-
-@kernel
-def length_along(directions: Array, i: int, first: int, k: int, lanes: Array) -> Value:
-    """Return the length of what ``k`` rows of ``lanes`` from ``first`` on have along row ``i``."""
-    along = spread(0.0)
-    for c in range(k):
-        along = fma(directions[i, c], load(lanes, first + c, 0), along)
-    return along
 
 
 @kernel
@@ -260,14 +252,7 @@ def fill_missing(
             gap = Z[variables[b], r] - mean[b]
             y[a] = fma(whitening[a, b], 0.0 if gap != gap else gap, y[a])
     n, _ = missing_directions(Z, variables, r, whitening, directions)
-    for i in range(n):
-        solution[i] = 0.0
-        for c in range(d):
-            solution[i] -= directions[i, c] * y[c]
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            solution[i] -= directions[d + i, j] * solution[j]
-        solution[i] /= directions[d + i, i]
+    solve_missing(n, y, directions, solution)
     i = 0
     for v in range(d):
         x[v] = Z[variables[v], r]
@@ -276,6 +261,20 @@ def fill_missing(
             i += 1
     conditional_covariance(n, d, directions, covariance)
     return n
+
+
+@kernel
+def solve_missing(n: int, y: Array, directions: Array, solution: Array) -> None:
+    """Fill ``solution`` with how far ``n`` missing variables are from their means, given y (d,)."""
+    d = len(y)
+    for i in range(n):
+        solution[i] = 0.0
+        for c in range(d):
+            solution[i] -= directions[i, c] * y[c]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            solution[i] -= directions[d + i, j] * solution[j]
+        solution[i] /= directions[d + i, i]
 
 
 @kernel

@@ -31,24 +31,19 @@ def total_moments(
 
 
 def mix_given_others(
-    others: FloatArray,
-    nats: FloatArray,
-    means: FloatArray,
-    deviations: FloatArray,
-    unit: FloatArray | float = 1.0,
+    others: FloatArray, means: FloatArray, deviations: FloatArray, unit: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return -log p(x_i | the others), mean and deviation given them (m, d) by a mixture.
+    """Return what a mixture says of each variable, from what its parts say, (K, ...) each.
 
-    ``others`` (K, m, d) are the log-densities of the others by its parts, with the logarithms of
-    their weights. ``nats``, NaN where x_i is missing, ``means`` and ``deviations`` are what each
-    part says. Squares are taken in multiples of ``unit``, so that they are numbers.
+    The log-density of the other variables, to which ``others`` adds the logarithms of the parts'
+    weights; then mean and deviation given them. Squares are taken in multiples of ``unit``, so that
+    they are numbers.
     """
-    log_share = others - np.logaddexp.reduce(others)
-    share, missing = np.exp(log_share), np.isnan(nats)
+    total = np.logaddexp.reduce(others)
+    share = np.exp(others - total)
     mean = (share * means).sum(axis=0)
     variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
-    mixed = -np.logaddexp.reduce(log_share - np.where(missing, 0.0, nats))
-    return np.where(missing[0], np.nan, mixed), mean, np.sqrt(variance) * unit
+    return total, mean, np.sqrt(variance) * unit
 
 
 @kernel

@@ -1,16 +1,13 @@
 """Mixtures of Gaussians that grow by one component at a time, for rows side by side.
 
-``mixtures`` (2 d or 4 d, m) holds one mixture for each of d variables and each row. Its rows are,
-d each: the references and the totals of the sums of weights (`log_sums`) and, if asked for, means
-and variances.
+``mixtures`` (4 d, m) holds one mixture for each of d variables and each row. Its rows are, d each:
+the references and the totals of the sums of weights (`log_sums`), means and variances.
 """
 
 from __future__ import annotations
 
-from faust_oslrau.learner.vector.blocks import FEW
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import WIDTH, Value, all_below, choose, fma, load, store
-from faust_oslrau.learner.vector.log_sums import FAR_AHEAD, NOTHING, moved
+from faust_oslrau.learner.vector.lanes import WIDTH, Value, choose, fma, load, store
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive, smaller
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
@@ -51,16 +48,6 @@ def add_component(
     ``own_mean`` and ``own_variance`` are those of the Gaussian.
     """
     reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
-    if len(mixtures) == MEAN * d:
-        ahead = log_weight - reference
-        if d <= FEW and all_below(ahead, NOTHING):  # a total is never below 1
-            return
-        if not all_below(ahead, FAR_AHEAD):
-            reference, total = moved(reference, total, log_weight)
-            store(mixtures, v, r, reference)
-            ahead = log_weight - reference
-        store(mixtures, TOTAL * d + v, r, total + exp_bounded(ahead))
-        return
     mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
     reference, total, mean, variance = add_gaussian(
         log_weight, own_mean, own_variance, reference, total, mean, variance

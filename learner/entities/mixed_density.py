@@ -63,23 +63,19 @@ class MixedDensity(RowPredictives):
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others of its row, as `Learner.given_others` does."""
         rows = np.ascontiguousarray(X, np.float64)
-        Z, log_density = np.ascontiguousarray(rows.T), self._log_densities(rows).T[:, :, None]
         nats, mean, deviation = self._network.given_others(rows)
-        of_network = log_density[0] + np.where(np.isnan(rows), 0.0, nats), mean, deviation**2
-        others, means, variances = (
-            np.concatenate([own[None], told.swapaxes(1, 2)])
-            for own, told in zip(of_network, self._of_gaussians(Z), strict=True)
-        )
-        return mix_given_others(
-            others + self._log_weights.T[:, :, None],
-            np.where(np.isnan(rows), np.nan, others - log_density),
-            means,
-            np.sqrt(variances),
-        )
+        log_density, log_weight = self._log_densities(rows), self._log_weights
+        others = log_density[:, :1] + np.where(np.isnan(rows), 0.0, nats)
+        told = np.stack([others, mean, deviation])[:, None]
+        told = np.concatenate([told, self._of_gaussians(rows.T).swapaxes(2, 3)], axis=1)
+        told[0] += log_weight.T[:, :, None]
+        others, mean, deviation = mix_given_others(*told)
+        nats = others - log_sums(log_weight + log_density)[:, None]
+        return np.where(np.isnan(rows), np.nan, nats), mean, deviation
 
     def _of_gaussians(self, Z: FloatArray) -> FloatArray:
         """Return what `Gaussians.given_others` does of the kinds, then of Student's t."""
-        scales, own = self._scales, np.empty((3, *Z.shape))
+        scales, own, Z = self._scales, np.empty((3, *Z.shape)), np.ascontiguousarray(Z)
         student.given_others(Z, scales.whitening, scales.log_norm, self._predicted.freedom, own)
         return np.concatenate([self._kinds.given_others(Z), own[:, None]], axis=1)
 
@@ -141,8 +137,8 @@ class MixedDensity(RowPredictives):
         """Draw by what factors (m, 1) the missing fields' deviations under Student's t differ."""
         n, freedom = np.count_nonzero(~np.isnan(row)), self._predicted.freedom[0]
         square = self._scales.distances(row[:, None])[0].item()
-        widths: FloatArray = np.sqrt((freedom + square) / rng.chisquare(freedom + n, size=(m, 1)))
-        return widths
+        precision = rng.chisquare(freedom + n, size=(m, 1))
+        return np.asarray(np.sqrt((freedom + square) / precision), np.float64)
 
     @property
     def _log_weights(self) -> FloatArray:

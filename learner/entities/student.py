@@ -138,11 +138,11 @@ def given_others(
 ) -> None:
     """Fill ``result`` (3, d, m) with what the others say of each field of columns ``Z`` (d, m).
 
-    The log-density of the others, mean and variance given them. ``whitening`` (m, d, d) and
+    The log-density of the others, mean and deviation given them. ``whitening`` (m, d, d) and
     ``log_norm`` (m,) are those of Gaussians that have the squared scales as covariances.
     """
     d, m = Z.shape
-    said, centre = np.empty((4, d, m)), np.zeros(d)
+    said, centre = np.empty((4 * d, m)), np.zeros(d)
     for r in range(m):
         tell_columns(Z, r, r + 1, centre, whitening[r], log_norm[r], said)
         observed = 0
@@ -150,12 +150,12 @@ def given_others(
             observed += Z[v, r] == Z[v, r]
         for v in range(d):
             n = observed - (1 if Z[v, r] == Z[v, r] else 0)
-            square = max(said[DISTANCE, v, r], 0.0)
-            log_scale = -said[NORM, v, r] - 0.5 * n * LOG_2PI
-            scale = said[VARIANCE, v, r] * growth(freedom[r], square, n)
+            square = said[DISTANCE * d + v, r]
+            log_scale = -said[NORM * d + v, r] - 0.5 * n * LOG_2PI
+            scale = said[VARIANCE * d + v, r] * growth(freedom[r], square, n)
             result[0, v, r] = log_student(square, log_scale, freedom[r], n)
-            result[1, v, r] = said[MEAN, v, r]
-            result[2, v, r] = scale * (1.0 + 2.0 / (freedom[r] + n - 2.0))
+            result[1, v, r] = said[MEAN * d + v, r]
+            result[2, v, r] = math.sqrt(scale * (1.0 + 2.0 / (freedom[r] + n - 2.0)))
 
 
 @kernel

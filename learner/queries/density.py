@@ -13,7 +13,7 @@ from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVA
 from faust_oslrau.learner.network.structure import Network
 
 from .drawing import Drawn, Node
-from .inference import contributions, given_others, moments, sample
+from .inference import given_others, moments, sample
 from .nodes import list_nodes
 from .predictive import add_network, most_leaves
 from .scaling import Scaling
@@ -107,18 +107,11 @@ class NetworkDensity(Drawn):
         network, Z, _ = self._query(X)
         scale = self._scaling.scale
         others = given_others(network, Z)
+        nats = np.where(np.isnan(Z), np.nan, others.nats + np.log(scale)[:, None]).T
         with np.errstate(over="ignore"):  # fields near 1e308 have a mean that no double holds
             mean = others.mean.T * scale + self._scaling.location
             deviation = np.sqrt(others.variance.T) * scale
-        return self._in_units(others.nats, Z), mean, deviation
-
-    def contributions(self, X: ArrayLike) -> FloatArray:
-        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
-        network, Z, _ = self._query(X)
-        return self._in_units(contributions(network, Z), Z)
-
-    def _in_units(self, nats: FloatArray, Z: FloatArray) -> FloatArray:
-        return np.where(np.isnan(Z), np.nan, nats + np.log(self._scaling.scale)[:, None]).T
+        return nats, mean, deviation
 
     def conditional_moments(self, row: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d) of a row's missing fields given its observed ones.

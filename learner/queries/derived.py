@@ -25,6 +25,10 @@ class DerivedQueries:
         """Return each field against the others of its row."""
         raise NotImplementedError
 
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
+        return self.given_others(X)[0]
+
     def expected(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation (m, d) of each field given the others of its row."""
         return self.given_others(X)[1:]

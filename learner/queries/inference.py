@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.gaussians import conditional
 from faust_oslrau.learner.density.mixing import total_moments
-from faust_oslrau.learner.density.mixtures import REFERENCE, TOTAL, VARIANCE
+from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from faust_oslrau.learner.network.leaves import parameters
@@ -41,22 +41,7 @@ def given_others(network: Network, Z: FloatArray) -> Others:
     ``nats`` are -log p(variable | others), meaningless where it is missing; ``mean`` and
     ``variance`` are the variable's moments given them.
     """
-    (others, _, mean, variance), joint = _leave_one_out(network, Z, VARIANCE + 1)
-    return Others(others - joint, mean, variance)
-
-
-def contributions(network: Network, Z: FloatArray) -> FloatArray:
-    """Return only the ``nats`` (d, m) of ``given_others``, which is faster."""
-    mixtures, joint = _leave_one_out(network, Z, TOTAL + 1)
-    return np.asarray(mixtures[REFERENCE] - joint, np.float64)
-
-
-def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> tuple[FloatArray, FloatArray]:
-    """Return ``fields`` parts of the mixtures (fields, d, m), and the columns' log-densities (m,).
-
-    The first part is the log-density of the other variables.
-    """
-    result, joint = np.empty((fields, *Z.shape)), np.empty(Z.shape[1])
+    result, joint = np.empty((4, *Z.shape)), np.empty(Z.shape[1])
     order, live = neighbours_together(Z), network.live
     value_rows = np.empty(len(network.nodes), np.int64)
     Z = np.ascontiguousarray(Z[:, order])
@@ -65,7 +50,7 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> tuple[FloatA
     # both passes take whole lanes, even for one row
     block = new_block(len(Z), max(rows, 2))
     values, downs = np.empty((n_values, block.shape[1])), np.empty((n_values, block.shape[1]))
-    mixtures = np.empty((fields, *block.shape))
+    mixtures = np.empty((4, *block.shape))
     for start in range(0, Z.shape[1], rows):
         m = min(rows, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
@@ -75,7 +60,7 @@ def _leave_one_out(network: Network, Z: FloatArray, fields: int) -> tuple[FloatA
         joint[start : start + m] = values[value_rows[network.root], :m]
         result[:, :, start : start + m] = mixtures[:, :, :m]
     result[:, :, order], joint[order] = result.copy(), joint.copy()
-    return result, joint
+    return Others(result[REFERENCE] - joint, result[MEAN], result[VARIANCE])
 
 
 def sample(network: Network, n: int, rng: np.random.Generator, given: FloatArray) -> FloatArray:

@@ -20,11 +20,9 @@ from faust_oslrau.learner.density.given_others import (
     given_others,
     new_scratch,
 )
-from faust_oslrau.learner.density.missing_kernels import find_patterns
 from faust_oslrau.learner.density.mixtures import add_component, clear, close
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
 from faust_oslrau.learner.network.leaves import gaussian, parameters
-from faust_oslrau.learner.vector.blocks import is_complete
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
 from faust_oslrau.learner.vector.math import log_positive
@@ -85,7 +83,7 @@ def leave_one_out(
     """Fill ``mixtures`` with each variable given the others, for ``m`` columns of ``Z``.
 
     ``Z`` (d, .), the ``values`` of the upward pass, whose rows are those of ``value_rows``,
-    ``downs`` of the same shape, and ``mixtures`` (fields d, .) have columns for whole lanes, even
+    ``downs`` of the same shape, and ``mixtures`` (4 d, .) have columns for whole lanes, even
     if ``m`` is 1. ``downs`` is scratch for the log-derivatives of the root with respect to children
     of products. Derivatives with respect to children of sums differ from that of the sum by a
     weight: they are stored as the row of another node and a number.
@@ -96,7 +94,7 @@ def leave_one_out(
     """
     nodes, edges = pools.nodes, pools.edges
     d, root = Z.shape[0], live[-1]
-    factors, room, complete = new_factors(d), new_scratch(d), is_complete(Z, m)
+    factors, room, said = new_factors(d), new_scratch(d), np.zeros((4 * d, WIDTH))
     row, log_weight = value_rows.copy(), np.zeros(len(value_rows))
     clear(mixtures, d)
     downs[row[root]] = 0.0
@@ -107,9 +105,7 @@ def leave_one_out(
         elif kind == PRODUCT:
             descend_product(pools, i, Z, m, values, downs, row, log_weight[i], factors, mixtures)
         elif kind == MULTIVARIATE_LEAF:
-            descend_multivariate(
-                pools, i, Z, m, downs, row[i], log_weight[i], complete, room, mixtures
-            )
+            descend_multivariate(pools, i, Z, m, downs, row[i], log_weight[i], said, room, mixtures)
     close(mixtures, d, m)
 
 
@@ -195,20 +191,17 @@ def descend_multivariate(
     downs: Array,
     row: int,
     log_weight: float,
-    complete: bool,
-    room: tuple[Array, Array, Array, Array, Array],
+    said: Array,
+    room: tuple[Array, Array],
     mixtures: Array,
 ) -> None:
     """Add the Gaussian of each of a multivariate leaf's variables given its other ones."""
     variables, mean, W = parameters(i, pools.nodes, pools.scopes, pools.stats)
-    said, some, which, lanes, known = room
-    k, constant = len(variables), pools.nodes[i]["log_norm"] + log_weight
-    which[:] = 0
+    (known, y), k = room, len(variables)
+    constant = pools.nodes[i]["log_norm"] + log_weight
     for r in range(0, m, WIDTH):
-        n = min(WIDTH, m - r)
-        if not complete:
-            find_patterns(Z, variables, r, n, which)
-        given_others(Z, variables, r, n, mean, W, r > 0, said, some, which, lanes, known)
+        for c in range(min(WIDTH, m - r)):
+            given_others(Z, variables, r + c, mean, W, r + c > 0, said, c, known, y)
         down = load(downs, row, r) + constant
         for a in range(k):
             distance, norm = load(said, DISTANCE * k + a, 0), load(said, NORM * k + a, 0)

@@ -128,24 +128,27 @@ def add_gaussian(
     """Add one Gaussian over the ``variables`` (k,) given what is observed of ``Z`` (d, .).
 
     ``mean`` (k,) and ``whitening`` (k, k) are its parameters, ``share`` (m,) is its probability in
-    each row. Rows that lack the same variables share the conditional covariance.
+    each row. Rows that lack the same variables share the gains.
     """
-    k, n = len(variables), 0
-    missing, rest, before = np.zeros(k, np.bool_), np.empty((k, k)), -1
+    k, before = len(variables), -1
+    missing, directions = np.zeros(k, np.bool_), np.empty((2 * k, k))
+    gain, conditional = np.empty((k, k)), np.empty(k)
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
         if before < 0 or not lack_the_same(Z, variables, before, r):
             for a in range(k):
                 missing[a] = Z[variables[a], r] != Z[variables[a], r]
-            n = condition(whitening, missing, rest)
+            condition(whitening, missing, directions, gain, conditional)
         row, before = 0, r
-        for a in range(k if n > 0 else 0):
-            if missing[a]:
-                centre, v = mean[a], variables[a]
-                for b in range(k):
-                    if not missing[b]:
-                        centre -= rest[row, b] * (Z[variables[b], r] - mean[b])
-                deviation = scale[v] * math.sqrt(rest[row, a])
-                append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
-                row += 1
+        for a in range(k):
+            if not missing[a]:
+                continue
+            centre, v, column = mean[a], variables[a], 0
+            for b in range(k):
+                if not missing[b]:
+                    centre += gain[row, column] * (Z[variables[b], r] - mean[b])
+                    column += 1
+            deviation = scale[v] * conditional[row]
+            append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
+            row += 1

@@ -105,6 +105,19 @@ class Background:
             result[b] = distance[0], norm[0]
         return result
 
+    def given_others(self, Z: FloatArray) -> FloatArray:
+        """Return what `mix_given_others` takes of each width, (3, widths, d, m)."""
+        each, observed = self.distances_of_blocks(Z), ~np.isnan(Z)
+        told = np.empty((4, *Z.shape))
+        for b, (own, gaussians) in enumerate(zip(self.blocks, self.gaussians, strict=True)):
+            told[:, own] = gaussians.tell(np.ascontiguousarray(Z[own]))[:, 0]
+            told[:2, own] += np.delete(each, b, axis=0).sum(axis=0)[:, None]
+        (distance, norm, *moments), n = told, observed.sum(axis=0) - observed
+        width, log_width = WIDTHS[:, None, None], LOG_WIDTHS[:, None, None]
+        others = norm - n * log_width - 0.5 * distance / width**2
+        mean, variance = (np.broadcast_to(moment, others.shape) for moment in moments)
+        return np.stack([others, mean, np.sqrt(variance)])
+
     def learn(self, Z: FloatArray, kept: float) -> None:
         """Add the columns of ``Z`` (d, m), of which missing values count as the mean.
 

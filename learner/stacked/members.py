@@ -123,7 +123,11 @@ def given_others(
     own = np.atleast_2d(_log_shares(members, log_shares)).T
     others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
     unit = np.maximum.reduce([member.units[1] for member in members])
-    return mix_given_others(others + own[:, :, None], nats, means, deviations, unit)
+    others += own[:, :, None]  # the same for all fields
+    total, mean, deviation = mix_given_others(others, means, deviations, unit)
+    missing = np.isnan(X)
+    nats = -np.logaddexp.reduce(others - total - np.where(missing, 0.0, nats))
+    return np.where(missing, np.nan, nats), mean, deviation
 
 
 def _given_others(
@@ -131,11 +135,11 @@ def _given_others(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the log-density of each row's other fields, and what they say of one, (m, d) each."""
     (location, scale), (Z, jacobian) = member.units, member.scaling.apply(X)
-    others, mean, variance = queries.given_others(member.network, Z)
+    others, mean, deviation = queries.given_others(member.network, Z)
     log_density = member.network.log_density(Z)
     nats = np.where(np.isnan(Z), np.nan, others - log_density + np.log(scale)[:, None])
     others = others - jacobian + np.where(np.isnan(Z), 0.0, np.log(scale)[:, None])
-    return others.T, nats.T, mean.T * scale + location, np.sqrt(variance.T) * scale
+    return others.T, nats.T, mean.T * scale + location, deviation.T * scale
 
 
 def moments(members: Members, row: FloatArray) -> tuple[FloatArray, FloatArray]:

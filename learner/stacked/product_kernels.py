@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.density.mixing import share_out
-from faust_oslrau.learner.density.mixtures import add_component
 from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
@@ -185,37 +184,31 @@ def marginals(
 
 
 @kernel
-def add_products_given_others(
-    block: Array,
-    first: Array,
-    leaves: Array,
-    W: Array,
-    log_weight: Array,
-    moments: Array,
-    mixtures: Array,
-) -> None:
-    """Merge products into the mixtures of a block (d, WIDTH).
+def given_others(Z: Array, first: Array, leaves: Array, W: Array, result: Array) -> None:
+    """Fill ``result`` (K + 1, d, m) with log-densities of the others of each variable.
 
-    ``log_weight`` (K + 1,) is that of each product in the whole network, ``moments`` (2, d, K + 1)
-    means and variances of the products' variables.
+    By each product, for the columns of ``Z`` (d, m).
     """
-    d, K = len(block), W.shape[1]
-    _, products, _, densities = new_scratch(d, K, first)
+    (d, m), K = Z.shape, W.shape[1]
+    block, products, _, densities = new_scratch(d, K, first)
     factors, before = np.empty((d * K, WIDTH)), np.empty((d, WIDTH))
-    for v in range(d):
-        leaf_densities(block, v, first, leaves, densities)
-        products[:] = 1.0
-        multiply_factors(block, v, first, densities, W, products)
-        for k in range(K):
-            log_factor = log_positive(larger(load(products, k, 0), SMALLEST))
-            store(factors, v * K + k, 0, log_factor + load(densities, len(densities) - 1, 0))
-    for k in range(K):
-        total = spread(log_weight[k])
+    for start in range(0, m, WIDTH):
+        n = min(WIDTH, m - start)
+        copy_columns(Z, start, n, block)
         for v in range(d):
-            store(before, v, 0, total)
-            total = total + load(factors, v * K + k, 0)
-        after = spread(0.0)
-        for v in range(d - 1, -1, -1):
-            down = load(before, v, 0) + after
-            add_component(v, 0, down, moments[0, v, k], moments[1, v, k], d, mixtures)
-            after = after + load(factors, v * K + k, 0)
+            leaf_densities(block, v, first, leaves, densities)
+            products[:] = 1.0
+            multiply_factors(block, v, first, densities, W, products)
+            for k in range(K):
+                log_factor = log_positive(larger(load(products, k, 0), SMALLEST))
+                store(factors, v * K + k, 0, log_factor + load(densities, len(densities) - 1, 0))
+        for k in range(K):
+            total, after = spread(0.0), spread(0.0)
+            for v in range(d):
+                store(before, v, 0, total)
+                total = total + load(factors, v * K + k, 0)
+            for v in range(d - 1, -1, -1):
+                store(before, v, 0, load(before, v, 0) + after)
+                after = after + load(factors, v * K + k, 0)
+                for i in range(n):
+                    result[k, v, start + i] = before[v, i]

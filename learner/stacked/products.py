@@ -83,6 +83,13 @@ class SharedProducts:
         kernels.marginals(Z, leaves.first, leaves.own_coefficients, self.W, log_density, shares)
         return log_density, shares
 
+    def given_others(self, Z: FloatArray) -> FloatArray:
+        """Log-densities (K + 1, d, m) of the other variables of each one, in each product."""
+        result, leaves = np.empty((len(self.weight) + 1, *Z.shape)), self.leaves
+        Z = np.ascontiguousarray(Z)
+        kernels.given_others(Z, leaves.first, leaves.coefficients(0.0), self.W, result)
+        return result
+
     def conditional_moments(self) -> FloatArray:
         """Means and variances (2, d, K + 1) of each variable in each product.
 

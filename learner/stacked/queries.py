@@ -8,18 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density.gaussians import Gaussians, conditional
-from faust_oslrau.learner.density.given_others import add_gaussians
-from faust_oslrau.learner.density.mixing import total_moments
-from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE, clear, close
-from faust_oslrau.learner.vector.blocks import copy_columns
-from faust_oslrau.learner.vector.lanes import WIDTH
+from faust_oslrau.learner.density.gaussians import conditional
+from faust_oslrau.learner.density.mixing import mix_given_others, total_moments
 
 from .background import WIDTHS, Background
 from .network import StackedNetwork
-from .product_kernels import add_products_given_others
 
 FloatArray = NDArray[np.float64]
+
+ROWS = 64
+"""Rows of which the parts of a network tell at a time."""
 
 LEAST_SHARE = 1e-12
 """Parts of the network with less than this share of a row do not count in its moments."""
@@ -28,59 +26,31 @@ LEAST_SHARE = 1e-12
 def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     """Tell what the other variables of each column of ``Z`` (d, m) say of each one.
 
-    Returns (3, d, m): the log-density of the others, and mean and variance given them, in which
+    Returns (3, d, m): the log-density of the others, and mean and deviation given them, in which
     wide leaves and the widths of Gaussians do not count.
     """
-    d, m = Z.shape
-    result, block = np.empty((3, d, m)), np.zeros((d, WIDTH))
-    mixtures = np.empty((4 * d, WIDTH))
-    products, log_weight = network.products, log_product_weights(network)
-    coefficients, moments = products.leaves.coefficients(0.0), products.conditional_moments()
-    for start in range(0, m, WIDTH):
-        n = min(WIDTH, m - start)
-        copy_columns(Z, start, n, block)
-        clear(mixtures, d)
-        add_products_given_others(
-            block, products.leaves.first, coefficients, products.W, log_weight, moments, mixtures
-        )
-        for own, gaussians, widths, weights, rest in gaussian_parts(network, block):
-            add_gaussians(
-                block, np.arange(own.start, own.stop), n, gaussians.mean, gaussians.whitening,
-                gaussians.log_norm, widths, weights, rest, mixtures,
-            )  # fmt: skip
-        close(mixtures, d, n)
-        said = mixtures.reshape(4, d, WIDTH)[[REFERENCE, MEAN, VARIANCE], :, :n]
-        result[:, :, start : start + n] = said
+    result = np.empty((3, *Z.shape))
+    for start in range(0, Z.shape[1], ROWS):
+        at = slice(start, start + ROWS)
+        told = [np.concatenate(parts) for parts in zip(*_told(network, Z[:, at]), strict=True)]
+        result[:, :, at] = mix_given_others(*told)
     return result
 
 
-def log_product_weights(network: StackedNetwork) -> FloatArray:
-    """Logarithmic weights (K + 1,) of the product of marginals and of the others in the root."""
-    weight = np.concatenate([[network.weight[0]], network.weight[1] * network.products.weight])
-    return np.asarray(np.log(weight), np.float64)
-
-
-def gaussian_parts(
-    network: StackedNetwork, Z: FloatArray
-) -> Iterator[tuple[slice, Gaussians, FloatArray, FloatArray, FloatArray]]:
-    """Yield blocks of variables and their Gaussians.
-
-    Then their widths (S,), their logarithmic weights (K, S) in the root, and what the other
-    variables of columns (d, m) have: squared distances, log-densities at distance 0, and how many
-    are observed (3, m).
-    """
-    nothing = np.zeros((3, Z.shape[1]))
+def _told(network: StackedNetwork, Z: FloatArray) -> Iterator[tuple[FloatArray, ...]]:
+    """Yield what `mix_given_others` takes of the products, the mixture and the background."""
+    products, weight = network.products, np.log(network.weight)
+    others, moments = products.given_others(Z), products.conditional_moments()
+    others[0] += weight[0]
+    others[1:] += (weight[1] + np.log(products.weight))[:, None, None]
+    means, variances = (np.broadcast_to(each.T[:, :, None], others.shape) for each in moments)
+    yield others, means, np.sqrt(variances)
     if network.mixture is not None:
-        weight = np.log(network.weight[2] * network.mixture.weight)
-        yield slice(0, len(Z)), network.mixture.gaussians, np.ones(1), weight[:, None], nothing
-    background, weights = network.background, np.log(network.background_weights)[None]
-    each = [
-        np.stack([*told, np.count_nonzero(~np.isnan(Z[own]), axis=0)])
-        for own, told in zip(background.blocks, background.distances_of_blocks(Z), strict=True)
-    ]
-    for b, (own, gaussians) in enumerate(zip(background.blocks, background.gaussians, strict=True)):
-        rest = sum(each[:b] + each[b + 1 :], nothing)
-        yield own, gaussians, WIDTHS, weights, rest
+        others, means, deviations = network.mixture.gaussians.given_others(Z)
+        own = weight[2] + np.log(network.mixture.weight)
+        yield others + own[:, None, None], means, deviations
+    others, means, deviations = network.background.given_others(Z)
+    yield others + np.log(network.background_weights)[:, None, None], means, deviations
 
 
 class Part(NamedTuple):

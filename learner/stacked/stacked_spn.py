@@ -240,10 +240,6 @@ class StackedSPN(Parameters, Shape):
         """
         return members.given_others(self._members(), self._check(X))
 
-    def contributions(self, X: ArrayLike) -> FloatArray:
-        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
-        return self.given_others(X)[0]
-
     def conditional_moments(self, row: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d) of a row's missing fields given its observed ones.
 
