@@ -43,7 +43,7 @@ left of it across missing directions, and how far missing variables are from the
 
 @kernel
 def new_scratch(d: int) -> tuple[Array, Array]:
-    """Return ``known`` and ``y`` for up to ``d`` variables."""
+    """Return ``known`` and ``y`` for ``d`` variables."""
     return np.empty((4 * d + 4, d)), np.empty((4, d))
 
 

@@ -49,32 +49,14 @@ def add_component(
     """
     reference, total = load(mixtures, v, r), load(mixtures, TOTAL * d + v, r)
     mean, variance = load(mixtures, MEAN * d + v, r), load(mixtures, VARIANCE * d + v, r)
-    reference, total, mean, variance = add_gaussian(
-        log_weight, own_mean, own_variance, reference, total, mean, variance
-    )
-    store(mixtures, v, r, reference)
-    store(mixtures, TOTAL * d + v, r, total)
-    store(mixtures, MEAN * d + v, r, mean)
-    store(mixtures, VARIANCE * d + v, r, variance)
-
-
-@kernel
-def add_gaussian(
-    log_weight: Value,
-    own_mean: Value,
-    own_variance: Value,
-    reference: Value,
-    total: Value,
-    mean: Value,
-    variance: Value,
-) -> tuple[Value, Value, Value, Value]:
-    """Add one Gaussian to a mixture of weight total e**reference with a mean and a variance."""
     top = larger(log_weight, reference)
     scale = exp_bounded(smaller(log_weight, reference) - top)
     ahead = log_weight > reference
     total = choose(ahead, fma(total, scale, 1.0), total + scale)
     share = choose(ahead, 1.0, scale) / total
     shift = own_mean - mean
-    mean = mean + share * shift
-    variance = variance + share * (own_variance - variance + (1.0 - share) * shift * shift)
-    return top, total, mean, variance
+    spread = own_variance - variance + (1.0 - share) * shift * shift
+    store(mixtures, v, r, top)
+    store(mixtures, TOTAL * d + v, r, total)
+    store(mixtures, MEAN * d + v, r, mean + share * shift)
+    store(mixtures, VARIANCE * d + v, r, variance + share * spread)

@@ -145,7 +145,8 @@ class MixedDensity(RowPredictives):
         """Logarithms of the parts' weights (m, parts)."""
         weight, kind_weight = self._predicted.weight, self._predicted.kind_weight
         of_kinds = weight[:, KINDS, None] * kind_weight
-        return np.log(np.column_stack([weight[:, NETWORK], of_kinds, weight[:, OWN]]))
+        every = np.column_stack([weight[:, NETWORK], of_kinds, weight[:, OWN]])
+        return np.asarray(np.log(every), np.float64)
 
     def _log_densities(self, rows: FloatArray) -> FloatArray:
         """Return the log-densities (m, parts) of rows (m, d)."""

@@ -1,6 +1,6 @@
 """Which entities are new, and which are unusual as a whole: among all entities, not among records.
 
-An entity is as unusual as the largest of its deviations from the others (`aspects`), each divided
+An entity is as unusual as the largest of its deviations from the others (`profiles`), each divided
 by what nine entities in ten stay below: so a field in which entities differ wildly by nature does
 not decide. The logarithms of these are about Gaussian over entities; a p-value is the tail of
 Student's t with their median and the spread above it, by quantiles that a few broken entities do

@@ -94,7 +94,7 @@ def leave_one_out(
     """
     nodes, edges = pools.nodes, pools.edges
     d, root = Z.shape[0], live[-1]
-    factors, room, said = new_factors(d), new_scratch(d), np.zeros((4 * d, WIDTH))
+    factors = new_factors(d)
     row, log_weight = value_rows.copy(), np.zeros(len(value_rows))
     clear(mixtures, d)
     downs[row[root]] = 0.0
@@ -105,7 +105,7 @@ def leave_one_out(
         elif kind == PRODUCT:
             descend_product(pools, i, Z, m, values, downs, row, log_weight[i], factors, mixtures)
         elif kind == MULTIVARIATE_LEAF:
-            descend_multivariate(pools, i, Z, m, downs, row[i], log_weight[i], said, room, mixtures)
+            descend_multivariate(pools, i, Z, m, downs, row[i], log_weight[i], mixtures)
     close(mixtures, d, m)
 
 
@@ -191,13 +191,12 @@ def descend_multivariate(
     downs: Array,
     row: int,
     log_weight: float,
-    said: Array,
-    room: tuple[Array, Array],
     mixtures: Array,
 ) -> None:
     """Add the Gaussian of each of a multivariate leaf's variables given its other ones."""
     variables, mean, W = parameters(i, pools.nodes, pools.scopes, pools.stats)
-    (known, y), k = room, len(variables)
+    k = len(variables)
+    said, (known, y) = np.zeros((4 * k, WIDTH)), new_scratch(k)
     constant = pools.nodes[i]["log_norm"] + log_weight
     for r in range(0, m, WIDTH):
         for c in range(min(WIDTH, m - r)):

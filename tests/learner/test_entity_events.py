@@ -5,9 +5,9 @@ import pytest
 from interpreter import needs_compiler
 
 from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
-from faust_oslrau.learner.entities.aspects import deviations
 from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
 from faust_oslrau.learner.entities.population import first_population
+from faust_oslrau.learner.entities.profiles import deviations
 
 N, K = 9000, 60
 HOT, NOISY, STILL, LATE = 3, 4, 5, 60
