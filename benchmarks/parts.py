@@ -17,7 +17,7 @@ from rich.progress import track
 
 from faust_oslrau.learner import StackedSPN, StreamScorer, compile_kernels
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
-from faust_oslrau.learner.density.mixing import log_sums
+from faust_oslrau.learner.density.mixtures import log_sums
 from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.stacked.alarm import Alarm
 from faust_oslrau.learner.stacked.contest import Contest

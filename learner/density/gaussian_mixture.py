@@ -14,7 +14,7 @@ from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .gaussian_kernels import LEAST_VARIANCE
 from .gaussians import Gaussians, excess
-from .mixing import mix
+from .mixtures import mix
 
 FloatArray = NDArray[np.float64]
 

@@ -35,7 +35,6 @@ of its column across those of missing ones, VARIANCE and NORM, and whether it is
 rows are directions of missing variables and their triangular factor (2 k); directions of the
 observed ones across these (k); and the covariance of the missing ones (k)."""
 
-
 GAP, WHITE, ACROSS, SOLUTION = range(4)
 """Rows of ``y`` for k variables: distances from the mean, 0 where values are missing, y, what is
 left of it across missing directions, and how far missing variables are from their means."""

@@ -1,20 +1,124 @@
-"""Mixtures of Gaussians that grow by one component at a time, for rows side by side.
+"""Mixtures: the logarithm of a sum of densities, the parts' shares in it, and moments.
 
-``mixtures`` (4 d, m) holds one mixture for each of d variables and each row. Its rows are, d each:
-the references and the totals of the sums of weights (`log_sums`), means and variances.
+A growing mixture takes one Gaussian after another, for rows side by side: ``mixtures`` (4 d, m)
+holds one for each of d variables and each row. Its rows are, d each: the references and the totals
+of the sums of weights (`log_sums`), means and variances.
 """
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import WIDTH, Value, choose, fma, load, store
+from faust_oslrau.learner.vector.lanes import WIDTH, Value, choose, fma, load, spread, store
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive, smaller
+
+FloatArray = NDArray[np.float64]
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Parts of ``mixtures``, d rows each."""
 
 LEAST_REFERENCE = -1e300
 """The reference of an empty mixture: finite, as the difference of infinities is NaN."""
+
+
+def log_sums(shares: FloatArray) -> FloatArray:
+    """Logarithm of the sum of exponentials of each row, which become shares of it."""
+    result = np.empty(len(shares))
+    log_sums_of_rows(shares, result)
+    return result
+
+
+def total_moments(
+    share: FloatArray, means: FloatArray, covariances: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and covariance (d, d) of a mixture whose parts have these, (K, d) and (K, d, d)."""
+    mean = share @ means
+    covariance = np.zeros(covariances.shape[1:])
+    for p, centre, own in zip(share, means, covariances, strict=True):
+        covariance += p * (own + np.outer(centre - mean, centre - mean))
+    return np.asarray(mean, np.float64), covariance
+
+
+def mix_given_others(
+    others: FloatArray, means: FloatArray, deviations: FloatArray, unit: FloatArray | float = 1.0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what a mixture says of each variable, from what its parts say, (K, ...) each.
+
+    The log-density of the other variables, to which ``others`` adds the logarithms of the parts'
+    weights; then mean and deviation given them. Squares are taken in multiples of ``unit``, so that
+    they are numbers.
+    """
+    total = np.logaddexp.reduce(others)
+    share = np.exp(others - total)
+    mean = (share * means).sum(axis=0)
+    variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
+    return total, mean, np.sqrt(variance) * unit
+
+
+@kernel
+def log_sum(logs: Array) -> float:
+    """Return the logarithm of the sum of exponentials, and make ``logs`` shares of the sum."""
+    largest: float = logs[0]
+    for k in range(1, len(logs)):
+        largest = max(largest, logs[k])
+    total = 0.0
+    for k in range(len(logs)):
+        logs[k] = exp_bounded(logs[k] - largest)
+        total += logs[k]
+    for k in range(len(logs)):
+        logs[k] /= total
+    log_total: float = log_positive(total)
+    return largest + log_total
+
+
+@kernel
+def log_sums_of_rows(logs: Array, result: Array) -> None:
+    """Do the same for each row of ``logs`` (m, K)."""
+    for r in range(len(logs)):
+        result[r] = log_sum(logs[r])
+
+
+@kernel
+def share_out(logs: Array, n: int, start: int, result: Array, shares: Array) -> None:
+    """Do the same for ``n`` columns of ``logs`` (K + 1, WIDTH), to the same bits.
+
+    Fills ``result`` (m,) and ``shares`` (m, K) from row ``start`` on. The last row of ``logs``
+    takes the logarithms of the sums.
+    """
+    last = len(logs) - 1
+    largest, total = load(logs, 0, 0), spread(0.0)
+    for k in range(1, last):
+        largest = larger(load(logs, k, 0), largest)
+    for k in range(last):
+        term = exp_bounded(load(logs, k, 0) - largest)
+        total = total + term
+        store(logs, k, 0, term)
+    for k in range(last):
+        store(logs, k, 0, load(logs, k, 0) / total)
+    store(logs, last, 0, largest + log_positive(total))
+    for i in range(n):
+        result[start + i] = logs[last, i]
+        for k in range(last):
+            shares[start + i, k] = logs[k, i]
+
+
+@kernel
+def mix(distance: Array, norm: Array, log_weight: Array, result: Array, shares: Array) -> None:
+    """Fill ``result`` (m,) with log-densities of a mixture, ``shares`` (m, K) with posterior ones.
+
+    ``distance`` and ``norm`` (K, m) are those that `distances` fills.
+    """
+    K, m = distance.shape
+    logs = np.zeros((K + 1, WIDTH))
+    for start in range(0, m, WIDTH):
+        n = min(WIDTH, m - start)
+        for k in range(K):
+            for i in range(n):
+                log_density = norm[k, start + i] - 0.5 * distance[k, start + i]
+                logs[k, i] = log_density + log_weight[k]
+        share_out(logs, n, start, result, shares)
 
 
 @kernel

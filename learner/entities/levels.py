@@ -9,6 +9,12 @@ With s2 = (nu tau2 + squares) / (nu + n - 1) and k = s2 / b0, the value of an en
 has Student's t with location (k m0 + n mean) / (k + n), scale sqrt(s2 (1 + 1 / (k + n))) and about
 nu + n - 1 degrees of freedom: the posterior predictive of a Gaussian whose mean has the prior
 N(m0, b0) and whose variance has a scaled inverse chi-square prior.
+
+A value is then taken to units in which it is Gaussian, by Wallace's transform (1959, "Bounds on
+normal approximations to Student's and the chi-square distributions"): the fewer records of its
+entity, the fewer degrees of freedom. So a network that learns the results need not know how old an
+entity is. Any increasing map would keep densities exact: the slope of this one is used, not an
+approximation.
 """
 
 from __future__ import annotations
@@ -20,8 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
-
-from .gaussian_units import from_gaussian, to_gaussian
 
 FloatArray = NDArray[np.float64]
 
@@ -50,6 +54,15 @@ many scales would."""
 LARGEST_VALUE = 1e15
 """Values in units of the stream are clipped here, so that sums of squares stay finite."""
 
+SMALL_SQUARE = 1e-8
+"""Squares below it are their own log1p, to the last digit."""
+
+LARGEST_SQUARE = 1e200
+"""Squares above it may have overflowed."""
+
+LARGEST_EXPONENT = 600.0
+"""Exponent at which the way back ends: no expected value is as far from its level."""
+
 
 class OwnRows(NamedTuple):
     """Rows in units of their entities.
@@ -67,6 +80,36 @@ class OwnRows(NamedTuple):
     rows: FloatArray
     log_jacobian: FloatArray
     units: FloatArray
+
+
+@kernel
+def bend(freedom: float) -> float:
+    """Return Wallace's factor, which makes the centre of the transform as steep as it should be."""
+    return (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
+
+
+@kernel
+def to_gaussian(z: float, freedom: float) -> tuple[float, float]:
+    """Return u(z) of a value ``z`` of Student's t, and log u'(z)."""
+    square, factor = z * z / freedom, bend(freedom)
+    if square < SMALL_SQUARE:
+        logarithm, slope = square, math.log(factor) - 0.75 * square
+    elif square < LARGEST_SQUARE:
+        logarithm = math.log1p(square)
+        slope = math.log(factor * math.sqrt(square / logarithm) / (1.0 + square))
+    else:
+        logarithm = 2.0 * math.log(abs(z)) - math.log(freedom)
+        slope = math.log(factor) - 0.5 * (logarithm + math.log(logarithm))
+    return math.copysign(factor * math.sqrt(freedom * logarithm), z), slope
+
+
+@kernel
+def from_gaussian(u: float, freedom: float) -> tuple[float, float]:
+    """Return z with u(z) = ``u``, and log u'(z)."""
+    scaled = u / bend(freedom)
+    logarithm = min(scaled * scaled / freedom, LARGEST_EXPONENT)
+    z = math.copysign(math.sqrt(freedom * math.expm1(logarithm)), u)
+    return z, to_gaussian(z, freedom)[1]
 
 
 @kernel

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.density.gaussians import Gaussians, alike, conditional
-from faust_oslrau.learner.density.mixing import log_sums, mix_given_others
+from faust_oslrau.learner.density.mixtures import log_sums, mix_given_others
 from faust_oslrau.learner.protocol import Predictive
 from faust_oslrau.learner.row_densities import RowDensities, RowPredictives, Which, of_rows
 

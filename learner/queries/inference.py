@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.gaussians import conditional
-from faust_oslrau.learner.density.mixing import total_moments
-from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE
+from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE, total_moments
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM
 from faust_oslrau.learner.network.leaves import parameters

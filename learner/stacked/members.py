@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.density.mixing import log_sums, mix_given_others, total_moments
+from faust_oslrau.learner.density.mixtures import log_sums, mix_given_others, total_moments
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from . import queries

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
-from faust_oslrau.learner.density.mixing import log_sums
+from faust_oslrau.learner.density.mixtures import log_sums
 
 from .background import N_BACKGROUND, Background
 from .products import SharedProducts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.density.mixing import share_out
+from faust_oslrau.learner.density.mixtures import share_out
 from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (

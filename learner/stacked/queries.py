@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.density.gaussians import conditional
-from faust_oslrau.learner.density.mixing import mix_given_others, total_moments
+from faust_oslrau.learner.density.mixtures import mix_given_others, total_moments
 
 from .background import WIDTHS, Background
 from .network import StackedNetwork

@@ -18,7 +18,7 @@ from faust_oslrau.learner import (
 )
 from faust_oslrau.learner.entities import levels, population
 from faust_oslrau.learner.entities.former import FormerEntities
-from faust_oslrau.learner.entities.gaussian_units import from_gaussian, to_gaussian
+from faust_oslrau.learner.entities.levels import from_gaussian, to_gaussian
 from faust_oslrau.learner.entities.roster import Roster
 
 
