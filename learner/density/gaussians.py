@@ -49,19 +49,22 @@ class Gaussians:
 
     def part(self, which: slice | NDArray[np.int64]) -> Gaussians:
         """Return some of the Gaussians."""
-        part = Gaussians.__new__(Gaussians)
-        part._marginals, part._given = {}, {}
-        part.mean, part.whitening = self.mean[which], self.whitening[which]
-        part.log_norm = self.log_norm[which]
-        return part
+        return Gaussians._of(self.mean[which], self.whitening[which], self.log_norm[which])
 
     def and_those(self, others: Gaussians) -> Gaussians:
         """Return these Gaussians and then others."""
-        both = self.part(slice(None))
-        both.mean = np.concatenate([self.mean, others.mean])
-        both.whitening = np.concatenate([self.whitening, others.whitening])
-        both.log_norm = np.concatenate([self.log_norm, others.log_norm])
-        return both
+        return Gaussians._of(
+            np.concatenate([self.mean, others.mean]),
+            np.concatenate([self.whitening, others.whitening]),
+            np.concatenate([self.log_norm, others.log_norm]),
+        )
+
+    @classmethod
+    def _of(cls, mean: FloatArray, whitening: FloatArray, log_norm: FloatArray) -> Gaussians:
+        found = cls.__new__(cls)
+        found._marginals, found._given = {}, {}
+        found.mean, found.whitening, found.log_norm = mean, whitening, log_norm
+        return found
 
     def with_floor(self, floor: FloatArray | float) -> Gaussians:
         """Add to the variances what the least one is short of a floor, for each variable (d,)."""
@@ -96,11 +99,10 @@ class Gaussians:
 
     def distances(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Squared distances and log-densities at distance 0, (K, m) each, of what is observed."""
-        first = lacked_by_all(Z)
-        if first > 0:
-            return self._marginal(first).distances(np.ascontiguousarray(Z[first:]))
         distance, norm = np.empty((2, len(self.mean), Z.shape[1]))
-        if not kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm):
+        if np.isnan(Z[0]).all():  # as in records that are foreseen
+            self._measure_incomplete(Z, np.arange(Z.shape[1]), distance, norm)
+        elif not kernels.distances(Z, self.mean, self.whitening, self.log_norm, distance, norm):
             self._measure_incomplete(Z, np.flatnonzero(distance[0] < 0.0), distance, norm)
         return distance, norm
 
@@ -146,12 +148,16 @@ class Gaussians:
 
         Where these are the first ones, as in a record that is foreseen, they are worked out once.
         """
-        first = int(np.count_nonzero(missing))
-        if not missing[:first].all():
-            return self._worked_out(missing)
-        if first not in self._given:
-            self._given[first] = self._worked_out(missing)
-        return self._given[first]
+        n = int(np.count_nonzero(missing))
+        is_first = bool(missing[:n].all())
+        if is_first and n in self._given:
+            return self._given[n]
+        K, d = self.mean.shape
+        given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
+        condition_each(self.whitening, missing, *given)
+        if is_first:
+            self._given[n] = given
+        return given
 
     def add_given(
         self,
@@ -179,12 +185,6 @@ class Gaussians:
             given.deviation[of], np.ones(n) if widths is None else widths,
             shares.take(rows, axis=1), rows, first, *units, components,
         )  # fmt: skip
-
-    def _worked_out(self, missing: NDArray[np.bool_]) -> Given:
-        (K, d), n = self.mean.shape, int(np.count_nonzero(missing))
-        given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
-        condition_each(self.whitening, missing, *given)
-        return given
 
 
 def conditional(
@@ -222,14 +222,6 @@ def first_missing(Z: FloatArray) -> NDArray[np.int64]:
     n = np.count_nonzero(missing, axis=0)
     is_first = (missing == (np.arange(len(Z))[:, None] < n)).all(axis=0)
     return np.where(is_first, n, 0)
-
-
-def lacked_by_all(Z: FloatArray) -> int:
-    """Return how many values all columns (d, m) lack if these are their first ones, else 0."""
-    if Z.size == 0 or Z[0, 0] == Z[0, 0] or not np.isnan(Z[0]).all():
-        return 0
-    n = first_missing(Z)
-    return int(n[0]) if n[0] < len(Z) and (n == n[0]).all() else 0
 
 
 def excess(floor: FloatArray | float) -> FloatArray:

@@ -114,10 +114,13 @@ class MixedDensity(RowPredictives):
 
         ``network`` is the one of this density.
         """
-        missing, share = np.isnan(row), self._log_weights + self._log_densities(row[None])
+        found, missing = np.tile(row, (n, 1)), np.isnan(row)
+        if not missing.any():
+            return found
+        share = self._log_weights + self._log_densities(row[None])
         log_sums(share)
         counts = rng.multinomial(n, share[0] / share.sum()).tolist()
-        found, at = np.tile(row, (n, 1)), counts[0]
+        at = counts[0]
         if at > 0:
             found[:at] = network.sample(at, given=row, random_state=rng)
         gaussians = self._kinds.and_those(self._scales)

@@ -117,29 +117,21 @@ def given_others(
 
     ``log_shares`` (m, M) take the place of the members' own shares.
     """
-    told = [_given_others(member, X) for member in members]
-    if len(told) == 1:
-        return told[0][1:]
-    own = np.atleast_2d(_log_shares(members, log_shares)).T
-    others, nats, means, deviations = (np.stack(parts) for parts in zip(*told, strict=True))
+    each = [_others(member, X) for member in members]
+    others, means, deviations = map(np.stack, zip(*each, strict=True))
+    others += np.atleast_2d(_log_shares(members, log_shares)).T[:, :, None]
     unit = np.maximum.reduce([member.units[1] for member in members])
-    others += own[:, :, None]  # the same for all fields
     total, mean, deviation = mix_given_others(others, means, deviations, unit)
-    missing = np.isnan(X)
-    nats = -np.logaddexp.reduce(others - total - np.where(missing, 0.0, nats))
-    return np.where(missing, np.nan, nats), mean, deviation
+    nats = total - log_densities(members, X, log_shares=log_shares)[0][:, None]
+    return np.where(np.isnan(X), np.nan, nats), mean, deviation
 
 
-def _given_others(
-    member: Member, X: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the log-density of each row's other fields, and what they say of one, (m, d) each."""
+def _others(member: Member, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what `mix_given_others` takes of a member, (m, d) each."""
     (location, scale), (Z, jacobian) = member.units, member.scaling.apply(X)
     others, mean, deviation = queries.given_others(member.network, Z)
-    log_density = member.network.log_density(Z)
-    nats = np.where(np.isnan(Z), np.nan, others - log_density + np.log(scale)[:, None])
-    others = others - jacobian + np.where(np.isnan(Z), 0.0, np.log(scale)[:, None])
-    return others.T, nats.T, mean.T * scale + location, deviation.T * scale
+    others += np.where(np.isnan(Z), 0.0, np.log(scale)[:, None]) - jacobian
+    return others.T, mean.T * scale + location, deviation.T * scale
 
 
 def moments(members: Members, row: FloatArray) -> tuple[FloatArray, FloatArray]:
