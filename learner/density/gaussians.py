@@ -210,7 +210,11 @@ def conditional(
 
 def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
     """Yield what some rows of ``X`` (m, d) lack and which these are, unless they lack nothing."""
-    patterns, which = np.unique(np.isnan(X), axis=0, return_inverse=True)
+    lacks = np.isnan(X)
+    if (lacks == lacks[:1]).all():  # as most often, and far faster
+        patterns, which = lacks[:1], np.zeros(len(X), np.int64)
+    else:
+        patterns, which = np.unique(lacks, axis=0, return_inverse=True)
     for number, missing in enumerate(patterns):
         if missing.any():
             yield missing, np.flatnonzero(which.ravel() == number)

@@ -81,18 +81,14 @@ def given_others(
             said[MEAN * k + a, i] = mean[a] + y[SOLUTION, m]
             m += 1
             continue
-        gap, direction = y[GAP, a], known[2 * k + a]
+        gap, direction, rest = y[GAP, a], known[2 * k + a], total
         along = product(direction, y[ACROSS])
         is_far = abs(along) > FAR
         if is_far:  # leave it out from the start
             y[GAP, a] = 0.0
-            whiten_across(n, W, known, y)
+            rest = whiten_across(n, W, known, y)
             along = product(direction, y[ACROSS])
-        distance = 0.0
-        for c in range(k):
-            rest = fma(-along, direction[c], y[ACROSS, c])
-            distance = fma(rest, rest, distance)
-        said[DISTANCE * k + a, i] = distance if n < k - 1 else 0.0
+        said[DISTANCE * k + a, i] = max(rest - along * along, 0.0) if n < k - 1 else 0.0
         said[MEAN * k + a, i] = mean[a] + y[GAP, a] - along * known[OWN_DEVIATION, a]
         if is_far:
             y[GAP, a] = gap

@@ -83,7 +83,9 @@ class MixedDensity(RowPredictives):
         """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
         predicted, Z = self._predicted, np.ascontiguousarray(X.T)
         found = self._of_network(X, len(self._kinds.mean) + student.NODES + more)
-        share = self._log_weights + self._log_densities(X)
+        share = self._log_weights
+        if not np.isnan(X).all():
+            share += self._log_densities(X)
         log_sums(share)
         of_network, *of_kinds, own = share.T.copy()
         components.weigh(of_network, found)
