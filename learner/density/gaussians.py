@@ -210,7 +210,7 @@ def conditional(
 
 def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
     """Yield what some rows of ``X`` (m, d) lack and which these are, unless they lack nothing."""
-    lacks = np.isnan(X)
+    lacks = np.isnan(X, order="C")
     if (lacks == lacks[:1]).all():  # as most often, and far faster
         patterns, which = lacks[:1], np.zeros(len(X), np.int64)
     else:

@@ -29,6 +29,9 @@ MEMORY = 20_000.0
 FARTHEST = 30.0
 """Usual deviations by which a field may be off at the most in what kinds are made of."""
 
+_LARGEST = 1e9
+"""More than any sum of squares that is remembered."""
+
 
 class Kinds:
     """A mixture of Gaussians with full covariances, learned at boundaries from usual rows.
@@ -92,5 +95,9 @@ class Kinds:
         )
         if self.n >= STARTS[0]:
             self.mixture = GaussianMixture.of_statistics(arrays, "kinds_", d, K=range(1, MOST + 1))
-            if np.abs(self.mixture.gaussians.mean).max() > FARTHEST:
+            mixture = self.mixture
+            if (
+                np.abs(mixture.gaussians.mean).max() > FARTHEST
+                or np.abs(mixture.squares).max() > _LARGEST
+            ):
                 raise StateError("state: expected kinds that are made of rows")

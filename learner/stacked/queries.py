@@ -32,8 +32,8 @@ def given_others(network: StackedNetwork, Z: FloatArray) -> FloatArray:
     result = np.empty((3, *Z.shape))
     for start in range(0, Z.shape[1], ROWS):
         at = slice(start, start + ROWS)
-        told = [np.concatenate(parts) for parts in zip(*_told(network, Z[:, at]), strict=True)]
-        result[:, :, at] = mix_given_others(*told)
+        told = _told(network, np.ascontiguousarray(Z[:, at]))
+        result[:, :, at] = mix_given_others(*map(np.concatenate, zip(*told, strict=True)))
     return result
 
 
