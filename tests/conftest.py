@@ -47,7 +47,8 @@ def kafka_installed() -> None:
 @pytest.fixture(scope="session")
 def kafka(kafka_installed: None) -> Iterator[KafkaBroker]:
     """One real Kafka node for the whole session."""
-    with KafkaBroker() as broker:
+    # The records of some tests have old times, and a broker looks for those every five minutes.
+    with KafkaBroker(properties={"log.retention.ms": "-1"}) as broker:
         yield broker
 
 
