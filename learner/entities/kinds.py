@@ -30,7 +30,7 @@ FARTHEST = 30.0
 """Usual deviations by which a field may be off at the most in what kinds are made of."""
 
 _LARGEST = 1e9
-"""More than any sum of squares that is remembered."""
+"""More than any count, sum or sum of squares that is remembered."""
 
 
 class Kinds:
@@ -96,8 +96,9 @@ class Kinds:
         if self.n >= STARTS[0]:
             self.mixture = GaussianMixture.of_statistics(arrays, "kinds_", d, K=range(1, MOST + 1))
             mixture = self.mixture
+            statistics = mixture.count, mixture.sums, mixture.squares
             if (
                 np.abs(mixture.gaussians.mean).max() > FARTHEST
-                or np.abs(mixture.squares).max() > _LARGEST
+                or max(np.abs(each).max() for each in statistics) > _LARGEST
             ):
                 raise StateError("state: expected kinds that are made of rows")

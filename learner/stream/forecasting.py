@@ -86,9 +86,7 @@ def _wide(state: ScorerState, found: Forecast) -> Forecast:
     if state.categories is None:
         return found
     beside = np.full((len(found.expected), state.categories.c), np.nan)
-    if state.categories.alone:
-        return Forecast(beside, beside, beside)
-    return Forecast(*(np.column_stack([part, beside]) for part in found))
+    return Forecast(*(np.column_stack([part[:, : state.n_numbers], beside]) for part in found))
 
 
 def _in_own_units(

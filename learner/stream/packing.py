@@ -247,7 +247,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.rates.restore(arrays, 0 if state.entities is None else len(state.entities.roster))
     if "incidents" in values:
         state.incidents = Incidents.restored(
-            values["incidents"], arrays, state.width or state.n_categories
+            values["incidents"], arrays, (state.n_numbers or 0) + state.n_categories
         )
 
 

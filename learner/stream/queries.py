@@ -35,7 +35,8 @@ class ScorerQueries:
     @property
     def n_fields(self) -> int | None:
         """Columns of the stream, None before the first rows."""
-        return self._state.width
+        numbers = self._state.n_numbers
+        return None if numbers is None else numbers + self._state.n_categories
 
     def expected_range(self, X: ArrayLike, deviations: float) -> tuple[FloatArray, FloatArray]:
         """Return the range (m, d) in which the model expects each field of some rows (m, d).
@@ -137,9 +138,9 @@ class ScorerQueries:
         That is, whose values hardly ever come again.
         """
         state = self._state
-        if state.categories is None or state.width is None:
+        if state.categories is None or state.n_numbers is None:
             return state.growing.columns
-        identifiers = np.flatnonzero(state.categories.identifier) + state.width - state.n_categories
+        identifiers = np.flatnonzero(state.categories.identifier) + state.n_numbers
         return [*state.growing.columns, *identifiers.tolist()]
 
     def learned_names(self, fields: Sequence[str]) -> list[str]:

@@ -138,8 +138,8 @@ class ScorerState:
     drift, ranges
         How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
-        Records of the stream and its columns that are numbers, 1 if all are categories; None before
-        the first rows.
+        Records of the stream, and numbers in each row as its layers have it: at least one, which is
+        missing if all columns are categories. None before the first rows.
     pending
         The rows since the last boundary, in pieces.
     until_boundary, next_batch
@@ -251,11 +251,9 @@ class ScorerState:
         return self.entities is not None or self.seasons is not None
 
     @property
-    def width(self) -> int | None:
-        """Columns of the stream; None before the first rows."""
-        if self.n_fields is None or self.categories is None:
-            return self.n_fields
-        return self.categories.c + (0 if self.categories.alone else self.n_fields)
+    def n_numbers(self) -> int | None:
+        """Columns of the stream that are numbers; None before the first rows."""
+        return 0 if self.categories is not None and self.categories.alone else self.n_fields
 
     @property
     def n_categories(self) -> int:
