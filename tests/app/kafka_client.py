@@ -16,6 +16,7 @@ from faust_oslrau.app.kafka.topic_ids import topic_ids
 
 _PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.05
+_REQUEST = {"request_timeout_ms": int(1000 * _PATIENCE_SECONDS)}
 
 
 class _Row(NamedTuple):
@@ -82,6 +83,7 @@ class KafkaClient:
         async def send() -> None:
             async with AIOKafkaProducer(
                 bootstrap_servers=self.servers,
+                **_REQUEST,
                 max_batch_size=2**18,
                 max_request_size=2**22,
                 compression_type=compression,
@@ -109,19 +111,32 @@ class KafkaClient:
         asyncio.run(send())
 
     def read(self, topic: str) -> list[Any]:
-        """Return all committed records that the topic holds now, partition by partition."""
+        """Return all committed records of a topic, partition by partition.
+
+        A transaction is committed a moment before its records can be read, so that this waits until
+        no transaction with records of the topic is open.
+        """
 
         async def read() -> list[Any]:
             found: dict[TopicPartition, list[Any]] = {}
-            async with AIOKafkaConsumer(
-                bootstrap_servers=self.servers,
-                isolation_level="read_committed",
-                auto_offset_reset="earliest",
-            ) as consumer:
+            async with (
+                AIOKafkaConsumer(bootstrap_servers=self.servers, **_REQUEST) as open_too,
+                AIOKafkaConsumer(
+                    bootstrap_servers=self.servers,
+                    isolation_level="read_committed",
+                    auto_offset_reset="earliest",
+                    **_REQUEST,
+                ) as consumer,
+            ):
                 numbers = await consumer._client._wait_on_metadata(topic)
                 partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
                 consumer.assign(partitions)
-                ends = await consumer.end_offsets(partitions)
+                deadline = time.monotonic() + _PATIENCE_SECONDS
+                while (ends := await consumer.end_offsets(partitions)) != (
+                    await open_too.end_offsets(partitions)
+                ):
+                    assert time.monotonic() < deadline, f"{topic} has an open transaction"
+                    await asyncio.sleep(_POLL_SECONDS)
                 found = {tp: [] for tp in partitions}
                 while not all([await consumer.position(tp) >= ends[tp] for tp in partitions]):
                     for tp, records in (await consumer.getmany(timeout_ms=100)).items():
@@ -138,7 +153,7 @@ class KafkaClient:
         """
 
         async def wait() -> int:
-            async with AIOKafkaConsumer(bootstrap_servers=self.servers) as consumer:
+            async with AIOKafkaConsumer(bootstrap_servers=self.servers, **_REQUEST) as consumer:
                 deadline = time.monotonic() + _PATIENCE_SECONDS
                 while (found := await _count(consumer, topic)) < count:
                     assert time.monotonic() < deadline, f"{topic} still has {found} messages"
@@ -210,7 +225,7 @@ async def _count(consumer: AIOKafkaConsumer, topic: str) -> int:
 
 class _Admin(AIOKafkaAdminClient):
     def __init__(self, servers: str) -> None:
-        super().__init__(bootstrap_servers=servers)
+        super().__init__(bootstrap_servers=servers, **_REQUEST)
 
     async def __aenter__(self) -> _Admin:
         await self.start()
