@@ -90,6 +90,14 @@ def test_every_image_has_a_version():
         assert re.match(r"v?\d+\.\d+\.\d+", version) or name == "faust-oslrau", image
 
 
+def test_the_base_image_is_pinned_by_digest_and_has_a_python_that_is_tested():
+    (python,) = re.findall(r"^ARG PYTHON=(.*)$", (_DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    version = re.fullmatch(r"(\d+\.\d+)\.\d+-slim-\w+@sha256:[0-9a-f]{64}", python)
+    assert version is not None
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    assert version[1] in workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
+
+
 def test_the_compose_file_fits_its_schema(schema):
     jsonschema.Draft7Validator(schema("compose-spec.json")).validate(_COMPOSE)
 
