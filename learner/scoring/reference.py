@@ -3,8 +3,8 @@
 One rule says what is learned and what later records are compared with. A record is *far* if the
 tail of the recent scores says that a usual one is as low once in a million records. Far records are
 held back: they are not learned and do not count. So a fault does not become the model, and does not
-hide the next one. Once ``adapt_after`` records have been held back they are not rare any more: all
-are learned, and the recent ones of them count.
+hide the next one. Once ``adapt_after`` records have been held back, or as large a share of a stream
+younger than ``RECENT``, they are not rare any more: all are learned, and the recent ones count.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Reference:
     Parameters
     ----------
     adapt_after
-        Records held back that are learned, from 1 to ``RECENT``.
+        Of ``RECENT`` records, so many held back are learned; from 1 to ``RECENT``.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Reference:
         released, usual = Held.none(rows.shape[1]), batch.of(~far & ~np.isnan(scores))
         if far.any():
             self.held = self.held.and_those(batch.of(far))
-        if len(self.held.rows) >= self.adapt_after:
+        if len(self.held.rows) * RECENT >= self.adapt_after * min(end, RECENT):
             released, self.held = self.held, released
             usual = usual.and_those(released.of(released.numbers >= end - RECENT))
         most = RECENT if end < SETTLED else min(end - YOUNG, RECENT)

@@ -63,15 +63,20 @@ def test_a_fault_of_another_kind_is_found_soon_after_one(kind):
     assert block.is_anomaly[6300:6310].all()
 
 
-@pytest.mark.parametrize("adapt_after", [512, 1500])
-def test_a_change_for_good_is_learned_once_enough_of_it_is_held_back(kind, adapt_after):
-    rows = np.concatenate([CLEAN[:6000], clusters(43, 6000, D) + 80.0])
+@pytest.mark.parametrize(
+    ("changed", "adapt_after", "enough"),
+    [(9000, 512, 512), (9000, 1500, 1500), (2000, 512, 512 / 8192 * 2133)],
+)
+def test_a_change_for_good_is_learned_once_enough_of_it_is_held_back(
+    kind, changed, adapt_after, enough
+):
+    rows = np.concatenate([CLEAN[:changed], clusters(43, 6000, D) + 80.0])
     _, block = run(rows, kind, adapt_after=adapt_after)
-    assert block.is_anomaly[6000:6100].all()
-    assert adapt_after <= block.held_back < adapt_after + 256 + 100
-    learned = 6000 + adapt_after + 256
+    assert block.is_anomaly[changed : changed + 100].all()
+    assert enough <= block.held_back < enough + 256 + 100
+    learned = changed + int(enough) + 256
     assert np.median(block.log_likelihood[learned:]) > -60
-    assert block.is_anomaly[9000:].mean() <= 0.01
+    assert block.is_anomaly[changed + 3000 :].mean() <= 0.01
 
 
 @pytest.mark.parametrize("adapt_after", [0, 8193])
