@@ -18,6 +18,9 @@ class InvalidParameterError(LearnerError):
 class NotFittedError(LearnerError):
     """A query before the first mini-batch was learned."""
 
+    def __init__(self) -> None:
+        super().__init__("the model has learned nothing yet: call partial_fit first")
+
 
 class InvalidNetworkError(LearnerError):
     """A network that is not a density: incomplete, not decomposable, or with unsound numbers."""

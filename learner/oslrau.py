@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .algorithm.learning import learn, structure_bound
 from .algorithm.rule import LearningRule
 from .algorithm.start import background_nodes, initial_network
-from .errors import StateError
+from .model import Model
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
-from .parameters import Parameters, require
+from .parameters import require
 from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import Scaling
-from .state import MOST_RECORDS, pack, record_count, unpack
+from .state import MOST_RECORDS
+from .state_schema import Arrays
 from .vector.lanes import padded
 
 FloatArray = NDArray[np.float64]
@@ -25,7 +26,7 @@ MOST_NODES = 2**31 - 1
 """Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
 
 
-class OSLRAU(Parameters, NetworkDensity):
+class OSLRAU(NetworkDensity, Model[Evaluation]):
     """Density of a stream of records: a sum-product network that grows in one pass.
 
     Parameters
@@ -113,6 +114,8 @@ class OSLRAU(Parameters, NetworkDensity):
     True
     """
 
+    state_kind = "OSLRAU"
+
     def __init__(
         self,
         *,
@@ -141,8 +144,6 @@ class OSLRAU(Parameters, NetworkDensity):
         self.structure_until = structure_until
         self.standardize = standardize
         self.random_state = random_state
-        self.n_records_ = 0
-        self._network = None
 
     @classmethod
     def paper(
@@ -191,77 +192,29 @@ class OSLRAU(Parameters, NetworkDensity):
         valid = may_be_none if value is None else least <= value <= most
         require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
 
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: None = None,
-        *,
-        batch_size: int | None = None,
-        evaluation: Evaluation | None = None,
-    ) -> Self:
-        """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
-
-        With an ``evaluation`` of these rows by ``evaluate`` they are not evaluated again; the bits
-        are the same. An evaluation of other rows, by another model, or older than what the model
-        has learned since is ignored.
-
-        Raises
-        ------
-        InvalidInputError
-            ``X`` is not a matrix of finite or missing numbers with as many columns as before.
-        InvalidParameterError
-            A hyper-parameter or ``batch_size`` is outside its range.
-        """
-        require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
-        rows = self._check(X)
-        if len(rows) == 0:
-            return self
+    def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluation | None) -> None:
         network, scaling = self._start(rows.shape[1])
-        size = batch_size or len(rows)
-        if evaluation is not None and self._is_known(rows, evaluation, size):
-            self._learn(network, evaluation.Z, size, evaluation.values)
+        if evaluation is not None and self._is_known(rows, evaluation, batch_size):
+            self._learn(network, evaluation.Z, batch_size, evaluation.values)
             self.n_records_ += len(rows)
-            return self
+            return
         done = 0
         while done < len(rows):
             if not scaling.is_complete:
-                scaling.learn(rows[done : done + size])
-            stretch = self._stretch(len(rows) - done, size, scaling.is_complete)
+                scaling.learn(rows[done : done + batch_size])
+            stretch = self._stretch(len(rows) - done, batch_size, scaling.is_complete)
             Z, _ = scaling.apply(rows[done : done + stretch])
-            self._learn(network, Z, size)
+            self._learn(network, Z, batch_size)
             self.n_records_ += stretch
             done += stretch
-        return self
 
-    def to_bytes(self) -> bytes:
-        """Write the whole model, so that learning continues from it to the same bits."""
-        values = {"parameters": self.plain_params(), "n_records": self.n_records_}
+    def _arrays(self) -> Arrays:
         if self._network is None:
-            return pack("OSLRAU", values, {})
-        arrays = {"location": self._scaling.location, "scale": self._scaling.scale}
-        return pack("OSLRAU", values, arrays | pack_network(self._network))
+            return {}
+        units = {"location": self._scaling.location, "scale": self._scaling.scale}
+        return units | pack_network(self._network)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read a model that ``to_bytes`` wrote.
-
-        Raises
-        ------
-        StateError
-            The bytes are damaged, of another format version, or not those of a model.
-        """
-        values, arrays = unpack(data, "OSLRAU")
-        try:
-            model = cls(**values["parameters"])
-            model.check_parameters()
-            model.n_records_ = record_count(values["n_records"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StateError(f"state: expected the parameters of a model, {error}") from error
-        if arrays:
-            model._restore(arrays)
-        return model
-
-    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         location, scale = arrays.pop("location", None), arrays.pop("scale", None)
         self._scaling = Scaling.of(location, scale)
         self._network = unpack_network(len(self._scaling.scale), arrays, self.variance_floor)

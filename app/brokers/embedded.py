@@ -8,7 +8,6 @@ a group nor CreateTopics. It serves demos; it does not show how a real Kafka beh
 from __future__ import annotations
 
 import ctypes
-from types import TracebackType
 from typing import Self
 
 from faust_oslrau.app.errors import BrokerError, TopicError
@@ -73,12 +72,7 @@ class EmbeddedBroker:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the cluster."""
         self.stop()
 

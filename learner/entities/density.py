@@ -291,7 +291,7 @@ class EntityDensity(Parameters):
 
     def _known(self) -> tuple[OSLRAU | StackedSPN, Entities]:
         if self._fitted is None:
-            raise NotFittedError("the model has learned nothing yet: call partial_fit first")
+            raise NotFittedError
         return self._fitted
 
 

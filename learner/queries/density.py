@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,6 @@ from .inference import given_others, moments, sample
 from .nodes import list_nodes
 from .predictive import add_network, most_leaves
 from .scaling import Scaling
-
-if TYPE_CHECKING:
-    pass
 
 FloatArray = NDArray[np.float64]
 
@@ -70,7 +67,6 @@ class NetworkDensity(Drawn):
     _network: Network | None = None
     _scaling: Scaling
     n_records_: int = 0
-    random_state: int = 0
 
     def score_samples(self, X: ArrayLike, *, variance_floor: float | None = None) -> FloatArray:
         """Log-density (m,) of each row of ``X`` (m, d) in nats, missing values marginalised.
@@ -134,22 +130,9 @@ class NetworkDensity(Drawn):
         add_network(network, Z, np.ones(len(X)), self._scaling, components)
         return components
 
-    def sample(
-        self,
-        n: int = 1,
-        *,
-        given: ArrayLike | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> FloatArray:
-        """Draw ``n`` rows (n, d), with the observed fields of the row ``given`` held fixed.
-
-        ``random_state`` is a seed or generator; without one, the model's own is used.
-        """
-        d = self._fitted().n_variables
-        row = np.full(d, np.nan) if given is None else np.asarray(given, np.float64)
+    def _sample(self, n: int, row: FloatArray, rng: np.random.Generator) -> FloatArray:
         network, Z, _ = self._query(row[None])
-        seed = self.random_state if random_state is None else random_state
-        rows = sample(network, n, np.random.default_rng(seed), Z[:, 0])
+        rows = sample(network, n, rng, Z[:, 0])
         rows = rows * self._scaling.scale + self._scaling.location
         return np.where(np.isnan(row), rows, row)
 
@@ -210,5 +193,5 @@ class NetworkDensity(Drawn):
 
     def _fitted(self) -> Network:
         if self._network is None:
-            raise NotFittedError("the model has learned nothing yet: call partial_fit first")
+            raise NotFittedError
         return self._network

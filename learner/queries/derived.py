@@ -9,13 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
-from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
+from faust_oslrau.learner.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    NotFittedError,
+)
 
 FloatArray = NDArray[np.float64]
 
 
 class DerivedQueries:
     """Queries of a density that has ``score_samples`` and ``given_others``."""
+
+    random_state: int = 0
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-density (m,) of each row."""
@@ -74,6 +80,28 @@ class DerivedQueries:
         condition = np.full_like(rows, np.nan)
         condition[:, list(given)] = rows[:, list(given)]
         return self.score_samples(rows) - self.score_samples(condition)
+
+    def sample(
+        self,
+        n: int = 1,
+        *,
+        given: ArrayLike | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> FloatArray:
+        """Draw ``n`` rows (n, d), with the observed fields of the row ``given`` held fixed.
+
+        ``random_state`` is a seed or generator; without one, the model's own is used.
+        """
+        d = self._width()
+        if d is None:
+            raise NotFittedError
+        row = np.full(d, np.nan) if given is None else np.asarray(given)
+        seed = self.random_state if random_state is None else random_state
+        return self._sample(n, self._check(row[None])[0], np.random.default_rng(seed))
+
+    def _sample(self, n: int, row: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw ``n`` rows (n, d) with the observed fields of the row (d,)."""
+        raise NotImplementedError
 
     def _names(self, names: Sequence[str] | None) -> Sequence[str]:
         d = self._width()

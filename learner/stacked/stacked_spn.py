@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.density.components import Components
-from faust_oslrau.learner.errors import NotFittedError, StateError
-from faust_oslrau.learner.parameters import Parameters, require
-from faust_oslrau.learner.state import MOST_RECORDS, pack, record_count, unpack
+from faust_oslrau.learner.errors import NotFittedError
+from faust_oslrau.learner.model import Model
+from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.state import MOST_RECORDS
+from faust_oslrau.learner.state_schema import Arrays
 
 from . import members, predictive
 from .contest import Contest, Terms
@@ -33,7 +35,7 @@ FEWEST_NODES = 100
 MOST_NODES = 2**31 - 1
 
 
-class StackedSPN(Parameters, Shape):
+class StackedSPN(Shape, Model[StackedEvaluation]):
     """Density of a stream of records, as a sum over sum-product networks of several kinds.
 
     The root's children are a product of independent variables, a sum of products over the same
@@ -92,6 +94,8 @@ class StackedSPN(Parameters, Shape):
     True
     """
 
+    state_kind = "StackedSPN"
+
     def __init__(
         self,
         *,
@@ -104,7 +108,6 @@ class StackedSPN(Parameters, Shape):
         self.memory = memory
         self.retire_after = retire_after
         self.random_state = random_state
-        self.n_records_ = 0
         self._contest: Contest | None = None
 
     def check_parameters(self) -> None:
@@ -117,41 +120,18 @@ class StackedSPN(Parameters, Shape):
         seeds = 0 <= self.random_state < MOST_RECORDS
         require(seeds, "random_state", self.random_state, f"0 to {MOST_RECORDS - 1}")
 
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: None = None,
-        *,
-        batch_size: int | None = None,
-        evaluation: StackedEvaluation | None = None,
-    ) -> Self:
-        """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
-
-        ``evaluation`` of these rows by ``evaluate`` spares to do that again, to the same bits. One
-        of other rows, by another model, or from before it learned more, is of no use, nor harm.
-
-        Raises
-        ------
-        InvalidInputError
-            ``X`` is not a matrix of finite or missing numbers with as many columns as before.
-        InvalidParameterError
-            A hyper-parameter or ``batch_size`` is outside its range.
-        """
-        require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
-        rows = self._check(X)
-        if len(rows) == 0:
-            return self
+    def _learn_rows(
+        self, rows: FloatArray, batch_size: int, evaluation: StackedEvaluation | None
+    ) -> None:
         d = rows.shape[1]
         self.check_parameters()
         contest = self._contest = self._contest or Contest(d)
         terms = Terms(self._rule(d), self.retire_after)
-        size = batch_size or len(rows)
-        known = evaluation is not None and self._is_known(rows, evaluation, size)
-        for start in range(0, len(rows), size):
+        known = evaluation is not None and self._is_known(rows, evaluation, batch_size)
+        for start in range(0, len(rows), batch_size):
             told = evaluation.told if evaluation is not None and known else None
-            contest.learn(rows[start : start + size], terms, told)
+            contest.learn(rows[start : start + batch_size], terms, told)
         self.n_records_ = contest.n_records
-        return self
 
     def _rule(self, d: int) -> Rule:
         """Return how a network of ``d`` variables learns."""
@@ -253,48 +233,14 @@ class StackedSPN(Parameters, Shape):
         """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
         return predictive.components_of(self._members(), X, more)
 
-    def sample(
-        self,
-        n: int = 1,
-        *,
-        given: ArrayLike | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> FloatArray:
-        """Draw ``n`` rows (n, d), with the observed fields of the row ``given`` held fixed.
+    def _sample(self, n: int, row: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return members.sample(self._members(), n, rng, row)
 
-        ``random_state`` is a seed or generator; without one, the model's own is used.
-        """
-        found = self._members()
-        d = found[0].network.n_variables
-        row = np.full(d, np.nan) if given is None else np.asarray(given, np.float64)
-        seed = self.random_state if random_state is None else random_state
-        return members.sample(found, n, np.random.default_rng(seed), self._check(row[None])[0])
+    def _arrays(self) -> Arrays:
+        return {} if self._contest is None else pack_contest(self._contest)
 
-    def to_bytes(self) -> bytes:
-        """Write the whole model, so that learning can go on from it to the same bits."""
-        values = {"parameters": self.plain_params(), "n_records": self.n_records_}
-        arrays = {} if self._contest is None else pack_contest(self._contest)
-        return pack("StackedSPN", values, arrays)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read a model that ``to_bytes`` wrote.
-
-        Raises
-        ------
-        StateError
-            The bytes are damaged, of another format version, or no model.
-        """
-        values, arrays = unpack(data, "StackedSPN")
-        try:
-            model = cls(**values["parameters"])
-            model.check_parameters()
-            model.n_records_ = record_count(values["n_records"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StateError(f"state: expected the parameters of a model, {error}") from error
-        if arrays:
-            model._contest = unpack_contest(arrays, model.n_records_)
-        return model
+    def _restore(self, arrays: Arrays) -> None:
+        self._contest = unpack_contest(arrays, self.n_records_)
 
     @classmethod
     def mixture(cls, models: Sequence[StackedSPN]) -> Self:
@@ -327,7 +273,7 @@ class StackedSPN(Parameters, Shape):
     def _members(self) -> list[Member]:
         found = [] if self._contest is None else self._contest.members()
         if not found:
-            raise NotFittedError("the model has learned nothing yet: call partial_fit first")
+            raise NotFittedError
         return found
 
     @property
