@@ -19,7 +19,17 @@ from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
 from faust_oslrau.learner.vector.row_sums import row_sums
 
 from .levels import FARTHEST, TINY, Levels, Units
-from .tree import NONE, SEEN, TWICE, add_pairs, fill_log_probability, gains, parents
+from .tree import (
+    NONE,
+    SEEN,
+    TWICE,
+    Tables,
+    add_pairs,
+    depths,
+    fill_log_probability,
+    gains,
+    parents,
+)
 from .values import MISSING, MOST_SLOTS, Values
 
 FloatArray = NDArray[np.float64]
@@ -159,12 +169,10 @@ class Categories:
         return np.ascontiguousarray(rows[:, :d]) if d > 0 else np.full((len(rows), 1), np.nan)
 
     def log_probability(self, slots: IntArray) -> FloatArray:
-        """Return the log-probability (m, c) of each category given that of its parent."""
+        """Return the log-probability of the categories, (m, c) numbers that add up to it."""
         result = np.zeros(slots.shape)
         if self._n > 0:
-            fill_log_probability(
-                slots, self.parent, self._marginal, self._joint, self._total, self._room, result
-            )
+            fill_log_probability(slots, self._tables, result)
         return result
 
     def given_others(self, slots: IntArray, f: int) -> FloatArray:
@@ -289,11 +297,15 @@ class Categories:
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
         once = (self._joint >= SEEN) & (self._joint < TWICE)
-        self._total, self._room = self._by_field(self._joint), 1.0 + self._by_field(once)
         count = self._joint.diagonal().copy()
         # the rests, with what was not seen yet
         count[: self.c] += 1.0 + self._by_field(once.diagonal()[None, :])[0]
-        self._marginal = count / self._by_field(count[None, :])[0, self.values.field]
+        marginal = count / self._by_field(count[None, :])[0, self.values.field]
+        order = np.argsort(-depths(self.parent), kind="stable")
+        self._tables = Tables(
+            self.values.field, self.parent, order, marginal,
+            self._joint, self._by_field(self._joint), 1.0 + self._by_field(once),
+        )  # fmt: skip
         self._units: Units = self._levels.units(self.values.field, self._number_parents)
 
     def state(self) -> Arrays:
@@ -327,6 +339,8 @@ class Categories:
         self._n, self._fitted = fitted.tolist()
         if self._fitted > self._n or (self.parent >= c).any() or (self._number_parents >= c).any():
             raise StateError("state: expected the parents of fields")
+        if (depths(self.parent) >= c).any():
+            raise StateError("state: expected a tree of fields")
         if (np.abs(self._joint - self._joint.T) > 0.0).any():
             raise StateError("state: expected pairs of categories to be counted once")
         self.identifier = identifier.astype(np.bool_)

@@ -9,6 +9,7 @@ once so far (Good 1953), and once more.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,26 +72,108 @@ def add_pairs(slots: Array, joint: Array) -> None:
                     joint[slots[i, f], slots[i, g]] += 1.0
 
 
-@kernel
-def fill_log_probability(
-    slots: Array, parent: Array, marginal: Array, joint: Array, total: Array, room: Array,
-    result: Array,
-) -> None:  # fmt: skip
-    """Fill ``result`` (m, c) with the log-probability of each category given its parent's.
+def depths(parent: IntArray) -> IntArray:
+    """Return how many fields are above each (c,); c or more where the parents are no tree."""
+    depth, above = np.zeros(len(parent), np.int64), parent
+    for _ in range(len(parent) + 1):
+        depth += above != NONE
+        above = np.where(above == NONE, NONE, parent[above])
+    return depth
 
-    0 where it is missing; that of the category alone where its parent is. ``marginal`` (s,) is the
-    probability of each slot, ``joint`` (s, s) counts the pairs, ``total`` and ``room`` (s, c) the
-    records of each field that come with a slot, and what stands for those not seen yet.
+
+class Tables(NamedTuple):
+    """What the probabilities of ``s`` slots in ``c`` fields are made of.
+
+    Attributes
+    ----------
+    field
+        The field (s,) of each slot.
+    parent, order
+        The parent (c,) of each field, and the fields (c,), each before its parent.
+    marginal
+        The probability (s,) of each slot.
+    joint
+        The records (s, s) with both slots of a pair.
+    total, room
+        The records of each field that come with a slot (s, c), and what stands for those not seen
+        yet.
+    """
+
+    field: IntArray
+    parent: IntArray
+    order: IntArray
+    marginal: FloatArray
+    joint: FloatArray
+    total: FloatArray
+    room: FloatArray
+
+
+@kernel
+def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
+    """Return the log-probability of a slot of field ``f`` given that of its parent, if it has one.
+
+    That of the slot alone without one.
+    """
+    p = tables.marginal[slot]
+    if given >= 0:
+        room = tables.room[given, f]
+        p = (tables.joint[given, slot] + room * p) / (tables.total[given, f] + room)
+    return math.log(p)
+
+
+@kernel
+def fill_log_probability(slots: Array, tables: Tables, result: Array) -> None:
+    """Fill ``result`` (m, c) with logarithms that add up to those of the records' probabilities.
+
+    Of each category given that of its parent; missing ones, slots below 0, are marginalised.
     """
     m, c = slots.shape
+    messages = np.empty(len(tables.field))
     for i in range(m):
+        if np.min(slots[i]) < 0:
+            fill_marginalised(slots[i], tables, messages, result[i])
+            continue
         for f in range(c):
-            slot = slots[i, f]
-            result[i, f] = 0.0
-            if slot < 0:
-                continue
-            p = marginal[slot]
-            if parent[f] >= 0 and slots[i, parent[f]] >= 0:
-                given = slots[i, parent[f]]
-                p = (joint[given, slot] + room[given, f] * p) / (total[given, f] + room[given, f])
-            result[i, f] = math.log(p)
+            parent = tables.parent[f]
+            given = slots[i, parent] if parent >= 0 else -1
+            result[i, f] = log_given(tables, slots[i, f], f, given)
+
+
+@kernel
+def fill_marginalised(slots: Array, tables: Tables, messages: Array, result: Array) -> None:
+    """Fill ``result`` (c,) for one record: sums over its missing categories, from leaves to roots.
+
+    ``messages`` (s,) is scratch: what is observed below each value of a missing category.
+    """
+    messages[:] = 0.0
+    result[:] = 0.0
+    is_known = slots >= 0  # or something below it is
+    for f in tables.order:
+        if not is_known[f]:
+            continue
+        parent = tables.parent[f]
+        if parent < 0 or slots[parent] >= 0:
+            given = slots[parent] if parent >= 0 else -1
+            result[f] = log_below(slots, tables, messages, f, given)
+            continue
+        is_known[parent] = True
+        for given in range(len(messages)):
+            if tables.field[given] == parent:
+                messages[given] += log_below(slots, tables, messages, f, given)
+
+
+@kernel
+def log_below(slots: Array, tables: Tables, messages: Array, f: int, given: int) -> float:
+    """Return the log-probability of what is observed of a field and below it, given its parent."""
+    if slots[f] >= 0:
+        return log_given(tables, slots[f], f, given)
+    top, total = -np.inf, 0.0
+    for slot in range(len(messages)):
+        if tables.field[slot] == f:
+            term = log_given(tables, slot, f, given) + messages[slot]
+            if term > top:
+                total = total * math.exp(top - term) + 1.0
+                top = term
+            else:
+                total += math.exp(term - top)
+    return top + math.log(total)

@@ -63,6 +63,24 @@ def test_probabilities_add_up_to_one(n, sizes):
     assert np.exp(layer.take(every).log_probability).sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_probability_without_some_categories_is_the_sum_over_their_values(seed):
+    rng = np.random.default_rng(seed)
+    a = rng.integers(3, size=800)
+    b, e = (np.where(rng.random(800) < 0.9, (a + k) % 3, rng.integers(3, size=800)) for k in (1, 2))
+    c, d = (np.where(rng.random(800) < 0.9, b, rng.integers(3, size=800)) for _ in range(2))
+    rows = np.column_stack([rng.normal(size=800), a, b, c, d, e])
+    layer = learned(rows, 5)
+    assert (layer.parent >= 0).sum() == 4
+    for row in rows[:12]:
+        missing = rng.random(5) < 0.5
+        values = [[0, 1, 2, 99] if gone else [x] for gone, x in zip(missing, row[1:], strict=True)]
+        every = np.array([[0.0, *filled] for filled in itertools.product(*values)])
+        row[1:][missing] = np.nan
+        found = layer.average(row[None]).log_probability[0]
+        assert np.exp(found) == pytest.approx(np.exp(layer.average(every).log_probability).sum())
+
+
 def test_what_was_never_seen_is_as_likely_as_what_came_once():
     rows = np.zeros((1000, 2))
     rows[[10, 20], 1] = 7, 8  # once each, as three others might
