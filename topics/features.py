@@ -22,6 +22,7 @@ from .fields import (
     is_beyond,
     is_number,
     is_text,
+    number_of,
     other_fields,
     parent_of,
 )
@@ -83,7 +84,8 @@ class FeatureDecoder:
 
     Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
     the last columns, and their values are the codes of `codes`. The first valid record chooses
-    strings as categories, too, unless their kind is another.
+    strings as categories, too, unless their kind is another. Fields whose kind is a number may hold
+    it as text.
 
     Attributes
     ----------
@@ -129,6 +131,9 @@ class FeatureDecoder:
         self._packed = tuple(sorted(fields, key=parent_of))
         self._order = np.array([self._packed.index(field) for field in fields])
         read, get = record_reader(self._packed, frozenset(categories))
+        self._in_texts = [
+            i for i, f in enumerate(self._packed) if self._kinds.get(f) == Kind.NUMBER
+        ]
         self._coded = [i for i, field in enumerate(self._packed) if field in categories]
         self._reader = read, coded(get, self._coded, self.codes) if categories else get
         self._pack = struct.Struct(f"={len(fields)}d").pack
@@ -209,6 +214,9 @@ class FeatureDecoder:
         for field in numbers:
             if is_beyond(find(document, field)):
                 return reject_beyond(field)
+        said = self._of_kind(texts, Kind.CATEGORY, Kind.NUMBER)
+        as_text = [field for field in said if number_of(find(document, field)) is not None]
+        numbers = tuple(sorted([*numbers, *as_text]))
         if not numbers:
             return Rejection(Reason.NO_FEATURES, _NO_NUMBERS)
         named = self._of_kind(found, Kind.NUMBER, Kind.CATEGORY)
@@ -245,6 +253,8 @@ class FeatureDecoder:
 
     def _row(self, contents: Sequence[Any]) -> bytes | Rejection:
         """Return the row of contents that are not all numbers; None is an absent field."""
+        if self._in_texts:
+            contents = self._with_numbers_of_texts(contents)
         if self._takes_wrong_types:
             contents = self._without_wrong_types(contents)
         try:
@@ -254,6 +264,13 @@ class FeatureDecoder:
         if contents.count(None) == len(contents):
             return Rejection(Reason.NO_FEATURES, "expected a chosen field, all are missing")
         return row
+
+    def _with_numbers_of_texts(self, contents: Sequence[Any]) -> list[Any]:
+        found = list(contents)
+        for i in self._in_texts:
+            number = number_of(found[i])
+            found[i] = found[i] if number is None else number
+        return found
 
     def _without_wrong_types(self, contents: Sequence[Any]) -> list[Any]:
         is_wrong = [content is not None and not is_number(content) for content in contents]

@@ -6,6 +6,7 @@ objects.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -66,6 +67,17 @@ def is_number(content: object) -> bool:
 def is_text(content: object) -> bool:
     """Tell whether the content of a field is a string."""
     return isinstance(content, str)
+
+
+def number_of(content: object) -> float | None:
+    """Return the number that a text holds, such as "20.31"; None if the content is no such text."""
+    if not isinstance(content, str) or "_" in content:
+        return None
+    try:
+        number = float(content)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def is_beyond(content: float) -> bool:

@@ -251,7 +251,7 @@ class Advisor:
         kinds = dict(self._settings.kinds)
         skewed = [
             column.name for column in self._features()
-            if column.name not in kinds and is_skewed(column)
+            if kinds.get(column.name, Kind.NUMBER) == Kind.NUMBER and is_skewed(column)
         ]  # fmt: skip
         if skewed:
             self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from faust_oslrau.topics import KafkaRecord, Kind
 from faust_oslrau.topics.documents import parse
 from faust_oslrau.topics.features import MAX_AUTO_FIELDS
-from faust_oslrau.topics.fields import fields_with, find, is_beyond, is_number, is_text
+from faust_oslrau.topics.fields import (
+    fields_with,
+    find,
+    is_beyond,
+    is_number,
+    is_text,
+    number_of,
+)
 from faust_oslrau.topics.times import as_time
 
 MANY = 20
@@ -86,6 +93,9 @@ def column_of(name: str, contents: Sequence[object]) -> Column:
 def _of_texts(name: str, texts: Sequence[str]) -> Column:
     if _are_times(texts):
         return Column(name, Kind.IGNORED, "times", is_time=True)
+    numbers = [number for text in texts if (number := number_of(text)) is not None]
+    if len(numbers) == len(texts) and any("." in text for text in texts):  # else they may be codes
+        return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
     counts = np.unique(texts, return_counts=True)[1]
     if 2 * len(counts) > len(texts):
         return Column(name, Kind.IGNORED, "hardly any text comes again")

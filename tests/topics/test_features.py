@@ -268,3 +268,21 @@ def test_contents_of_another_type_count_as_missing_where_that_is_wanted():
     reasons = [(position, rejection.reason) for position, rejection in block.rejected]
     assert reasons == [(3, Reason.NO_FEATURES), (4, Reason.NOT_FINITE)]
     assert decoder.decode(values[:1]).wrong_types == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("20.31", 20.31), ("-3", -3.0), (" 1e3 ", 1000.0), ("007", 7.0)]
+)
+@pytest.mark.parametrize("fields", [("x", "y"), None])
+def test_a_field_that_is_said_to_be_a_number_may_hold_it_as_text(fields, text, number):
+    decoder = FeatureDecoder(fields, LIMIT, kinds={"x": "number"})
+    block = decoder.decode([orjson.dumps({"x": text, "y": 1}), b'{"x": 5, "y": 2}'])
+    assert decoder.fields == ("x", "y")
+    assert block.rows.tolist() == [[number, 1.0], [5.0, 2.0]]
+
+
+@pytest.mark.parametrize("text", ["", "warm", "nan", "inf", "1e400", "1_000", "20,31"])
+def test_a_text_without_a_number_is_of_a_wrong_type(text):
+    decoder = FeatureDecoder(("x", "y"), LIMIT, kinds={"x": "number"})
+    ((_, rejection),) = decoder.decode([orjson.dumps({"x": text, "y": 1})]).rejected
+    assert rejection.reason == Reason.NOT_A_NUMBER

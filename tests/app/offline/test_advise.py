@@ -132,6 +132,7 @@ def test_chosen_features_stay_and_others_name_entity_and_time(tmp_path):
         ([0.5, 100.25, 7.125] * 50, "number", "a number"),
         ([3] * 100, "number", "a number"),
         (np.random.default_rng(3).integers(10**6, size=200).tolist(), "number", "a number"),
+        (["20.31", "19.5"] * 50, "number", "numbers as text"),
     ],
 )
 def test_what_a_field_holds(contents, kind, why):
