@@ -10,6 +10,9 @@ from pathlib import Path
 LARGEST_MODEL = 2**32
 """More bytes than the model of any partition has."""
 
+LARGEST_PEM = 10_000_000
+"""More bytes than the authorities of any system have."""
+
 
 def read_file(path: str | Path, most: int) -> bytes:
     """Return the content of a file of at most so many bytes.

@@ -41,9 +41,11 @@ def row(number: int, title: str, columns: int, *panels: Panel) -> Row:
     return Row(number, title, columns, panels)
 
 
-def board(uid: str, description: str, *rows: Row) -> parts.Dashboard:
-    """Return a dashboard."""
+def board(uid: str, description: str, page: str | None, *rows: Row) -> parts.Dashboard:
+    """Return a dashboard; with the address of the workers' pages, it links to their incidents."""
     dashboard = _empty(uid, description)
+    if page is not None:
+        dashboard.link(_page_link(page))
     for entry in rows:
         dashboard.with_row(parts.Row(entry.title).id(entry.number))
         for panel in entry.panels:
@@ -83,6 +85,17 @@ def _link(uid: str) -> parts.DashboardLink:
         .tooltip(f"{_TITLES[uid]}, same time and selection")
         .keep_time(True)
         .include_vars(True)
+    )
+
+
+def _page_link(address: str) -> parts.DashboardLink:
+    return (
+        parts.DashboardLink("Incidents")
+        .type(dashboard.DashboardLinkType.LINK)
+        .url(address)
+        .icon("external link")
+        .tooltip("The last incidents, on the workers' pages")
+        .target_blank(True)
     )
 
 

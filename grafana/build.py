@@ -23,9 +23,12 @@ _GRAFANA = {"type": "grafana", "id": "grafana", "name": "Grafana", "version": "1
 _SOURCE = {"type": "datasource", "id": "prometheus", "name": "Prometheus", "version": "1.0.0"}
 
 
-def dashboards() -> dict[str, str]:
-    """Return the text of all dashboards by the names of their files."""
-    boards = {"pipeline": pipeline.dashboard(), "model": model.dashboard()}
+def dashboards(page: str | None) -> dict[str, str]:
+    """Return the text of all dashboards by the names of their files.
+
+    With the address of the workers' pages, the dashboards link to it.
+    """
+    boards = {"pipeline": pipeline.dashboard(page), "model": model.dashboard(page)}
     return {f"{name}.json": _importable(board) for name, board in boards.items()}
 
 
@@ -52,12 +55,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("folder", type=Path, nargs="?", help=f"instead of {_FOLDER.name}/ here")
     parser.add_argument("--runbooks", default=_RUNBOOKS, help="address of docs/runbooks.md")
     parser.add_argument("--grafana", default=GRAFANA, help="address of Grafana")
+    parser.add_argument("--page", help="address of the workers' pages, as the setting page_url")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     chosen = _arguments()
-    written = dashboards()
+    written = dashboards(chosen.page)
     if chosen.folder is not None:
         chosen.folder.mkdir(parents=True, exist_ok=True)
         written["rules.yml"] = rules(chosen.runbooks, chosen.grafana)

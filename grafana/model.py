@@ -9,11 +9,12 @@ from .board import Row, board, row
 from .panels import heatmap, lines, stat
 
 
-def dashboard() -> parts.Dashboard:
-    """Return the dashboard."""
+def dashboard(page: str | None) -> parts.Dashboard:
+    """Return the dashboard; `page` is the address of the workers' pages, if it is known."""
     return board(
         "oslrau-model",
         "What the models have learned, and which records are unusual.",
+        page,
         _now(),
         _incidents(),
         _likelihood(),

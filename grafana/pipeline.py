@@ -9,11 +9,12 @@ from .board import Row, board, row
 from .panels import heatmap, lines, stat
 
 
-def dashboard() -> parts.Dashboard:
-    """Return the dashboard."""
+def dashboard(page: str | None) -> parts.Dashboard:
+    """Return the dashboard; `page` is the address of the workers' pages, if it is known."""
     return board(
         "oslrau-pipeline",
         "Records from their topic to their scores.",
+        page,
         _health(),
         _throughput(),
         _delay(),

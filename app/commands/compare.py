@@ -12,6 +12,7 @@ import orjson
 from faust_oslrau.app.offline.command_line import (
     chosen_log,
     log_options,
+    tell_of_fields,
     warn_of_empty_fields,
     warn_of_missing_times,
 )
@@ -55,8 +56,10 @@ def compare(
     if files:
         for path, own in zip((a, b), settings, strict=True):
             warn_of_missing_times(str(path), own)
+    tell = tell_of_fields()
     log_a, log_b = (
-        ScoredLog(str(path), own, log.schemas) for path, own in zip((a, b), settings, strict=True)
+        ScoredLog(str(path), own, log.schemas, tell)
+        for path, own in zip((a, b), settings, strict=True)
     )
 
     def process(records: Sequence[KafkaRecord]) -> None:

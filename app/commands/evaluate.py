@@ -11,6 +11,7 @@ import orjson
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.offline.command_line import (
     file_options,
+    tell_of_fields,
     warn_of_empty_fields,
     warn_of_missing_times,
 )
@@ -60,8 +61,10 @@ def evaluate(
         _check_features(own, labels)
         warn_of_missing_times(str(path or "settings"), own)
     source = LabelledFile(file, labels, partitions, key)
+    tell = tell_of_fields()
     logs = [
-        ScoredLog(str(path or "settings"), own) for path, own in zip(paths, settings, strict=True)
+        ScoredLog(str(path or "settings"), own, tell=tell)
+        for path, own in zip(paths, settings, strict=True)
     ]
 
     def process(records: Sequence[KafkaRecord]) -> None:

@@ -8,9 +8,10 @@ from time import monotonic
 import click
 import orjson
 
-from faust_oslrau.app.offline.command_line import warn_of_missing_times
+from faust_oslrau.app.offline.command_line import tell_of_fields, warn_of_missing_times
 from faust_oslrau.app.offline.fitting import Fit, write_model
 from faust_oslrau.app.offline.input_files import JoinedInput, open_input
+from faust_oslrau.app.offline.kernels import compile_kernels
 from faust_oslrau.app.offline.logs import read_file
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
@@ -41,7 +42,8 @@ def fit(
     settings = chosen_settings(settings_file, broker=broker, features=features)
     warn_of_missing_times("fit", settings)
     source = JoinedInput([open_input(file, key) for file in files])
-    run = Fit(settings)
+    run = Fit(settings, tell_of_fields())
+    compile_kernels(settings)
     began = monotonic()
     with progress("learned") as report:
         read_file(source, settings.source_topics[0], 1, run.process, report)

@@ -10,16 +10,19 @@ from typing import Any
 import click
 import orjson
 
+from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.offline.command_line import (
     chosen_log,
     log_options,
+    tell_of_fields,
     warn_of_empty_fields,
     warn_of_missing_times,
 )
+from faust_oslrau.app.offline.kernels import compile_kernels
 from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
-from faust_oslrau.app.offline.told_lines import MOST_DETAIL, printable
+from faust_oslrau.app.offline.told_lines import rejection_told
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
@@ -54,8 +57,7 @@ def replay(
     log = chosen_log([] if file is None else [file], settings, **options)
     if file is not None:
         warn_of_missing_times("replay", settings)
-    began = monotonic()
-    with ExitStack() as files, progress("scored") as report:
+    with ExitStack() as files:
         scores = files.enter_context(open_scores(out))
         alerts: Sink = Discard()
         letters: Sink = Discard()
@@ -63,8 +65,11 @@ def replay(
             alerts = files.enter_context(NdjsonFile(anomalies))
         if dead_letters is not None:
             letters = files.enter_context(DeadLetterFile(dead_letters))
-        run = Replay(settings, scores, alerts, letters, log.schemas)
-        log.read(run.process, report)
+        run = Replay(settings, scores, alerts, letters, log.schemas, tell_of_fields())
+        compile_kernels(settings)
+        began = monotonic()
+        with progress("scored") as report:
+            log.read(run.process, report)
     warn_of_empty_fields("replay", run.seen.empty)
     _summarise(run.replayed, out, monotonic() - began, as_json)
 
@@ -72,12 +77,18 @@ def replay(
 def _summarise(replayed: Replayed, out: Path, seconds: float, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps({**replayed.as_dict(), "seconds": seconds}))
-        return
+    else:
+        click.echo(_counts(replayed, out, seconds))
+    if replayed.records and not replayed.scored:
+        raise OslrauError(f"no record was scored{rejection_told(replayed.first_rejection)}")
+
+
+def _counts(replayed: Replayed, out: Path, seconds: float) -> str:
     rejected = ", ".join(f"{reason} {n:,}" for reason, n in sorted(replayed.rejected.items()))
-    click.echo(
+    return (
         f"{replayed.records:,} records in {seconds:.1f} s: {replayed.scored:,} scored to {out}, "
         f"{replayed.anomalies:,} anomalies, {replayed.incidents:,} incidents, "
-        f"{replayed.rejected.total():,} rejected" + (f" ({rejected})" if rejected else "")
+        f"{replayed.rejected.total():,} rejected"
+        + (f" ({rejected})" if rejected else "")
+        + (rejection_told(replayed.first_rejection) if replayed.scored else "")
     )
-    if replayed.first_rejection is not None:
-        click.echo(f"the first rejected: {printable(replayed.first_rejection, MOST_DETAIL)}")

@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka.abc import AbstractTokenProvider
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.files import read_file
+from faust_oslrau.app.files import LARGEST_PEM, read_file
 from faust_oslrau.app.settings import SecuritySettings, Settings
 
 # Far more than a token has.
@@ -74,6 +74,8 @@ def faust_credentials(security: SecuritySettings) -> Any:
 
 
 def _ssl_context(security: SecuritySettings) -> ssl.SSLContext:
+    for name in ("ca_file", "cert_file", "key_file"):
+        _check_readable(name, getattr(security, name))
     try:
         context = ssl.create_default_context(cafile=security.ca_file)
     except (OSError, ssl.SSLError) as error:
@@ -85,6 +87,15 @@ def _ssl_context(security: SecuritySettings) -> ssl.SSLContext:
         except (OSError, ssl.SSLError) as error:
             raise _unusable("cert_file", "PEM", security.cert_file, error) from None
     return context
+
+
+def _check_readable(name: str, path: str | None) -> None:
+    """Refuse a file that cannot be read, before OpenSSL waits for somebody who writes to a pipe."""
+    try:
+        if path is not None:
+            read_file(path, LARGEST_PEM)
+    except OSError as error:
+        raise _unusable(name, "PEM", path, error) from None
 
 
 def _token_file(security: SecuritySettings) -> TokenFile:

@@ -20,8 +20,13 @@ from .log_schemas import LogSchemas
 from .logs import Process, read_file, read_topic
 from .partitioner import MOST_PARTITIONS
 from .progress import Report
+from .replay import Tell
+from .told_lines import MOST_DETAIL, printable
 
 Command = Callable[..., Any]
+
+# Some forty names.
+_MOST_TOLD = 4 * MOST_DETAIL
 
 
 class _End(click.ParamType):
@@ -122,6 +127,18 @@ def chosen_log(
     schemas = LogSchemas(settings) if settings.uses_registry and not files else None
     topic = topic or settings.source_topics[0]
     return Log(settings, source, topic, partitions, start, end, schemas)
+
+
+def tell_of_fields() -> Tell:
+    """Return what prints a line on stderr, unless another partition or log has had the same."""
+    printed: set[str] = set()
+
+    def tell(partition: str, line: str) -> None:
+        if line not in printed:
+            printed.add(line)
+            click.echo(printable(f"{partition}: {line}", _MOST_TOLD), err=True)
+
+    return tell
 
 
 def warn_of_missing_times(name: str, settings: Settings) -> None:

@@ -18,7 +18,7 @@ from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord
 
 from .scored_log import ScoredLog, Scores
-from .told_lines import MOST_DETAIL, printable
+from .told_lines import rejection_told
 
 Pair = tuple[float, float]
 
@@ -166,11 +166,10 @@ def compare_logs(a: ScoredLog, b: ScoredLog) -> Comparison:
     common = {p: _common(ours[p], theirs[p]) for p in ours if p in theirs}
     counts = [len(pair[0].offset) for pair in common.values()]
     if sum(counts) == 0:
-        rejection = printable(a.first_rejection or b.first_rejection or "", MOST_DETAIL)
         raise ComparisonError(
             f"expected records that both settings score after the first {WARM_UP} of a partition, "
             f"got {a.scored:,} and {b.scored:,} scored records"
-            + (f"; the first rejected: {rejection}" if rejection else "")
+            f"{rejection_told(a.first_rejection or b.first_rejection)}"
         )
     return Comparison(
         logs=(a, b),

@@ -15,6 +15,7 @@ from faust_oslrau.learner.quality import Curve, alarm_curve, find_faults
 from faust_oslrau.learner.stream import WARM_UP
 
 from .scored_log import ScoredLog, Scores
+from .told_lines import rejection_told
 
 Labels = Sequence[NDArray[np.bool_]]
 """For each partition an array by offset."""
@@ -140,6 +141,7 @@ def evaluate_log(log: ScoredLog, labels: Labels) -> Evaluation:
         raise EvaluationError(
             f"{log.name}: expected labelled records and others after the first {WARM_UP} of a "
             f"partition, got {label.sum():,} and {(~label).sum():,}"
+            f"{rejection_told(log.first_rejection)}"
         )
     true_alarms = int(np.count_nonzero(label & is_alarm))
     faults = [fault for p, s in known.items() for fault in _faults(p, s, labels[p])]

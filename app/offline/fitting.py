@@ -17,7 +17,8 @@ from faust_oslrau.learner.errors import LearnerError
 from faust_oslrau.learner.merging import merge_scorers
 from faust_oslrau.topics import KafkaRecord
 
-from .replay import Pipelines
+from .replay import Pipelines, Tell
+from .told_lines import rejection_told
 
 
 class ModelError(OslrauError):
@@ -29,8 +30,8 @@ class Fit:
 
     Attributes
     ----------
-    records, rejected
-        Records so far, and the rejected ones by their reason.
+    records, rejected, first_rejection
+        Records so far, the rejected ones by their reason, and what is wrong with the first one.
 
     Raises
     ------
@@ -38,17 +39,20 @@ class Fit:
         The setting `learning` is off.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tell: Tell | None = None) -> None:
         if not settings.learning:
             raise SettingsError("setting learning: expected true, to learn a model")
         self.records = 0
         self.rejected: Counter[str] = Counter()
-        self._pipelines = Pipelines(settings)
+        self.first_rejection: str | None = None
+        self._pipelines = Pipelines(settings, tell=tell)
         self._last: Sequence[KafkaRecord] = ()
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Learn the next records."""
-        self.rejected += self._pipelines.of(records).process(records).reasons
+        block = self._pipelines.process(records)
+        self.rejected += block.reasons
+        self.first_rejection = self.first_rejection or block.first_rejection
         self.records += len(records)
         self._last = records
 
@@ -58,7 +62,11 @@ class Fit:
             pipeline = self._pipelines.of(self._last)
             if pipeline.learner is not None:
                 return pipeline.snapshot(0, self._last[-1].offset + 1)
-        raise ModelError("expected at least 16 valid records to learn a model from")
+        valid = self.records - self.rejected.total()
+        raise ModelError(
+            f"expected at least 16 valid records to learn a model from, got {valid}"
+            f"{rejection_told(self.first_rejection)}"
+        )
 
 
 def read_model(path: Path) -> Snapshot:

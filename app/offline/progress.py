@@ -16,31 +16,31 @@ Report = Callable[[int, float], None]
 
 
 @contextmanager
-def progress(verb: str) -> Iterator[Report]:
-    """Yield a function that shows the number of rows and the share of the work done on stderr."""
+def progress(verb: str, things: str = "records") -> Iterator[Report]:
+    """Yield a function that shows the number of things and the share of the work on stderr."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines(console, verb)
+        yield _lines(console, verb, things)
         return
     columns = (
         TextColumn(verb),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rows]:,} records"),
+        TextColumn(f"{{task.fields[done]:,}} {things}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(verb, total=1.0, rows=0)
-        yield lambda rows, share: bar.update(task, completed=share, rows=rows)
+        task = bar.add_task(verb, total=1.0, done=0)
+        yield lambda done, share: bar.update(task, completed=share, done=done)
 
 
-def _lines(console: Console, verb: str) -> Report:
+def _lines(console: Console, verb: str, things: str) -> Report:
     last = monotonic()
 
-    def report(rows: int, share: float) -> None:
+    def report(done: int, share: float) -> None:
         nonlocal last
         if monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = monotonic()
-            console.print(f"{verb} {rows:,} records, {share:.0%}", highlight=False)
+            console.print(f"{verb} {done:,} {things}, {share:.0%}", highlight=False)
 
     return report

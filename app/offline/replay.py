@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from faust_oslrau.app.pipeline import PartitionPipeline, SeenFields, new_pipeline
+from faust_oslrau.app.pipeline import (
+    FieldChoice,
+    PartitionPipeline,
+    ProcessedBlock,
+    SeenFields,
+    new_pipeline,
+)
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
 from .log_schemas import LogSchemas
+
+Tell = Callable[[str, str], None]
+"""Takes a partition and what it has chosen or left out, in words."""
 
 
 class Sink(Protocol):
@@ -47,13 +56,17 @@ class Replayed:
 class Pipelines:
     """One pipeline for each partition, made when its first records come.
 
-    `schemas` are those of the records; None for JSON.
+    `schemas` are those of the records; None for JSON. `tell` hears of fields; None for nobody.
     """
 
-    def __init__(self, settings: Settings, schemas: LogSchemas | None = None) -> None:
+    def __init__(
+        self, settings: Settings, schemas: LogSchemas | None = None, tell: Tell | None = None
+    ) -> None:
         self._settings = settings
         self._schemas = schemas
+        self._tell = tell
         self._of: dict[tuple[str, int], PartitionPipeline] = {}
+        self._choices: dict[tuple[str, int], FieldChoice] = {}
 
     def of(self, records: Sequence[KafkaRecord]) -> PartitionPipeline:
         """Return the pipeline of the partition that the records belong to."""
@@ -62,7 +75,17 @@ class Pipelines:
             self._of[tp] = new_pipeline(*tp, self._settings)
             if self._schemas is not None:
                 self._of[tp].translator = self._schemas.translator(*tp)
+            self._choices[tp] = FieldChoice(self._of[tp])
         return self._of[tp]
+
+    def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
+        """Score the next records of one partition."""
+        block = self.of(records).process(records)
+        topic, partition = records[0].topic, records[0].partition
+        if self._tell is not None:
+            for line in self._choices[topic, partition].news():
+                self._tell(f"{topic}/{partition}", line)
+        return block
 
 
 class Replay:
@@ -76,6 +99,8 @@ class Replay:
         The destinations of the messages of each topic.
     schemas
         Those of the records; None for JSON.
+    tell
+        Hears of the fields; None for nobody.
     """
 
     def __init__(
@@ -85,8 +110,9 @@ class Replay:
         anomalies: Sink,
         dead_letters: Sink,
         schemas: LogSchemas | None = None,
+        tell: Tell | None = None,
     ) -> None:
-        self._pipelines = Pipelines(settings, schemas)
+        self._pipelines = Pipelines(settings, schemas, tell)
         self._scores = scores
         self._anomalies = anomalies
         self._dead_letters = dead_letters
@@ -95,9 +121,8 @@ class Replay:
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
-        pipeline = self._pipelines.of(records)
-        block = pipeline.process(records)
-        self.seen.add(pipeline.fields, block.rows)
+        block = self._pipelines.process(records)
+        self.seen.add(self._pipelines.of(records).fields, block.rows)
         self._scores.write(block.scores)
         self._anomalies.write(block.alerts)
         self._dead_letters.write(block.dead_letters)

@@ -13,13 +13,14 @@ import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import ProcessedBlock, SeenFields, compile_pipeline
+from faust_oslrau.app.pipeline import ProcessedBlock, SeenFields
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
+from .kernels import compile_kernels
 from .log_schemas import LogSchemas
-from .replay import Pipelines
+from .replay import Pipelines, Tell
 
 # Fields that are listed of each alarm.
 _MOST_BLAMED = 3
@@ -67,6 +68,8 @@ class ScoredLog:
         The settings of a worker.
     schemas
         Those of the records; None for JSON.
+    tell
+        Hears of the fields; None for nobody.
 
     Raises
     ------
@@ -74,10 +77,16 @@ class ScoredLog:
         Learning is off: without a model, there would be no scores.
     """
 
-    def __init__(self, name: str, settings: Settings, schemas: LogSchemas | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        schemas: LogSchemas | None = None,
+        tell: Tell | None = None,
+    ) -> None:
         if not settings.learning:
             raise SettingsError(f"{name}: expected learning = true, as no model is learned yet")
-        compile_pipeline(settings)
+        compile_kernels(settings)
         self.name = name
         self.settings = settings
         self.records = 0
@@ -86,7 +95,7 @@ class ScoredLog:
         self.cpu_seconds = 0.0
         self.blamed: dict[tuple[int, int], tuple[str, ...]] = {}
         """Fields with more than their usual nats, of each alarm by partition and offset."""
-        self._pipelines = Pipelines(settings, schemas)
+        self._pipelines = Pipelines(settings, schemas, tell)
         self._blocks: dict[int, list[Scores]] = {}
         self._scored: Counter[int] = Counter()
         self._seen = SeenFields()
@@ -95,7 +104,7 @@ class ScoredLog:
         """Score the next records of one partition."""
         partition = records[0].partition
         began = process_time()
-        block = self._pipelines.of(records).process(records)
+        block = self._pipelines.process(records)
         self.cpu_seconds += process_time() - began
         self.records += len(records)
         self.rejected += block.reasons

@@ -56,6 +56,11 @@ def printable(text: str, most: int = _MOST_NAME) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def rejection_told(detail: str | None) -> str:
+    """Return what is wrong with the first rejected record as the end of a sentence."""
+    return "" if detail is None else f"; the first rejected: {printable(detail, MOST_DETAIL)}"
+
+
 def moment(timestamp: int | None) -> str:
     """Return a time in milliseconds since 1970 as local time with its distance from UTC."""
     if timestamp is None or timestamp < 0:

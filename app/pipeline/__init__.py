@@ -13,6 +13,7 @@ from .block import (
 )
 from .building import compile_pipeline, needs_times
 from .entity_profile import profile_data
+from .field_choice import FieldChoice, listed
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .model_file import initial_digest
@@ -32,6 +33,7 @@ __all__ = [
     "STAGES",
     "EntityCounts",
     "ExpectedField",
+    "FieldChoice",
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",
@@ -45,6 +47,7 @@ __all__ = [
     "initial_digest",
     "initial_model",
     "installed_version",
+    "listed",
     "needs_times",
     "new_pipeline",
     "profile_data",

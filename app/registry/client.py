@@ -12,6 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from faust_oslrau.app.errors import OslrauError, SettingsError
+from faust_oslrau.app.files import LARGEST_PEM, read_file
 from faust_oslrau.app.settings import RegistrySettings, Settings
 from faust_oslrau.topics.formats import Schema, missing_module
 
@@ -206,6 +207,7 @@ def _tls(settings: RegistrySettings) -> ssl.SSLContext | bool:
     if settings.ca_file is None:
         return True
     try:
+        read_file(settings.ca_file, LARGEST_PEM)  # OpenSSL would wait for a pipe
         return ssl.create_default_context(cafile=settings.ca_file)
     except (OSError, ssl.SSLError) as error:
         raise SettingsError(

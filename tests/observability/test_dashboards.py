@@ -34,6 +34,18 @@ def test_the_files_are_what_the_code_builds(tmp_path):
     assert built == {path.name: path.read_text() for path in DASHBOARDS}
 
 
+def test_dashboards_link_to_the_pages_if_they_are_told_their_address(tmp_path, schema):
+    page = "https://ops.example/oslrau"
+    command = [sys.executable, "-m", "grafana.build", tmp_path, "--page", page]
+    subprocess.run(command, cwd=ROOT, check=True)
+    for path in DASHBOARDS:
+        plain, built = load(path), load(tmp_path / path.name)
+        (link,) = (link for link in built["links"] if link not in plain["links"])
+        assert (link["title"], link["url"], link["targetBlank"]) == ("Incidents", page, True)
+        stored = {name: of for name, of in built.items() if not name.startswith("__")}
+        jsonschema.validate(stored, schema("grafana-dashboard-11.6.schema.json"))
+
+
 @_EVERY
 def test_an_import_needs_no_more_than_what_grafana_11_has(dashboard):
     required = {(of["type"], of["id"]) for of in dashboard["__requires"]}

@@ -21,7 +21,7 @@ def test_the_example_scores_and_reports_what_it_finds(
     worker = start_worker(command=[str(script), "worker"]).wait_ready().wait_records(1001)
     reported = "anomaly at offset 1000: {'a': 1000, 'b': 2}"
     worker.wait_until(lambda: reported in worker.log(), "done with its anomalies")
-    pages = [code(row[0])[0] for row in rows(section("docs/pages.md", "Pages"), 3)]
+    pages = [page for row in rows(section("docs/pages.md", "Pages"), 3) for page in code(row[0])]
     assert {"/", "/metrics", "/model"} <= set(pages)
     answers = {page: worker.get(page) for page in pages}
     assert "no such entity" in answers.pop("/entity")[1]  # the example has no entities

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 
 import faust
 import pytest
+from secure_kafka import Keys
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.kafka.security import client_arguments, faust_credentials
@@ -82,3 +84,19 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path, name, content):
     settings = Settings(security=SecuritySettings(protocol="SSL", **{name: str(path)}))
     with pytest.raises(SettingsError, match=rf"security\.{name}: .*file\.pem"):
         client_arguments(settings)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["pipe", "endless", "missing"])
+@pytest.mark.parametrize("name", ["ca_file", "cert_file", "key_file"])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path, name, kind):
+    keys, path = Keys(tmp_path), "/dev/zero" if kind == "endless" else str(tmp_path / kind)
+    if kind == "pipe":
+        os.mkfifo(path)  # nobody writes to it
+    files = {each: str(getattr(keys, each)) for each in ("ca_file", "cert_file", "key_file")}
+    settings = Settings(security=SecuritySettings(protocol="SSL", **(files | {name: path})))
+    reason = "No such file or directory" if kind == "missing" else "not a regular file"
+    with pytest.raises(SettingsError) as failure:
+        client_arguments(settings)
+    expected = f"setting security.{name}: expected a readable PEM, got '{path}': {reason}"
+    assert str(failure.value) == expected

@@ -101,6 +101,13 @@ def test_fields_that_no_record_has_are_named_with_their_settings(folder):
     assert lines[-2:] == [f"{misspelt}: no scored record has a value of 'laod'"] * 2
 
 
+def test_the_choice_of_fields_is_told_once_for_both(folder):
+    result = run(folder / "plain.toml", folder / "logs.toml", folder / "first.ndjson")
+    assert result.stderr == (
+        "features/0: the first valid record chooses 2 fields: latency, load; it leaves out none\n"
+    )
+
+
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_figures_are_those_of_the_records_that_both_score(folder, partitions):
     found = compared(

@@ -82,6 +82,12 @@ def test_a_field_that_no_record_has_is_named(file):
     assert "settings: no scored record has a value of 'aa, bb'" in result.stderr
 
 
+def test_the_choice_of_fields_is_told_without_the_labels(file):
+    assert run(file, "--labels", "fault", "--partitions", 2).stderr == (
+        "features/0: the first valid record chooses 2 fields: a, b; it leaves out none\n"
+    )
+
+
 def test_figures_are_those_of_the_log_without_its_labels(file, columns):
     (found,) = evaluated(file)
     label, p_value = np.array(columns["fault"])[WARM_UP:], block_of(columns).p_value[WARM_UP:]
@@ -228,6 +234,9 @@ def test_wrong_files_labels_and_settings_are_told_in_one_line(columns, file, tmp
     frozen = ("--settings", tmp_path / "frozen.toml")
     code, told = failure(file, "--labels", "fault", *frozen)
     assert code == 2 and "expected learning = true" in told
+    (tmp_path / "rejected.ndjson").write_text('{"a": "x", "fault": 0}\n' * 9)
+    code, told = failure(tmp_path / "rejected.ndjson", "--labels", "fault", "--features", "a")
+    assert code == 1 and "; the first rejected: features/0 offset 0: " in told
     (tmp_path / "empty.ndjson").touch()
     assert failure(tmp_path / "empty.ndjson", "--labels", "fault")[0] == 1
     plot = tmp_path / "plot.pdf"

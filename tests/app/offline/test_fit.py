@@ -59,7 +59,7 @@ def test_the_summary_counts_records(files, tmp_path):
     file = tmp_path / "rows.ndjson"
     file.write_bytes(b"\n".join([b"no json", *lines(1, 100)]))
     result = run("fit", file, "--out", tmp_path / "model", "--json")
-    summary = json.loads(result.output)
+    summary = json.loads(result.stdout)
     assert (summary["records"], summary["learned"]) == (101, 100)
     assert summary["rejected"] == {"not_json": 1} and summary["fields"] == ["a", "b"]
     assert (
@@ -115,6 +115,23 @@ def test_too_few_records_make_no_model(tmp_path):
     result = run("fit", tmp_path / "rows.ndjson", "--out", tmp_path / "model")
     assert result.exit_code == 1 and "at least 16 valid records" in result.output
     assert not (tmp_path / "model").exists()
+
+
+def test_records_that_are_all_rejected_make_no_model_and_say_why(tmp_path):
+    (tmp_path / "rows.ndjson").write_bytes(b'{"a": "x"}\n' * 30)
+    chosen = ("--features", "a", "--out", tmp_path / "model")
+    result = run("fit", tmp_path / "rows.ndjson", *chosen)
+    assert result.exit_code == 1 and result.stderr == (
+        "Error: expected at least 16 valid records to learn a model from, got 0; the first "
+        "rejected: features/0 offset 0: expected a number in field 'a', got a string\n"
+    )
+
+
+def test_the_choice_of_fields_is_told(files, tmp_path):
+    result = run("fit", files / "1.ndjson", files / "2.ndjson", "--out", tmp_path / "model")
+    assert result.stderr == (
+        "features/0: the first valid record chooses 2 fields: a, b; it leaves out none\n"
+    )
 
 
 def test_models_are_merged_into_one_that_partitions_begin_with(files, tmp_path):

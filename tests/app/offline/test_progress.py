@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from contextlib import suppress
+from signal import SIGINT
 
 from faust_oslrau.app.offline import progress as module
 from faust_oslrau.app.offline.progress import progress
@@ -14,6 +16,15 @@ from faust_oslrau.app.offline.progress import progress
 with progress("scored") as report:
     report(12345, 0.5)
     report(23456, 1.0)
+"""
+
+
+COMPILING = """
+from faust_oslrau.app.offline import progress
+progress._SECONDS_BETWEEN_LINES = 0.0
+from faust_oslrau.app.offline.kernels import compile_kernels
+from faust_oslrau.app.settings import Settings
+compile_kernels(Settings())
 """
 
 
@@ -46,3 +57,14 @@ def test_without_a_terminal_long_work_prints_plain_lines(capsys, monkeypatch):
     with progress("scored") as report:
         report(12345, 0.5)
     assert capsys.readouterr().err == "scored 12,345 records, 50%\n"
+
+
+def test_kernels_that_are_compiled_are_counted(tmp_path):
+    """The first kernels of an empty cache are enough: all take a minute."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", COMPILING]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        first, second = process.stderr.readline(), process.stderr.readline()
+        process.send_signal(SIGINT)  # as of a terminal: the process that helps ends, too
+    assert re.fullmatch(r"compiled 1 kernels, once for this version, \d+%\n", first)
+    assert second.startswith("compiled 2 kernels, ")

@@ -221,13 +221,45 @@ def test_aborted_records_and_markers_are_passed_over(kafka, client, tmp_path, to
     assert [json.loads(line)["offset"] for line in lines_of(out)] == [0, 4, 8]
 
 
-def test_what_is_wrong_with_the_first_rejected_record_is_told(tmp_path):
-    columns = [f"c{i}" for i in range(1025)]
-    path = tmp_path / "wide.csv"
-    path.write_text(",".join(columns) + "\n" + ",".join("1" * 1025) + "\n")
-    result = run(path, "--out", tmp_path / "scores.ndjson")
+def test_what_is_wrong_with_the_first_rejected_record_is_told(file, tmp_path):
+    result = run(file, "--out", tmp_path / "scores.ndjson")
     assert result.exit_code == 0
-    assert result.output.splitlines()[-1] == (
-        "the first rejected: features/0 offset 0: expected at most 1024 numeric fields, got more: "
-        "choose some by name"
+    assert result.stdout.endswith(
+        " 2 rejected (not_a_number 1, not_utf8 1); the first rejected: features/0 offset 7: "
+        "invalid start byte at byte 0\n"
     )
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_replay_without_any_scored_record_fails_and_says_why(options, tmp_path):
+    path, letters = tmp_path / "wide.csv", tmp_path / "letters"
+    columns = ",".join(f"c{i}" for i in range(3000))
+    path.write_text(columns + ("\n" + ",".join("1" * 3000)) * 2 + "\n")
+    result = run(path, "--out", tmp_path / "scores", "--dead-letters", letters, *options)
+    assert result.exit_code == 1
+    assert _told(result) == (
+        "Error: no record was scored; the first rejected: features/0 offset 0: "
+        "expected at most 1024 numeric fields, got more: choose some by name"
+    )
+    assert "rejected" in result.stdout and len(lines_of(letters)) == 2
+
+
+def test_a_replay_of_no_records_succeeds(tmp_path):
+    path = tmp_path / "rows.ndjson"
+    path.touch()
+    assert run(path, "--out", tmp_path / "scores").exit_code == 0
+
+
+def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
+    path, out = tmp_path / "rows.ndjson", tmp_path / "out"
+    row = {"a": 1, "b\x1b": {"c": 2.5}, "n": 1, "tags": [1], "to": None}
+    path.write_bytes(b"\n".join(orjson.dumps(row | {"a": n % 7, "n": n}) for n in range(600)))
+    result = run(path, "--out", out, "--partitions", 2)
+    assert result.exit_code == 0, result.output
+    told = [line for line in result.stderr.splitlines() if line.startswith("features/")]
+    assert told == [
+        "features/0: the first valid record chooses 3 fields: a, b\\x1b.c, n; "
+        "it leaves out tags (a list), to (null)",
+        "features/0: left out from now on, as their values only grow or hardly ever come again: n",
+    ]
+    assert "features/" not in run(path, "--out", out, "--features", "a").stderr

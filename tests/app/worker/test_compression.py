@@ -29,7 +29,7 @@ def codecs_of(kafka, topic):
     return found
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", CODECS)
 def test_all_codecs_are_read_and_the_chosen_one_is_written(
     codec, kafka, client, settings, start_worker, topic_name
 ):
