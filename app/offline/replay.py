@@ -97,7 +97,7 @@ class Replay:
         """Score the next records of one partition."""
         pipeline = self._pipelines.of(records)
         block = pipeline.process(records)
-        self.seen.add(pipeline.fields, block.rows)
+        self.seen.add(pipeline.fields, block)
         self._scores.write(block.scores)
         self._anomalies.write(block.alerts)
         self._dead_letters.write(block.dead_letters)

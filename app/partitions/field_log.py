@@ -46,7 +46,7 @@ class FieldLog:
         if not self._told:
             self._told = True
             self._tell_of_choice(fields)
-        self._seen.add(fields, block.rows)
+        self._seen.add(fields, block)
         if self._seen.records >= FIRST_RECORDS:
             self.empty = self._seen.empty
             self._tell_of_empty()
