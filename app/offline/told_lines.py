@@ -35,7 +35,7 @@ def line(told: Told, address: str | None = None) -> str:
 
     Nothing in it controls a terminal but the colours.
     """
-    detail = told.detail if told.message is None else _detail(told.message)
+    detail = told.detail if told.message is None else described(told.message)
     cells = (
         click.style(moment(told.timestamp).ljust(_TIME), dim=True),
         click.style(printable(told.what).ljust(_WHAT), fg=_colour(told)),
@@ -86,7 +86,8 @@ def _colour(told: Told) -> str | None:
     return _KINDS.get(kind)
 
 
-def _detail(message: Message) -> str:
+def described(message: Message) -> str:
+    """Return what a message says of how unusual something is."""
     if message.event is None:
         return _joined([_blamed(message.contributions), odds(message.p_value), _density(message)])
     describe = _EVENTS.get(message.event)
