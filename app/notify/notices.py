@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from faust_oslrau.app.offline.told import Contribution, Message, message_of
-from faust_oslrau.app.offline.told_lines import described
+from faust_oslrau.app.offline.told_lines import category, described
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, LEVELS, OPENED, UPDATED
 from faust_oslrau.topics import KafkaRecord
@@ -271,8 +271,7 @@ def _described(told: Message) -> str:
 
 def _blamed(item: Contribution) -> str:
     if item.category is not None:
-        usual = "another" if item.expected_category is None else item.expected_category
-        return f"{item.field} is {item.category}, expected {usual}"
+        return f"{item.field} is {category(item)}"
     text = f"{item.field} is {_number(item.value)}"
     if item.expected is None or item.deviation is None:
         return text

@@ -48,6 +48,8 @@ class Contribution(msgspec.Struct):
     """A field to blame."""
 
     field: str
+    nats: float | None = None
+    usual: float | None = None
     value: float | None = None
     expected: float | None = None
     deviation: float | None = None

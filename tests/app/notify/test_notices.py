@@ -8,7 +8,8 @@ import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.notify.channels import body, read_template
-from faust_oslrau.app.notify.notices import HAPPENED, Notices, event_of
+from faust_oslrau.app.notify.notices import HAPPENED, Event, Notices, event_of
+from faust_oslrau.app.offline.told import Contribution
 from faust_oslrau.app.settings import NotifySettings, Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, OPENED, UPDATED
 from faust_oslrau.topics import Record
@@ -61,6 +62,16 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
         "records": 8, "fields": ["flow"], "entities": ["a", "b"],
         "incidents": ["pumps/0/1", "pumps/0/2"], "address": "",
     }  # fmt: skip
+
+
+def test_a_category_to_blame_has_its_probability():
+    found = incident(1, OPENED).message
+    found.contributions = [
+        Contribution("status", 8.5, 0.03, category="503", expected_category="200")
+    ]
+    news = Notices(Settings()).add(Event(found, OPENED))
+    assert news is not None
+    assert news.notice.title == "pumps/0: status is 503 (0.02 %), others suggest 200 (97 %)"
 
 
 def test_a_notice_has_the_address_of_its_most_severe_incident():
