@@ -1,4 +1,4 @@
-"""`faust-oslrau notify`: tell people of incidents."""
+"""`faust-oslrau notify`: tell people of events."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from faust_oslrau.app.settings import secrets
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
-@click.command(short_help="Tell Alertmanager and webhooks of incidents.")
+@click.command(short_help="Tell Alertmanager and webhooks of events.")
 @settings_options
 def notify(settings_file: Path | None, broker: str | None) -> None:
-    """Post incidents to an Alertmanager and a webhook as they open, get worse and close.
+    """Post events to an Alertmanager and a webhook, incidents as they open, get worse and close.
 
-    The settings notify.alertmanager and notify.webhook say where, notify.severity and others of
+    The settings notify.alertmanager and notify.webhook say where, notify.events and others of
     which. Incidents that overlap in time and blame a common field are one notice. Runs until
     Ctrl-C; run one for each anomalies topic.
     """

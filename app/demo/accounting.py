@@ -40,6 +40,8 @@ class Account:
         The number of dead letters by reason.
     labels
         The injected fault of each record that has one.
+    machines
+        The key of each record with an injected fault that has one.
     alarms
         The records with an anomalous score.
     explanations
@@ -52,19 +54,29 @@ class Account:
         self.sent = self.scored = self.rejected = 0
         self.reasons: Counter[str] = Counter()
         self.labels: dict[Place, str] = {}
+        self.machines: dict[Place, str] = {}
         self.alarms: set[Place] = set()
         self.explanations: dict[Place, Blamed] = {}
         self.incidents: dict[str, DemoIncident] = {}
         self._announced: Counter[Place] = Counter()
         self._logs = [_Log() for _ in range(partitions)]
 
-    def add_sent(self, partition: int, offset: int, labels: Sequence[str | None]) -> None:
+    def add_sent(
+        self,
+        partition: int,
+        offset: int,
+        labels: Sequence[str | None],
+        keys: Sequence[bytes | None] = (),
+    ) -> None:
         """Add sent records, the first one at `offset`."""
         self._logs[partition].add_sent(offset, len(labels))
         self.sent += len(labels)
         for position, label in enumerate(labels):
             if label is not None:
                 self.labels[Place(partition, offset + position)] = label
+        for position, key in enumerate(keys):
+            if key is not None and labels[position] is not None:
+                self.machines[Place(partition, offset + position)] = key.decode()
 
     def add_score(self, place: Place, is_anomaly: bool) -> None:
         """Add a score message."""
@@ -92,8 +104,21 @@ class Account:
     def injected_in(self, incident: DemoIncident) -> set[str]:
         """Return the kinds of the injected anomalies among the records of an incident."""
         offsets = range(incident.first, incident.last + 1)
-        labels = {self.labels.get(Place(incident.partition, offset)) for offset in offsets}
-        return {label for label in labels if label in FAULTS}
+        places = (Place(incident.partition, offset) for offset in offsets)
+        found = {self.labels.get(place) for place in places if self._concerns(incident, place)}
+        return {label for label in found if label in FAULTS}
+
+    def incident_of(self, place: Place) -> DemoIncident | None:
+        """Return the first incident that has a record among its own."""
+        incidents = self.incidents.values()
+        of_partition = (each for each in incidents if each.partition == place.partition)
+        around = (each for each in of_partition if each.first <= place.offset <= each.last)
+        return next((each for each in around if self._concerns(each, place)), None)
+
+    def _concerns(self, incident: DemoIncident, place: Place) -> bool:
+        """Tell whether an incident of the record's partition may be of its machine."""
+        machine = self.machines.get(place)
+        return machine is None or incident.entity in (None, machine)
 
     @property
     def waiting(self) -> int:

@@ -110,4 +110,5 @@ class Feeder:
             delivery = await self._producer.send_batch(batch, self._topic, partition=partition)
             written = await delivery
             labels = [message.label for message in messages[first:sent]]
-            self._account.add_sent(partition, written.offset, labels)
+            keys = [message.key for message in messages[first:sent]]
+            self._account.add_sent(partition, written.offset, labels, keys)

@@ -13,15 +13,19 @@ class DemoIncident(NamedTuple):
     ----------
     name
         Its id.
-    first, last
-        The offsets of its start and of its latest evidence.
+    entity
+        The machine that it is about; None if machines are scored alike.
+    first, opened, last
+        The offsets of its start, of the record that opened it, and of its latest evidence.
     blamed
         The names of its fields, the most blamed first.
     """
 
     name: str
     partition: int
+    entity: str | None
     first: int
+    opened: int
     last: int
     is_open: bool
     severity: float
@@ -34,7 +38,9 @@ class DemoIncident(NamedTuple):
         return cls(
             event["incident"],
             event["partition"],
+            event.get("entity"),
             event["start_offset"],
+            event["opened_offset"],
             event["latest_offset"],
             event["state"] != "closed",
             event["severity"],

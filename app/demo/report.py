@@ -6,7 +6,7 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from .summary import Caught, Summary
+from .summary import Caught, Injected, Summary
 
 _NEXT = "Records of your own: faust-oslrau advise FILE writes a settings file for them."
 _WRONG = {
@@ -79,15 +79,31 @@ def _tables(summary: Summary) -> list[Table]:
 def _latest(summary: Summary) -> Table:
     rows = _table("the last of them", "partition/offset")
     rows.add_column("what the worker said")
-    for kind, place, is_alarm, blamed in summary.latest_injected:
-        said = "nothing"
-        if blamed is not None:
-            expected = "" if blamed.expected is None else f", expected {blamed.expected:.4g}"
-            said = f"{blamed.field} is {blamed.value:.4g}{expected}"
-        elif is_alarm:
-            said = "unusual as a whole"
-        rows.add_row(kind, f"{place.partition}/{place.offset}", said)
+    rows.add_column("incident")
+    for each in summary.latest_injected:
+        place = f"{each.place.partition}/{each.place.offset}"
+        rows.add_row(each.kind, place, _said(each), _found(each))
     return rows
+
+
+def _said(each: Injected) -> str:
+    if each.blamed is not None:
+        field, value, expected = each.blamed
+        return f"{field} is {value:.4g}" + (
+            "" if expected is None else f", expected {expected:.4g}"
+        )
+    if each.is_alarm:
+        return "unusual as a whole"
+    return "nothing" if each.incident is None else f"unusual: {', '.join(each.incident.blamed)}"
+
+
+def _found(each: Injected) -> str:
+    """Return how severe the incident is, and when it opened."""
+    if each.incident is None or each.records_until_open is None:
+        return "none"
+    after = each.records_until_open
+    when = f"after {after:,} records" if after > 0 else "at once" if after == 0 else "open before"
+    return f"{each.incident.severity_name}, {when}"
 
 
 def _by_kind(summary: Summary) -> Table:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .accounting import Account, Blamed, Place
 from .faults import FAULTS, MALFORMATIONS
+from .incidents import DemoIncident
 
 _EXAMPLES = 5
 _LATEST = 8
@@ -23,17 +24,29 @@ class Caught:
 
 
 class Injected(NamedTuple):
-    """An injected anomaly: its kind, its record, whether it was an alarm, and what was blamed."""
+    """An injected anomaly: its kind and record, whether that was an alarm, and what was found."""
 
     kind: str
     place: Place
     is_alarm: bool
     blamed: Blamed | None
+    incident: DemoIncident | None
+
+    @property
+    def records_until_open(self) -> int | None:
+        """Records of its partition until its incident opened; negative if it was open before."""
+        return None if self.incident is None else self.incident.opened - self.place.offset
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        blamed = None if self.blamed is None else self.blamed._asdict()
-        return {"kind": self.kind, **self.place._asdict(), "alarm": self.is_alarm, "blamed": blamed}
+        return {
+            "kind": self.kind,
+            **self.place._asdict(),
+            "alarm": self.is_alarm,
+            "blamed": None if self.blamed is None else self.blamed._asdict(),
+            "incident": None if self.incident is None else self.incident.name,
+            "records_until_open": self.records_until_open,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +146,13 @@ def summarize(
         other_alarms=len(account.alarms - injected.keys()),
         expected_alarms=alarm_rate * max(0, account.scored - len(injected)),
         latest_injected=[
-            Injected(kind, place, place in account.alarms, account.explanations.get(place))
+            Injected(
+                kind,
+                place,
+                place in account.alarms,
+                account.explanations.get(place),
+                account.incident_of(place),
+            )
             for place, kind in list(injected.items())[-_LATEST:]
         ],
         incidents=len(account.incidents),

@@ -155,7 +155,7 @@ _COUNTERS = (
 _GAUGES = (
     _Numbers(
         "empty_fields",
-        "Fields that none of the first 1,000 records has: their names may be wrong.",
+        "Fields that settings name and none of the first 1,000 records has: names may be wrong.",
         lambda of: of.empty_fields,
     ),
     _Numbers(

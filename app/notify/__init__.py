@@ -1,1 +1,1 @@
-"""Tells people of incidents: a consumer of the anomalies topic, outside the promise of scores."""
+"""Tells people of events: a consumer of the anomalies topic, outside the promise of scores."""

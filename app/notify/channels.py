@@ -44,7 +44,7 @@ class Channel(Protocol):
     name: str
 
     async def tell(self, news: News) -> None:
-        """Tell that a notice was opened, updated or closed."""
+        """Tell that a notice was opened, updated or closed, or of what happened once."""
 
     async def remind(self, notices: Sequence[Notice]) -> None:
         """Tell that these notices, which were told, are still open."""
@@ -54,7 +54,8 @@ class Alertmanager:
     """Posts alerts to an Alertmanager, one for each notice.
 
     An alert is known by its labels. So a notice that becomes more severe ends one and begins
-    another.
+    another. What has no end is told once, and ends as Alertmanager hears no more of it: it does not
+    tell people of an alert that ends at once.
     """
 
     name = "alertmanager"
@@ -79,10 +80,10 @@ class Alertmanager:
 
 
 def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
-    first, now = notice.first, datetime.now(UTC)
+    first, now = notice.first.message, datetime.now(UTC)
     began = now if notice.since is None else datetime.fromtimestamp(notice.since / 1000, UTC)
     labels = {
-        "alertname": "OslrauIncident",
+        "alertname": f"Oslrau{str(first.event).title()}",
         "topic": first.topic,
         "severity": severity,
         "notice": notice.name,
@@ -90,19 +91,24 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
         **({} if first.entity is None else {"entity": first.entity}),
     }
     found = notice.as_dict("")
-    entities = ", ".join(found["entities"][:20])
     return {
         "labels": labels,
         "annotations": {
             "summary": notice.title,
-            "description": f"{found['records']} records"
-            + (f" of {entities}" if entities else "")
-            + f", fields {', '.join(found['fields'][:20])}.",
+            "description": _description(found),
         },
         "startsAt": min(began, now).isoformat(),
         "endsAt": (now if ends else now + _KEPT).isoformat(),
         **({"generatorURL": notice.address} if notice.address else {}),
     }
+
+
+def _description(notice: Mapping[str, Any]) -> str:
+    fields, entities = (", ".join(notice[name][:20]) for name in ("fields", "entities"))
+    if notice["event"] != "incident":
+        return f"In {notice['topic']}" + (f", fields {fields}." if fields else ".")
+    of = f" of {entities}" if entities else ""
+    return f"{notice['records']} records{of}, fields {fields}."
 
 
 class Webhook:

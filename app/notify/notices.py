@@ -1,128 +1,188 @@
-"""Incidents that belong together, as one notice; no I/O."""
+"""What people are told of events: incidents that belong together as one notice; no I/O."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import msgspec
-
-from faust_oslrau.app.offline.told import Contribution
+from faust_oslrau.app.offline.told import Contribution, Message, message_of
+from faust_oslrau.app.offline.told_lines import category, described
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, LEVELS, OPENED, UPDATED
 from faust_oslrau.topics import KafkaRecord
 
 MEMBERS = (
-    *("notice", "state", "severity", "title", "topic", "since", "records", "fields", "entities"),
+    *(
+        "notice",
+        "event",
+        "state",
+        "severity",
+        "title",
+        "topic",
+        "since",
+        "records",
+        "fields",
+        "entities",
+    ),
     *("incidents", "address"),
 )
 """The names of what is told of a notice."""
 
+HAPPENED = "happened"
+"""State of an event without an end."""
 
-class Incident(msgspec.Struct):
-    """The members of an incident's event that notices are made of."""
+# What begins and ends, in the words of incidents.
+_STATES = {
+    "began": OPENED,
+    "unusual": OPENED,
+    "ended": CLOSED,
+    "usual": CLOSED,
+    **{state: state for state in (OPENED, UPDATED, CLOSED)},
+}
+Key = tuple[str | None, ...]
+_KINDS = {"drift", "entity", "field", "incident", "rate", "silence"}
 
-    event: str
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event, as far as notices need it.
+
+    Attributes
+    ----------
+    message
+        What it tells.
+    state
+        Whether something `OPENED`, was `UPDATED`, `CLOSED`, or `HAPPENED` without an end.
+    """
+
+    message: Message
     state: str
-    incident: str
-    topic: str
-    partition: int
-    severity: float
-    severity_name: str
-    length: int
-    contributions: list[Contribution]
-    start_timestamp: int | None = None
-    latest_timestamp: int | None = None
-    entity: str | None = None
 
     @property
-    def fields(self) -> list[str]:
-        """The blamed fields, the most unusual first."""
-        return [item.field for item in self.contributions]
+    def setting(self) -> str:
+        """The name of its kind in the setting `notify.events`."""
+        if self.message.event == "entity":
+            return "new_entities" if self.message.state == "new" else "unusual_entities"
+        return f"{self.message.event}s"
+
+    @property
+    def is_of_incident(self) -> bool:
+        """Whether it tells of an incident."""
+        return self.message.event == "incident"
+
+    @property
+    def key(self) -> Key:
+        """What is the same as something begins, gets worse and ends."""
+        told = self.message
+        return told.event, told.topic, str(told.partition), told.incident, told.entity
+
+    @property
+    def name(self) -> str:
+        """The id of the incident; of others: place, kind, and entity or field."""
+        told = self.message
+        if told.incident is not None:
+            return told.incident
+        parts = (told.topic, told.partition, told.offset, told.event, told.entity or told.field)
+        return "/".join(str(part) for part in parts if part is not None)
+
+    @property
+    def severity(self) -> str:
+        """The name of its severity; what is no incident is minor."""
+        return str(self.message.severity_name) if self.is_of_incident else LEVELS[0]
+
+    @property
+    def since(self) -> int | None:
+        """When it began, in milliseconds since 1970 (UTC), if that is known."""
+        told = self.message
+        times = (told.start_timestamp, told.since, told.last_timestamp, told.timestamp)
+        return next((time for time in times if time is not None), None)
 
 
-_decode = msgspec.json.Decoder(Incident).decode
-
-
-def incident_of(record: KafkaRecord) -> Incident | None:
-    """Return the incident that a message of the anomalies topic tells of; None for others."""
-    try:
-        incident = _decode(record.value or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+def event_of(record: KafkaRecord) -> Event | None:
+    """Return the event that a message of the anomalies topic tells of; None for others."""
+    told = message_of(record)
+    if told is None or told.event not in _KINDS:
         return None
-    known = incident.event == "incident" and incident.severity_name in LEVELS
-    return incident if known else None
+    if told.event == "incident" and (told.incident is None or told.severity_name not in LEVELS):
+        return None
+    if told.event == "silence" and told.entity is None:  # of a partition, known when it is over
+        return Event(told, HAPPENED)
+    return Event(told, _STATES.get(told.state, HAPPENED))
 
 
 @dataclass
 class Notice:
-    """Incidents that overlap in time and blame a common field: what people are told once.
+    """What people are told once: incidents that overlap and blame a common field, or one event.
 
     Attributes
     ----------
-    incidents
-        The incidents after their latest events, by id, in the order in which they opened.
+    name
+        The id of what opened it.
+    events
+        The latest event of each incident, by key, in the order in which they opened.
+    since
+        The earliest start in milliseconds since 1970 (UTC), if one is known.
     told
         The severity that was told last; None before.
     address
         Where people find its most severe incident; empty without the setting `page_url`.
     """
 
-    incidents: dict[str, Incident] = field(default_factory=dict)
+    name: str
+    events: dict[Key, Event] = field(default_factory=dict)
+    since: int | None = None
     told: str | None = None
     address: str = ""
 
-    @property
-    def name(self) -> str:
-        """The id of its first incident."""
-        return next(iter(self.incidents))
+    def take(self, event: Event) -> None:
+        """Add an event, in place of an earlier one of the same incident."""
+        self.events[event.key] = event
+        times = [time for time in (self.since, event.since) if time is not None]
+        self.since = min(times, default=None)
 
     @property
-    def first(self) -> Incident:
-        """The incident that opened it."""
-        return self.incidents[self.name]
+    def first(self) -> Event:
+        """The latest event of what opened it."""
+        return next(iter(self.events.values()))
 
     @property
-    def worst(self) -> Incident:
-        """Its most severe incident."""
-        return max(self.incidents.values(), key=lambda each: each.severity)
+    def worst(self) -> Event:
+        """The latest event of its most severe incident."""
+        return max(self.events.values(), key=lambda each: each.message.severity or 0.0)
 
     @property
     def severity(self) -> str:
         """The name of the highest severity."""
-        return max((each.severity_name for each in self.incidents.values()), key=LEVELS.index)
+        return max((each.severity for each in self.events.values()), key=LEVELS.index)
 
     @property
-    def is_closed(self) -> bool:
-        """Whether all of its incidents are closed."""
-        return all(each.state == CLOSED for each in self.incidents.values())
+    def is_open(self) -> bool:
+        """Whether any of it is not over."""
+        return any(each.state in (OPENED, UPDATED) for each in self.events.values())
 
     @property
     def fields(self) -> set[str]:
-        """All fields that its incidents blame."""
-        return {name for each in self.incidents.values() for name in each.fields}
-
-    @property
-    def since(self) -> int | None:
-        """The earliest start in milliseconds since 1970 (UTC), if one is known."""
-        times = [each.start_timestamp for each in self.incidents.values()]
-        return min((time for time in times if time is not None), default=None)
+        """All fields that it is about."""
+        return {name for each in self.events.values() for name in each.message.fields}
 
     @property
     def title(self) -> str:
         """A sentence that says what is wrong."""
-        worst, others = self.worst, len(self.incidents) - 1
+        worst, others = self.worst.message, len(self.events) - 1
         where = worst.entity or f"{worst.topic}/{worst.partition}"
-        what = _described(worst.contributions[0]) if worst.contributions else "unusual records"
-        return f"{where}: {what}" + (f", and {others} more incidents" if others else "")
+        more = f", and {others} more incidents" if others else ""
+        return f"{where}: {_described(worst)}{more}"
 
     def as_dict(self, state: str) -> dict[str, Any]:
         """Return the notice as plain data, with the `MEMBERS` as names."""
-        entities = {each.entity for each in self.incidents.values() if each.entity is not None}
-        records = sum(each.length for each in self.incidents.values())
+        told = [each.message for each in self.events.values()]
+        entities = {each.entity for each in told if each.entity is not None}
+        incidents = [each.incident for each in told if each.incident is not None]
+        records = sum(each.length or each.records or 0 for each in told)
+        first = self.first.message
         values = (
-            *(self.name, state, self.severity, self.title, self.first.topic, self.since, records),
-            *(sorted(self.fields), sorted(entities), list(self.incidents), self.address),
+            *(self.name, first.event, state, self.severity, self.title, first.topic, self.since),
+            *(records, sorted(self.fields), sorted(entities), incidents, self.address),
         )
         return dict(zip(MEMBERS, values, strict=True))
 
@@ -136,12 +196,12 @@ class News(NamedTuple):
 
 
 class Notices:
-    """Groups incidents, and says when people are to be told.
+    """Groups events, and says when people are to be told.
 
     Parameters
     ----------
     settings
-        Of which incidents people are told, and where they find them.
+        Of which events people are told, and where they find incidents.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -149,54 +209,69 @@ class Notices:
         self._settings = settings.notify
         self._address_of = settings.incident_address
 
-    def add(self, incident: Incident) -> News | None:
+    def add(self, event: Event) -> News | None:
         """Take an event in; return what became of its notice, if people are to be told."""
-        if not self._concerns(incident):
-            return None
-        notice = self._of(incident)
+        notice = self._known(event) or self._new(event)
         if notice is None:
             return None
-        notice.incidents[incident.incident] = incident
-        notice.address = self._address_of(notice.worst.incident) or ""
-        state = self._state(notice)
-        if notice.is_closed:
-            self.open.remove(notice)
+        notice.take(event)
+        notice.address = self._address(notice.worst.message.incident)
+        state = self._state(notice, event)
+        self.open = [each for each in self.open if each.is_open]
         if state is None:
             return None
         before, notice.told = notice.told, notice.severity
         return News(state, notice, before)
 
-    def _concerns(self, incident: Incident) -> bool:
-        fields, entities = self._settings.fields, self._settings.entities
-        return (fields is None or not set(fields).isdisjoint(incident.fields)) and (
-            entities is None or incident.entity in entities
+    def _address(self, incident: str | None) -> str:
+        return "" if incident is None else self._address_of(incident) or ""
+
+    def _known(self, event: Event) -> Notice | None:
+        if event.state == HAPPENED:
+            return None
+        return next((each for each in self.open if event.key in each.events), None)
+
+    def _new(self, event: Event) -> Notice | None:
+        """Return the notice of what begins, which may be an open one."""
+        if event.state == CLOSED or not self._concerns(event):  # it may have begun before
+            return None
+        for notice in self.open if event.is_of_incident else ():
+            common = notice.fields.intersection(event.message.fields)
+            if common and notice.first.is_of_incident:
+                return notice
+        notice = Notice(name=event.name)
+        self.open.append(notice)
+        return notice
+
+    def _concerns(self, event: Event) -> bool:
+        chosen, told = self._settings, event.message
+        return (
+            event.setting in chosen.events
+            and (chosen.fields is None or not set(chosen.fields).isdisjoint(told.fields))
+            and (chosen.entities is None or told.entity in chosen.entities)
         )
 
-    def _of(self, incident: Incident) -> Notice | None:
-        for notice in self.open:
-            if incident.incident in notice.incidents:
-                return notice
-        if incident.state == CLOSED:  # it opened before the first event that was read
-            return None
-        for notice in self.open:
-            if not notice.fields.isdisjoint(incident.fields):
-                return notice
-        self.open.append(Notice())
-        return self.open[-1]
-
-    def _state(self, notice: Notice) -> str | None:
-        if notice.is_closed:
+    def _state(self, notice: Notice, event: Event) -> str | None:
+        if event.state == HAPPENED:
+            return HAPPENED
+        if not notice.is_open:
             return CLOSED if notice.told else None
         rank = LEVELS.index(notice.severity)
         if notice.told is None:
-            return OPENED if rank >= LEVELS.index(self._settings.severity) else None
+            least = LEVELS.index(self._settings.severity) if event.is_of_incident else 0
+            return OPENED if rank >= least else None
         return UPDATED if rank > LEVELS.index(notice.told) else None
 
 
-def _described(item: Contribution) -> str:
+def _described(told: Message) -> str:
+    if told.event != "incident":
+        return ": ".join(filter(None, (told.what, described(told))))
+    return _blamed(told.contributions[0]) if told.contributions else "unusual records"
+
+
+def _blamed(item: Contribution) -> str:
     if item.category is not None:
-        usual = "another" if item.expected_category is None else item.expected_category
-        return f"{item.field} is {item.category}, expected {usual}"
+        return f"{item.field} is {category(item)}"
     text = f"{item.field} is {_number(item.value)}"
     if item.expected is None or item.deviation is None:
         return text

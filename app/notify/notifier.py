@@ -1,4 +1,4 @@
-"""Reads the anomalies topic, and tells of its incidents, each at least once."""
+"""Reads the anomalies topic, and tells of its events, each at least once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord
 
 from .channels import Channel, channels, read_template
-from .notices import Notices, incident_of
+from .notices import Key, Notices, event_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +48,9 @@ async def notify_all(settings: Settings) -> None:
 
 
 class Notifier:
-    """Tells a channel of incidents, from where it stopped.
+    """Tells a channel of events, from where it stopped.
 
-    What it commits is the first message of the oldest incident that is still open, and as metadata
+    What it commits is the first message of the oldest notice that is still open, and as metadata
     the offset before which all was told. After a restart it reads from the former, in silence up to
     the latter. Each channel has a group of its own, so that none waits for another one.
     """
@@ -61,12 +61,12 @@ class Notifier:
         self._group = f"{settings.app_id}-notify-{channel.name}"
         self._notices = Notices(settings)
         self._schemas = MessageSchemas(settings)
-        self._began: dict[str, tuple[TopicPartition, int]] = {}
+        self._began: dict[Key, tuple[TopicPartition, int]] = {}
         self._told: dict[TopicPartition, int] = {}
         self._next: dict[TopicPartition, int] = {}
 
     async def run(self) -> None:
-        """Tell of incidents until cancelled; raises as ``notify_all`` does."""
+        """Tell of events until cancelled; raises as ``notify_all`` does."""
         topic = self._settings.anomalies_topic
         async with connected_admin(self._settings) as admin:
             tps = [TopicPartition(topic, p) for p in range(await partition_count(admin, topic))]
@@ -111,13 +111,13 @@ class Notifier:
 
     async def _take(self, tp: TopicPartition, record: KafkaRecord) -> None:
         self._next[tp] = record.offset + 1
-        incident = incident_of(await self._read(record))
-        if incident is None:
+        event = event_of(await self._read(record))
+        if event is None:
             return
-        news = self._notices.add(incident)
-        still_open = {name for notice in self._notices.open for name in notice.incidents}
-        self._began.setdefault(incident.incident, (tp, record.offset))
-        self._began = {name: at for name, at in self._began.items() if name in still_open}
+        news = self._notices.add(event)
+        still_open = {key for notice in self._notices.open for key in notice.events}
+        self._began.setdefault(event.key, (tp, record.offset))
+        self._began = {key: at for key, at in self._began.items() if key in still_open}
         if news is not None and record.offset >= self._told[tp]:
             await self._channel.tell(news)
             told = (self._channel.name, news.state, news.notice.title, news.notice.severity)

@@ -122,7 +122,7 @@ class Replay:
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
         block = self._pipelines.process(records)
-        self.seen.add(self._pipelines.of(records).fields, block.rows)
+        self.seen.add(self._pipelines.of(records).fields, block)
         self._scores.write(block.scores)
         self._anomalies.write(block.alerts)
         self._dead_letters.write(block.dead_letters)

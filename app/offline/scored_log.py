@@ -114,7 +114,7 @@ class ScoredLog:
         scores = self._scores(block).take(np.arange(warming_up, len(block.scores)))
         self._blocks.setdefault(partition, []).append(scores)
         self._keep_blamed(partition, scores, block.scores[warming_up:])
-        self._seen.add(self.fields(records), block.rows)
+        self._seen.add(self.fields(records), block)
 
     def _scores(self, block: ProcessedBlock) -> Scores:
         offsets, anomalies = (

@@ -48,6 +48,8 @@ class Contribution(msgspec.Struct):
     """A field to blame."""
 
     field: str
+    nats: float | None = None
+    usual: float | None = None
     value: float | None = None
     expected: float | None = None
     deviation: float | None = None
@@ -84,6 +86,7 @@ class Message(msgspec.Struct):
     severity_name: str | None = None
     length: int | None = None
     start_timestamp: int | None = None
+    last_timestamp: int | None = None
     peak_p_value: float | None = None
     entity_p_value: float | None = None
     # null in Parquet
@@ -103,6 +106,22 @@ class Message(msgspec.Struct):
     # Not parsed: numbers in it may be beyond a double.
     record: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it is about, each once, the most unusual first."""
+        named = [item.field for item in self.contributions or ()]
+        named += [aspect.field for aspect in self.aspects if aspect.field is not None]
+        named += [] if self.field is None else [self.field]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def what(self) -> str:
+        """What happened, such as "incident opened"."""
+        if self.event is None:
+            return "anomaly" if self.is_anomaly else "score"
+        state = "worsened" if self.state == "updated" else self.state
+        return f"{self.event} {state}".strip()
+
 
 _decode = msgspec.json.Decoder(Message).decode
 _check = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -110,6 +129,15 @@ _UNREADABLE = (ValueError, RecursionError)
 # JSON allows these in strings as they are, but a terminal may obey them.
 _CONTROLS = re.compile("[\x7f-\x9f]")
 _MOST_DESCRIBED = 80
+
+
+def message_of(record: KafkaRecord) -> Message | None:
+    """Return what a score, an anomaly or an event tells; None for any other message."""
+    try:
+        message = _decode(record.value or b"")
+    except _UNREADABLE:
+        return None
+    return message if message.event or message.n_learned is not None else None
 
 
 class MessageReader:
@@ -130,11 +158,8 @@ class MessageReader:
         if "oslrau-reason" in headers:
             detail = f"{headers['oslrau-reason']}: {headers.get('oslrau-detail', '')}"
             return _of_headers("rejected", record, headers, detail)
-        try:
-            message = _decode(record.value or b"")
-        except _UNREADABLE:
-            message = None
-        if message is not None and (message.event or message.n_learned is not None):
+        message = message_of(record)
+        if message is not None:
             return self._of_message(record, message)
         if "oslrau-left-out-bytes" in headers:
             size = f"{headers['oslrau-left-out-bytes']} bytes did not fit into the topic"
@@ -142,13 +167,10 @@ class MessageReader:
         return _of_other(record)
 
     def _of_message(self, record: KafkaRecord, message: Message) -> Told:
-        named = [item.field for item in message.contributions or ()]
-        named += [aspect.field for aspect in message.aspects if aspect.field is not None]
-        named += [] if message.field is None else [message.field]
         place = f"{message.topic}/{message.partition}@{message.offset}"
         time = record.timestamp if message.timestamp is None else message.timestamp
         entity = message.entity if message.entity is not None else self._entity(record, message)
-        return Told(_what(message), place, time, entity, tuple(dict.fromkeys(named)), message)
+        return Told(message.what, place, time, entity, message.fields, message)
 
     def _entity(self, record: KafkaRecord, message: Message) -> str | None:
         """Return the entity that an anomaly's record names, or else the key."""
@@ -193,13 +215,6 @@ def _of_other(record: KafkaRecord) -> Told:
     place = f"{record.topic}/{record.partition}@{record.offset}"
     detail = _described(record.value)
     return Told("not understood", place, record.timestamp, _text(record.key), detail=detail)
-
-
-def _what(message: Message) -> str:
-    if message.event is None:
-        return "anomaly" if message.is_anomaly else "score"
-    state = "worsened" if message.state == "updated" else message.state
-    return f"{message.event} {state}".strip()
 
 
 def _described(value: bytes | None) -> str:

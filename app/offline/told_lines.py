@@ -27,6 +27,8 @@ _KINDS = {
     "left out": "magenta",
     "not understood": "magenta",
 }
+# Of a probability that is written: smaller ones are guesses.
+_LEAST_SHARE = 1e-6
 _Item = TypeVar("_Item")
 
 
@@ -35,7 +37,7 @@ def line(told: Told, address: str | None = None) -> str:
 
     Nothing in it controls a terminal but the colours.
     """
-    detail = told.detail if told.message is None else _detail(told.message)
+    detail = told.detail if told.message is None else described(told.message)
     cells = (
         click.style(moment(told.timestamp).ljust(_TIME), dim=True),
         click.style(printable(told.what).ljust(_WHAT), fg=_colour(told)),
@@ -84,6 +86,24 @@ def odds(p_value: float | None) -> str:
     return f"once in {rounded / 1e6:g} million" if rounded >= 1e6 else f"once in {rounded:,g}"
 
 
+def category(item: Contribution) -> str:
+    """Return a category and the suggested one: "503 (0.02 %), others suggest 200 (97 %)"."""
+    usual = "another" if item.expected_category is None else printable(item.expected_category)
+    found = printable(item.category or "?") + _chance(item.nats)
+    return f"{found}, others suggest {usual}{_chance(item.usual)}"
+
+
+def _chance(nats: float | None) -> str:
+    """Return the probability of a category by its nats."""
+    if nats is None:
+        return ""
+    share = math.exp(-max(nats, 0.0))
+    if share < _LEAST_SHARE:
+        return f" (under {100 * _LEAST_SHARE:.4f} %)"
+    rounded = float(f"{100 * share:.{1 if share < 0.1 else 2}g}")
+    return f" ({rounded:g} %)"
+
+
 def _colour(told: Told) -> str | None:
     if told.message is not None and told.message.event == "incident":
         return SEVERITY_COLOURS.get(told.message.severity_name or "")
@@ -91,7 +111,8 @@ def _colour(told: Told) -> str | None:
     return _KINDS.get(kind)
 
 
-def _detail(message: Message) -> str:
+def described(message: Message) -> str:
+    """Return what a message says of how unusual something is."""
     if message.event is None:
         return _joined([_blamed(message.contributions), odds(message.p_value), _density(message)])
     describe = _EVENTS.get(message.event)
@@ -167,9 +188,7 @@ def _listed(items: Sequence[_Item], describe: Callable[[_Item], str]) -> str:
 
 def _contribution(item: Contribution) -> str:
     if item.category is not None:
-        usual = item.expected_category
-        expected = "another" if usual is None else printable(usual)
-        return f"{printable(item.field)} {printable(item.category)} (expected {expected})"
+        return f"{printable(item.field)} {category(item)}"
     expected = f"{_number(item.expected)} \u00b1 {_number(item.deviation, 2)}"
     return f"{printable(item.field)} {_number(item.value)} (expected {expected})"
 

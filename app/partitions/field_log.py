@@ -49,7 +49,7 @@ class FieldLog:
         self._tell_of_wrong_types(block)
         if fields is None or self._seen.records >= FIRST_RECORDS:
             return
-        self._seen.add(fields, block.rows)
+        self._seen.add(fields, block)
         if self._seen.records >= FIRST_RECORDS:
             self.empty = self._seen.empty
             self._tell_of_empty()

@@ -116,6 +116,8 @@ class ProcessedBlock:
         The events of fields for the anomalies topic.
     changed_fields
         The number of these by state.
+    context
+        Whether any scored record has a value of the field of its entity, and of its time, by name.
     silence_counts
         Counts of silences; None without the setting `silences`.
     expected_fields
@@ -156,6 +158,7 @@ class ProcessedBlock:
     wrong_types: Counter[str] = field(default_factory=Counter)
     field_changes: list[OutMessage] = field(default_factory=list)
     changed_fields: Counter[str] = field(default_factory=Counter)
+    context: dict[str, bool] = field(default_factory=dict)
 
     @property
     def first_rejection(self) -> str | None:

@@ -48,6 +48,7 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         values = dict(named)
         return {at: values[field] for at, field in enumerate(fields) if field in values}
 
+    d, named = len(fields) - n_categories, _named(settings)
     return StreamScorer(
         LEARNERS[settings.learner.kind](**settings.learner.parameters),
         settings.batch_size,
@@ -57,7 +58,8 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         directions=by_column(settings.directions),
         least=by_column(settings.least),
         n_categories=n_categories,
-        may_leave_out=_not_chosen(settings, fields[: len(fields) - n_categories]),
+        kept_categories=[at for at, field in enumerate(fields[d:]) if field in named],
+        may_leave_out=[at for at, field in enumerate(fields[:d]) if field not in named],
         max_entities=None if settings.entity is None else settings.max_entities,
         max_former_entities=settings.max_former_entities,
         history=settings.history,
@@ -71,11 +73,10 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
     )
 
 
-def _not_chosen(settings: Settings, numbers: Sequence[str]) -> list[int]:
-    """Return the columns that no setting names."""
+def _named(settings: Settings) -> set[str]:
+    """Return the fields that settings name, which are never left out."""
     tables = (settings.kinds, settings.transforms, settings.directions, settings.least)
-    named = {*(settings.chosen_fields or ()), *(field for table in tables for field, _ in table)}
-    return [column for column, field in enumerate(numbers) if field not in named]
+    return {*(settings.chosen_fields or ()), *(field for table in tables for field, _ in table)}
 
 
 def compile_pipeline(settings: Settings, told: Told | None = None) -> None:

@@ -269,6 +269,7 @@ class PartitionPipeline:
             decoded.wrong_types,
             [write.field((read[i], time), change) for i, time, change in field_changes],
             Counter(change.state.value for *_, change in field_changes),
+            self._context(entities, times),
         )
 
     def _decoded(
@@ -296,6 +297,16 @@ class PartitionPipeline:
         found = self._watch.take([record.value for record in records], chosen)
         known = dict(zip(valid, times, strict=True)) if found else {}
         return [(i, known.get(i, records[i].timestamp), change) for i, change in found]
+
+    def _context(
+        self, entities: Sequence[bytes | None] | None, times: Sequence[int | None]
+    ) -> dict[str, bool]:
+        named = ((self._settings.entity, entities), (self._settings.time, times))
+        return {
+            name: any(value is not None for value in values)
+            for name, values in named
+            if values and name not in (None, KEY)
+        }
 
     @property
     def _evicted(self) -> int:

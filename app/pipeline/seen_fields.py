@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .block import ProcessedBlock
 
 
 class SeenFields:
@@ -15,12 +16,14 @@ class SeenFields:
         self.records = 0
         self._has_values: dict[str, bool] = {}
 
-    def add(self, fields: Sequence[str] | None, rows: NDArray[np.float64]) -> None:
-        """Look at rows (m, d) of `fields`, NaN = missing."""
-        self.records += len(rows)
-        for field, column in zip(fields or (), rows.T, strict=True):
+    def add(self, fields: Sequence[str] | None, block: ProcessedBlock) -> None:
+        """Look at the rows of `fields`, and at the fields of entity and time."""
+        self.records += len(block.rows)
+        for field, column in zip(fields or (), block.rows.T, strict=True):
             if not self._has_values.get(field):
                 self._has_values[field] = bool((~np.isnan(column)).any())
+        for field, has_values in block.context.items():
+            self._has_values[field] = has_values or self._has_values.get(field, False)
 
     @property
     def empty(self) -> list[str]:

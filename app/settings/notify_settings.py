@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .section import Section, setting
-from .value_types import ADDRESS, NAMES, TEXT, choice, optional
+from .value_types import ADDRESS, ALL_EVENTS, NAMES, TEXT, choice, optional, some
 
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings(Section):
-    """Whom `faust-oslrau notify` tells of incidents, and of which; the worker has no use for it."""
+    """Whom `faust-oslrau notify` tells of events, and of which; the worker has no use for it."""
 
     prefix: ClassVar[str] = "notify."
 
     alertmanager: str | None = setting(None, optional(ADDRESS))
     webhook: str | None = setting(None, optional(ADDRESS), secret=True)
     template: str | None = setting(None, optional(TEXT))
+    events: tuple[str, ...] = setting(ALL_EVENTS, some(*ALL_EVENTS))
     severity: str = setting("minor", choice("minor", "major", "critical"))
     fields: tuple[str, ...] | None = setting(None, optional(NAMES))
     entities: tuple[str, ...] | None = setting(None, optional(NAMES))

@@ -36,7 +36,8 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
 SIDE_NAMES = ("high", "low")
 KIND_NAMES = ("number", "category", "ignored")
-EVENTS_OF = ("records", "incidents", "new_entities", "unusual_entities", "silences")
+CHOSEN_EVENTS = ("incidents", "new_entities", "unusual_entities", "silences")
+ALL_EVENTS = (*CHOSEN_EVENTS, "rates", "fields", "drifts")
 # What the zone database names a computer's zone before somebody has chosen one.
 _NO_ZONES = {"Factory"}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -80,6 +81,17 @@ def choice(*names: str) -> ValueType:
         return str(value)
 
     return ValueType("one of " + ", ".join(names), read)
+
+
+def some(*names: str) -> ValueType:
+    """Return the type of lists of some of these names, in their order."""
+
+    def read(value: Any) -> tuple[str, ...]:
+        found = _distinct(_listed(value))
+        _require(all(name in names for name in found))
+        return tuple(sorted(found, key=names.index))
+
+    return ValueType("some of " + ", ".join(names), read)
 
 
 def optional(value_type: ValueType) -> ValueType:
@@ -129,12 +141,6 @@ def _read_fields(value: Any) -> tuple[str, ...]:
 def _read_optional_field(value: Any) -> str:
     _require(value != "none")  # what no field is called in the environment
     return _read_field(value)
-
-
-def _read_events(value: Any) -> tuple[str, ...]:
-    found = _distinct(_listed(value))
-    _require(all(name in EVENTS_OF for name in found))
-    return tuple(sorted(found, key=EVENTS_OF.index))
 
 
 def _read_snapshots(value: Any) -> str:
@@ -282,7 +288,7 @@ TOPICS = ValueType("distinct topic names of letters, digits, '.', '_' and '-'", 
 FEATURES = ValueType('"auto" or a list of distinct field names', _read_features)
 ENTITY = ValueType('"key" or the name of a field', _read_optional_field)
 FIELD = ValueType("the name of a field", _read_optional_field)
-EVENTS = ValueType(f"some of {', '.join(EVENTS_OF)}", _read_events)
+EVENTS = some("records", *CHOSEN_EVENTS)
 SNAPSHOTS = ValueType(
     "topic:NAME, folder:PATH, s3://BUCKET/PREFIX, the same with gs:// or az://, or off",
     _read_snapshots,

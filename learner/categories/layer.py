@@ -8,6 +8,7 @@ categories alone have one number that is always missing, so that the network has
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,8 @@ class Categories:
     ----------
     c
         Number of the columns.
+    kept
+        Which of them, from 0 on, are told apart whatever their values are.
 
     Attributes
     ----------
@@ -110,9 +113,12 @@ class Categories:
         Whether rows have no other columns, d = 0; their numbers are then one that is missing.
     """
 
-    def __init__(self, c: int) -> None:
+    def __init__(self, c: int, kept: Collection[int] = ()) -> None:
         if not 0 < c <= MOST_FIELDS:
             raise InvalidParameterError(f"n_categories = {c}: expected at most {MOST_FIELDS}")
+        if not set(kept) <= set(range(c)):
+            raise InvalidParameterError(f"kept_categories = {kept}: expected numbers below {c}")
+        self.kept = sorted(kept)
         self.values = Values(c)
         self.parent = np.full(c, NONE)
         self.identifier = np.zeros(c, np.bool_)
@@ -273,6 +279,7 @@ class Categories:
         count = self._joint.diagonal()
         records = self._by_field(self._joint.diagonal()[None, :])[0]
         found = (records >= IDENTIFIER_AFTER) & (count[: self.c] > 0.5 * records)
+        found[self.kept] = False
         if found.any():
             self._leave_out(found)
         self.parent = parents(gains(self._joint, self.values.field, self.c))

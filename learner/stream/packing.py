@@ -53,6 +53,7 @@ _TYPES = {
     "learning": (bool,),
     "n_categories": (int,),
     "only_categories": (bool, _NONE),
+    "kept_categories": (list, _NONE),
     "may_leave_out": (list,),
     "adapt_after": (int,),
     "max_entities": (int, _NONE),
@@ -98,6 +99,8 @@ def to_parts(state: ScorerState) -> Parts:
     if state.categories is not None:
         if state.categories.alone:
             values["only_categories"] = True
+        if state.categories.kept:
+            values["kept_categories"] = state.categories.kept
         arrays |= state.categories.state()
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
@@ -165,13 +168,18 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         values["alarm_rate"],
         values["learning"],
         Transforms(dict(values["transforms"])),
-        Categories(values["n_categories"]) if values["n_categories"] else None,
+        _categories(values) if values["n_categories"] else None,
         None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         seasons=None if values.get("seasons") is None else Seasons(values["seasons"]),
         reference=Reference(values["adapt_after"]),
         growing=Growing([record_count(column) for column in values["may_leave_out"]]),
     )
+
+
+def _categories(values: Values) -> Categories:
+    kept = [record_count(number) for number in values.get("kept_categories") or []]
+    return Categories(values["n_categories"], kept)
 
 
 def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:

@@ -67,6 +67,8 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         order. The learner is given the other columns as they would be with an average category; if
         there are none, one number that is always missing. Log-likelihoods are those of numbers and
         categories together.
+    kept_categories
+        Which of these, from 0 on, are not left out even if their values hardly ever come again.
     max_entities
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
@@ -143,6 +145,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
         n_categories: int = 0,
+        kept_categories: Collection[int] = (),
         max_entities: int | None = None,
         max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
@@ -163,7 +166,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             alarm_rate,
             learning,
             Transforms(transforms or {}),
-            Categories(n_categories) if n_categories else None,
+            Categories(n_categories, kept_categories) if n_categories else None,
             None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),

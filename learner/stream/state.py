@@ -210,7 +210,9 @@ class ScorerState:
             self.alarm_rate,
             self.learning,
             self.transforms,
-            None if self.categories is None else Categories(self.categories.c),
+            None
+            if self.categories is None
+            else Categories(self.categories.c, self.categories.kept),
             entities,
             None if self.incidents is None else Incidents(self.incidents.parameters),
             history,

@@ -8,7 +8,7 @@ import pytest
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.app.settings.value_types import EVENTS_OF
+from faust_oslrau.app.settings.value_types import CHOSEN_EVENTS
 from faust_oslrau.topics import Record
 
 NEW = {2000, *range(6000, 6040)}
@@ -32,7 +32,9 @@ def processed():
         Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
         for offset, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
-    settings = Settings(max_message_bytes=1024, entity="key", events=EVENTS_OF, forecasts=True)
+    settings = Settings(
+        max_message_bytes=1024, entity="key", events=("records", *CHOSEN_EVENTS), forecasts=True
+    )
     return PartitionPipeline("features", 1, settings).process(records)
 
 
@@ -51,7 +53,7 @@ def of_entities():
         for offset, value in enumerate(values)
     ]
     records[6000] = records[6000]._replace(key=b"new")
-    settings = Settings(entity="key", events=EVENTS_OF)
+    settings = Settings(entity="key", events=("records", *CHOSEN_EVENTS))
     return PartitionPipeline("features", 1, settings).process(records).entity_events
 
 

@@ -215,6 +215,15 @@ def test_values_that_hardly_ever_come_again_are_left_out():
     assert abs(difference).mean() < 0.02
 
 
+def test_a_category_that_is_kept_is_not_left_out():
+    rows = np.column_stack([requests(n=3000), np.random.default_rng(5).random(3000)])
+    scorer = StreamScorer(OSLRAU(), n_categories=3, kept_categories=(2,))
+    scorer.process(rows[: IDENTIFIER_AFTER // 2])
+    scorer = StreamScorer.from_bytes(scorer.to_bytes())
+    scorer.process(rows[IDENTIFIER_AFTER // 2 :])
+    assert scorer.left_out == []
+
+
 @given(st.integers(0, 10**6))
 @settings(max_examples=examples(10), deadline=None)
 def test_the_most_frequent_values_have_slots(seed):
@@ -247,6 +256,8 @@ def test_a_scorer_is_given_all_its_columns():
         StreamScorer(OSLRAU(), n_categories=2).process(np.zeros((3, 1)))
     with pytest.raises(InvalidParameterError, match="n_categories = 1000"):
         StreamScorer(OSLRAU(), n_categories=1000)
+    with pytest.raises(InvalidParameterError, match="expected numbers below 2"):
+        StreamScorer(OSLRAU(), n_categories=2, kept_categories=(2,))
     with pytest.raises(InvalidInputError, match="expected 4 columns, got 5"):
         scorer = StreamScorer(OSLRAU(), n_categories=2)
         scorer.process(requests(n=20))

@@ -1,19 +1,19 @@
 // The fields to blame for an anomaly or an incident, as bars with what was expected.
 
 import { element } from "./dom.js";
-import { number } from "./format.js";
+import { chance, number } from "./format.js";
 
 const SPREAD_DIGITS = 2;
 // The scale of the bars where no field is to blame.
 const LEAST_NATS = 1e-9;
 
 /**
- * The fields, the most to blame first: `name`, `nats` beyond the usual, and what was expected
+ * The fields, the most to blame first: `name`, `nats` beyond the usual, its `own` nats, and what was expected
  * where the worker says so.
  */
 export function contributions({ contributions: given, record }) {
   if (Array.isArray(given)) {
-    return given.map((entry) => ({ ...entry, name: String(entry.field), nats: entry.nats - (entry.usual ?? 0) }));
+    return given.map((entry) => ({ ...entry, name: String(entry.field), own: entry.nats, nats: entry.nats - (entry.usual ?? 0) }));
   }
   const named = Object.entries(given ?? {}).filter(([, size]) => size !== null);
   return named.map(([name, size]) => ({ name, nats: size, value: valueAt(record, name) })).toSorted((a, b) => b.nats - a.nats);
@@ -54,8 +54,8 @@ function row(entry, low, high) {
   return made;
 }
 
-function sentence({ value, expected, deviation, extrapolated, category, expected_category: usual }) {
-  if (typeof category === "string") return `is ${category}, ${typeof usual === "string" ? `the other fields suggest ${usual}` : "another is usual"}`;
+function sentence({ value, expected, deviation, extrapolated, category, own, expected_category: suggested, usual }) {
+  if (typeof category === "string") return `is ${category}${likely(own)}, the other fields suggest ${suggested ?? "another"}${likely(usual)}`;
   if (typeof value === "boolean") return `is ${value}`;
   if (typeof value !== "number") return "";
   if (typeof expected !== "number") return `is ${number(value)}`;
@@ -63,3 +63,6 @@ function sentence({ value, expected, deviation, extrapolated, category, expected
   const beyond = extrapolated ? ", outside the values seen so far" : "";
   return `is ${number(value)}, expected ${number(expected)}${spread}${beyond}`;
 }
+
+/** The probability of a category, where its nats are known. */
+const likely = (nats) => (typeof nats === "number" ? ` (${chance(nats)})` : "");

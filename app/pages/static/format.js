@@ -13,6 +13,8 @@ const NUMBER_DIGITS = 4;
 // Outside of these, numbers are written with a power of ten.
 const PLAIN = { least: 1e-4, most: 1e9 };
 const SMALL_SHARE = 0.1;
+// Of a probability that is written: smaller ones are guesses.
+const LEAST_SHARE = 1e-6;
 // oxlint-disable-next-line no-magic-numbers -- seconds of each unit
 const DURATIONS = [["s", 1], ["min", 60], ["h", 3600], ["days", 86_400]];
 const MOST_OF_A_UNIT = 100;
@@ -69,6 +71,12 @@ export function odds(value, among = "records") {
 
 /** 12 %, 0.4 % */
 export const percent = (share) => `${Number((100 * share).toPrecision(share < SMALL_SHARE ? 1 : 2))} %`;
+
+/** A probability by its nats: 12 %, 0.4 % */
+export function chance(nats) {
+  const share = Math.exp(-Math.max(nats, 0));
+  return share < LEAST_SHARE ? "under 0.0001 %" : percent(share);
+}
 
 /** 14:03:59 of seconds since 1970, in the reader's own time. */
 export const time = (seconds) => clock.format(1000 * seconds);

@@ -63,34 +63,63 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
     assert summary.expected_alarms == pytest.approx(0.001 * 3)
     assert summary.malformed == {"not_json": 1}
     found, missed = summary.latest_injected
-    assert found == ("spike", Place(0, 1), True, Blamed("speed", 9.0, 1.5))
-    assert missed == ("spike", Place(0, 2), False, None)
+    assert found == ("spike", Place(0, 1), True, Blamed("speed", 9.0, 1.5), None)
+    assert missed == ("spike", Place(0, 2), False, None, None)
     assert summary.to_json()["latest_injected"][0] == {
         "kind": "spike", "partition": 0, "offset": 1, "alarm": True,
         "blamed": {"field": "speed", "value": 9.0, "expected": 1.5},
+        "incident": None, "records_until_open": None,
     }  # fmt: skip
     console = Console(width=160, record=True, file=StringIO())
     print_summary(console, summary)
     shown = " ".join(console.export_text().split())
     assert "1 injected ones; 1 of the usual records, where 0 are expected" in shown
-    assert "spike 0/1 speed is 9, expected 1.5 spike 0/2 nothing" in shown
+    assert "spike 0/1 speed is 9, expected 1.5 none spike 0/2 nothing none" in shown
 
 
 def test_incidents_are_judged_by_what_was_injected(account: Account) -> None:
     event = {
         "event": "incident", "incident": "features/0/1", "partition": 0, "state": "opened",
-        "start_offset": 0, "latest_offset": 2, "severity": 50.1, "severity_name": "major",
+        "start_offset": 0, "opened_offset": 1, "latest_offset": 2,
+        "severity": 50.1, "severity_name": "major",
         "contributions": [{"field": "speed"}, {"field": "torque"}],
     }  # fmt: skip
     fault = DemoIncident.of_event(event)
     account.add_incident(fault)
     other = {"incident": "features/1/0", "partition": 1, "start_offset": 0, "latest_offset": 1}
+    other |= {"opened_offset": 0}
     account.add_incident(DemoIncident.of_event(event | other))
     account.add_incident(DemoIncident.of_event(event | {"state": "closed"}))
     assert account.incidents["features/0/1"] == fault._replace(is_open=False)
     assert account.injected_in(fault) == {"spike"}
     summary = summary_of(account)
     assert (summary.incidents, summary.incidents_with_faults) == (2, 1)
+
+
+def test_an_injected_anomaly_is_told_with_the_incident_of_its_machine() -> None:
+    account = Account(1)
+    account.add_sent(0, 0, [None, "stuck", "shift", "spike"], [b"a", b"a", b"b", b"c"])
+    for offset in range(4):
+        account.add_score(Place(0, offset), False)
+    event = {
+        "event": "incident", "partition": 0, "state": "opened", "start_offset": 1,
+        "latest_offset": 3, "severity": 50.1, "contributions": [{"field": "speed"}],
+    }  # fmt: skip
+    for machine, opened, severity in (("b", 2, "minor"), ("a", 3, "major")):
+        place = {"incident": f"features/0/{opened}", "opened_offset": opened, "entity": machine}
+        account.add_incident(DemoIncident.of_event(event | place | {"severity_name": severity}))
+    assert account.injected_in(account.incidents["features/0/3"]) == {"stuck"}
+    summary = summary_of(account)
+    assert [each["incident"] for each in summary.to_json()["latest_injected"]] == [
+        "features/0/3", "features/0/2", None,
+    ]  # fmt: skip
+    console = Console(width=160, record=True, file=StringIO())
+    print_summary(console, summary)
+    shown = " ".join(console.export_text().split())
+    assert (
+        "stuck 0/1 unusual: speed major, after 2 records "
+        "shift 0/2 unusual: speed minor, at once spike 0/3 nothing none"
+    ) in shown
 
 
 def test_a_record_without_an_answer_is_missing(account: Account) -> None:

@@ -27,7 +27,16 @@ def situation() -> Situation:
     for first in (100, 5000, 123_000):
         is_open, fields = first == 5000, ("ambient.temperature", "motor.temperature", "speed")
         incident = DemoIncident(
-            f"features/3/{first}", 3, first, first + 40, is_open, 76.2, "critical", fields
+            f"features/3/{first}",
+            3,
+            None,
+            first,
+            first,
+            first + 40,
+            is_open,
+            76.2,
+            "critical",
+            fields,
         )
         account.add_incident(incident)
     blamed = [("ambient.temperature", 12.5), ("motor.temperature", 3.0), ("speed", 0.5)]

@@ -25,7 +25,9 @@ def test_an_anomaly_says_which_category_the_other_fields_suggest(scene, page):
     scene.score_more(worker, [(0, orjson.dumps({"a": 0.1, "service": STRANGE}))])
     first = "#anomalies .anomaly:first-child li:first-child"
     page.wait_until(lambda: page.count(first) and page.text(f"{first} .name") == "service", "told")
-    assert page.text(f"{first} .value") == f"is {STRANGE}, the other fields suggest search"
+    told = page.text(f"{first} .value")
+    suggested = r"the other fields suggest search \((9[5-9]|100) %\)"
+    assert re.fullmatch(rf"is {re.escape(STRANGE)} \(0\.0\d %\), {suggested}", told), told
     assert page.count(".anomaly img") == 0
     offered = page.run(
         "return [...document.querySelectorAll('#field-choice option')].map((o) => o.value)"

@@ -8,7 +8,8 @@ import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.notify.channels import body, read_template
-from faust_oslrau.app.notify.notices import Notices, incident_of
+from faust_oslrau.app.notify.notices import HAPPENED, Event, Notices, event_of
+from faust_oslrau.app.offline.told import Contribution
 from faust_oslrau.app.settings import NotifySettings, Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, OPENED, UPDATED
 from faust_oslrau.topics import Record
@@ -27,7 +28,7 @@ def incident(name, state, severity="minor", *, fields=("flow",), entity=None):
         "latest_timestamp": 3, "contributions": [BLAME | {"field": field} for field in fields],
         **({} if entity is None else {"entity": entity}),
     }  # fmt: skip
-    found = incident_of(Record("anomalies", 0, 0, None, None, json.dumps(event).encode()))
+    found = event_of(Record("anomalies", 0, 0, None, None, json.dumps(event).encode()))
     assert found is not None
     return found
 
@@ -55,11 +56,22 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
     closed = notices.add(incident(2, CLOSED, entity="b"))
     assert closed is not None and closed.state == CLOSED
     assert closed.notice.as_dict(CLOSED) == {
-        "notice": "pumps/0/1", "state": "closed", "severity": "minor", "topic": "pumps",
-        "title": "a: flow is 1, expected 13.2 ± 0.28, and 1 more incidents", "since": 1000,
+        "notice": "pumps/0/1", "event": "incident", "state": "closed", "severity": "minor",
+        "title": "a: flow is 1, expected 13.2 ± 0.28, and 1 more incidents",
+        "topic": "pumps", "since": 1000,
         "records": 8, "fields": ["flow"], "entities": ["a", "b"],
         "incidents": ["pumps/0/1", "pumps/0/2"], "address": "",
     }  # fmt: skip
+
+
+def test_a_category_to_blame_has_its_probability():
+    found = incident(1, OPENED).message
+    found.contributions = [
+        Contribution("status", 8.5, 0.03, category="503", expected_category="200")
+    ]
+    news = Notices(Settings()).add(Event(found, OPENED))
+    assert news is not None
+    assert news.notice.title == "pumps/0: status is 503 (0.02 %), others suggest 200 (97 %)"
 
 
 def test_a_notice_has_the_address_of_its_most_severe_incident():
@@ -94,9 +106,94 @@ def test_an_incident_that_opened_before_is_not_told_when_it_closes():
     assert states(Notices(Settings()), incident(1, CLOSED)) == [None]
 
 
-@pytest.mark.parametrize("value", [None, b"", b"[1]", b'{"event": "drift"}', b"\xff", b"[" * 9999])
-def test_other_messages_are_no_incidents(value):
-    assert incident_of(Record("anomalies", 0, 0, None, None, value)) is None
+def test_a_later_event_of_an_incident_is_told_whatever_it_blames():
+    notices = Notices(Settings(notify=NotifySettings(fields=("heat",))))
+    assert states(
+        notices, incident(1, OPENED, fields=("heat",)), incident(1, CLOSED, fields=("flow",))
+    ) == [OPENED, CLOSED]
+
+
+def event(kind, state=None, **members):
+    """Return another event of partition 0."""
+    told = {"event": kind, "topic": "pumps", "partition": 0, "offset": 9, "timestamp": 1000}
+    told |= members if state is None else {"state": state, **members}
+    found = event_of(Record("anomalies", 0, 0, None, None, json.dumps(told).encode()))
+    assert found is not None
+    return found
+
+
+SILENT = {"entity": "a", "last_timestamp": 400, "seconds": 240.0, "limit_seconds": 186.2}
+SLOW = {"entity": "a", "since": 600, "window_seconds": 60.0, "records": 12, "low": 80, "high": 140}
+ASPECT = {"aspect": "level", "field": "heat", "value": 88.0, "usual": 61.2, "deviations": 6.1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins", "ends", "members", "since", "title"),
+    [
+        ("silence", "began", "ended", SILENT, 400,
+         "a: silence began: no record for 240 s, unusual after 186.2 s"),
+        ("rate", "began", "ended", SLOW, 600,
+         "a: rate began: 12 records in the last 60 s, 80 to 140 usual"),
+        ("entity", "unusual", "usual", {"entity": "a", "aspects": [ASPECT]}, 1000,
+         "a: entity unusual: level of heat 88 (usual 61.2, 6.1 deviations)"),
+    ],
+)  # fmt: skip
+def test_what_begins_and_ends_is_told_twice(kind, begins, ends, members, since, title):
+    notices = Notices(Settings())
+    opened = notices.add(event(kind, begins, **members))
+    assert opened is not None and opened.state == OPENED
+    told = opened.notice.as_dict(OPENED)
+    assert told["title"].startswith(title)
+    assert (told["notice"], told["event"]) == (f"pumps/0/9/{kind}/a", kind)
+    assert (told["severity"], told["since"], told["entities"]) == ("minor", since, ["a"])
+    other = notices.add(event(kind, begins, **(members | {"entity": "b"})))
+    assert other is not None and other.notice is not opened.notice
+    closed = notices.add(event(kind, ends, entity="a", timestamp=5000))
+    assert closed is not None and closed.state == CLOSED
+    assert closed.notice.as_dict(CLOSED)["since"] == since
+    assert closed.notice.as_dict(CLOSED)["notice"] == f"pumps/0/9/{kind}/a"
+    assert notices.open == [other.notice]
+
+
+@pytest.mark.parametrize(
+    ("found", "title"),
+    [
+        (event("field", "vanished", field="heat"), "pumps/0: field vanished: heat"),
+        (event("drift", records=512),
+         "pumps/0: drift: records are less likely than before, since about 512 records"),
+        (event("entity", "new", entity="a"), "a: entity new"),
+        (event("silence", "ended", seconds=240.0, limit_seconds=186.2),
+         "pumps/0: silence ended: no record for 240 s, unusual after 186.2 s"),
+    ],
+)  # fmt: skip
+def test_what_has_no_end_is_told_once(found, title):
+    notices = Notices(Settings())
+    news = notices.add(found)
+    assert news is not None and news.state == HAPPENED and news.notice.title == title
+    assert notices.open == []
+
+
+def test_settings_choose_events():
+    silence, new = event("silence", "began", **SILENT), event("entity", "new", entity="a")
+    field, unusual = (
+        event("field", "vanished", field="heat"),
+        event("entity", "unusual", entity="a"),
+    )
+    every = (incident(1, OPENED), silence, new, field, unusual)
+    chosen = NotifySettings(events=("silences", "new_entities"), severity="major")
+    assert states(Notices(Settings(notify=chosen)), *every) == [None, OPENED, HAPPENED, None, None]
+    of_field = NotifySettings(fields=("heat",))
+    assert states(Notices(Settings(notify=of_field)), *every) == [None, None, None, HAPPENED, None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, b"", b"[1]", b'{"event": "drift"}', b"\xff", b"[" * 9999,
+     b'{"event": "eclipse", "topic": "a", "partition": 0, "offset": 1}',
+     b'{"event": "incident", "topic": "a", "partition": 0, "offset": 1, "severity_name": "dire"}'],
+)  # fmt: skip
+def test_other_messages_are_no_events(value):
+    assert event_of(Record("anomalies", 0, 0, None, None, value)) is None
 
 
 def test_a_template_shapes_the_body(tmp_path):

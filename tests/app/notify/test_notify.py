@@ -21,6 +21,15 @@ pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]
 
 PATIENCE_SECONDS = 240.0
 BLAME = {"field": "flow", "value": 1.0, "expected": 13.2, "deviation": 0.28}
+SILENCE = {
+    "event": "silence", "topic": "pumps", "partition": 0, "offset": 7, "entity": "p-7",
+    "last_timestamp": 1_790_000_000_000, "seconds": 240.0, "limit_seconds": 186.2,
+}  # fmt: skip
+SILENT = "no record for 240 s, unusual after 186.2 s"
+FIELD = {
+    "event": "field", "topic": "pumps", "partition": 0, "offset": 8, "state": "vanished",
+    "field": "flow",
+}  # fmt: skip
 
 
 def wait_for(look):
@@ -41,10 +50,14 @@ class Scene:
     def send(self, name, state, severity="minor"):
         """Write the event of an incident."""
         event = {
-            "event": "incident", "topic": "pumps", "partition": 0, "state": state,
+            "event": "incident", "topic": "pumps", "partition": 0, "offset": 1, "state": state,
             "incident": f"pumps/0/{name}", "severity": 10, "severity_name": severity, "length": 4,
             "start_timestamp": 1_790_000_000_000, "contributions": [BLAME | {"field": name}],
         }  # fmt: skip
+        self.write(event)
+
+    def write(self, event):
+        """Write an event."""
         self.client.send(self.topic, [(0, json.dumps(event).encode())])
 
     def notifier(self, **variables):
@@ -151,9 +164,44 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         wait_for(lambda: [a["labels"]["severity"] for a in alerts()] == ["critical"])
         scene.send("flow", "closed", "critical")
         wait_for(lambda: alerts() == [])
+        scene.write(SILENCE | {"state": "began"})
+        (alert,) = wait_for(alerts)
+        assert alert["labels"] == {
+            "alertname": "OslrauSilence", "topic": "pumps", "severity": "minor", "entity": "p-7",
+            "notice": "pumps/0/7/silence/p-7",
+        }  # fmt: skip
+        assert alert["annotations"]["summary"] == f"p-7: silence began: {SILENT}"
+        scene.write(SILENCE | {"state": "ended"})
+        wait_for(lambda: alerts() == [])
+        scene.write(FIELD)
+        (alert,) = wait_for(alerts)
+        assert alert["labels"]["alertname"] == "OslrauField"
+        assert alert["annotations"]["summary"] == "pumps/0: field vanished: flow"
     finally:
         stop(process)
         stop(alertmanager)
+
+
+def test_a_webhook_is_told_of_the_events_that_are_chosen(scene):
+    server = PostServer(200)
+    process = scene.notifier(
+        OSLRAU_NOTIFY_WEBHOOK=server.address, OSLRAU_NOTIFY_EVENTS="silences,fields"
+    )
+    try:
+        wait_until_it_reads(scene)
+        scene.send("flow", "opened")
+        for state in ("began", "ended"):
+            scene.write(SILENCE | {"state": state})
+        scene.write(FIELD)
+        wait_for(lambda: len(server.bodies) == 3)
+    finally:
+        stop(process)
+    told = [(body["event"], body["state"], body["title"]) for body in server.bodies]
+    assert told == [
+        ("silence", "opened", f"p-7: silence began: {SILENT}"),
+        ("silence", "closed", f"p-7: silence ended: {SILENT}"),
+        ("field", "happened", "pumps/0: field vanished: flow"),
+    ]
 
 
 def test_an_address_that_is_away_does_not_hold_up_another_one(scene):

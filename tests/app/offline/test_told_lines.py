@@ -145,6 +145,22 @@ def test_an_anomaly():
 
 
 @pytest.mark.parametrize(
+    ("nats", "usual", "expected", "shown"),
+    [
+        (8.5, 0.03, "200", "status 503 (0.02 %), others suggest 200 (97 %)"),
+        (1.2, 0.0001, None, "status 503 (30 %), others suggest another (100 %)"),
+        (40.0, 3.5, "200", "status 503 (under 0.0001 %), others suggest 200 (3 %)"),
+        (None, None, "200", "status 503, others suggest 200"),
+    ],
+)
+def test_a_category_has_its_probability(nats, usual, expected, shown):
+    item = {"field": "status", "nats": nats, "usual": usual, "category": "503"}
+    item |= {} if expected is None else {"expected_category": expected}
+    value = orjson.dumps(orjson.loads(anomaly()) | {"contributions": [item]})
+    assert cells(value)[4] == f"{shown}, once in 25,000"
+
+
+@pytest.mark.parametrize(
     ("state", "shown"), [("opened", "opened"), ("updated", "worsened"), ("closed", "closed")]
 )
 def test_an_incident(state, shown):

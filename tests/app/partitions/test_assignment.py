@@ -8,6 +8,7 @@ from aiokafka import OffsetAndMetadata
 from memory_worker import (
     FIRST,
     SECOND,
+    MemoryBroker,
     MemoryWorker,
     clean_scores,
     records,
@@ -80,6 +81,15 @@ async def test_the_first_records_without_an_entity_are_named(tmp_path, broker, c
         "features/0: 100 of 100 records before offset 100 have no entity, and share one; later "
         "ones are not named"
     ]
+
+
+async def test_a_misspelt_entity_is_counted_after_a_thousand_records(tmp_path, caplog):
+    broker = MemoryBroker(values(1100))
+    async with MemoryWorker(tmp_path, broker, entity="machin") as worker:
+        await worker.assign(FIRST)
+        await worker.read(FIRST)
+        assert worker.metric("empty_fields", topic="features", partition="0") == 1
+    assert "records has a value of machin: are the names right?" in caplog.text
 
 
 async def test_nothing_is_read_before_the_beginning_is_recorded(worker):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from faust_oslrau.app.partitions.field_log import FieldLog
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
@@ -49,3 +51,21 @@ def test_a_field_that_no_record_has_is_told_of_after_a_thousand_records(caplog):
         "features/2: none of the first 1000 records has a value of tempreature: "
         "are the names right?"
     ]
+
+
+def test_a_field_of_entity_or_time_that_no_record_has_is_told_of(caplog):
+    settings = Settings(features=("a",), entity="servce", time="tiem")
+    row = {"a": 1, "service": "x", "time": 1_790_000_000}
+    assert follow(settings, row, 1200).empty == ["servce", "tiem"]
+    assert caplog.messages == [
+        "features/2: none of the first 1000 records has a value of servce, tiem: "
+        "are the names right?"
+    ]
+
+
+@pytest.mark.parametrize("entity", ["service", "key"])
+def test_a_field_of_entity_or_time_that_records_have_is_not_told_of(entity, caplog):
+    settings = Settings(features=("a",), entity=entity, time="time")
+    row = {"a": 1, "service": "x", "time": 1_790_000_000}
+    assert follow(settings, row, 1200).empty == []
+    assert caplog.messages == []

@@ -140,6 +140,22 @@ def test_identifiers_are_told_of_once(caplog):
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [
+        replace(SETTINGS, kinds=(("trace", "category"),)),
+        Settings(features=("latency", "trace"), kinds=(("trace", "category"),)),
+    ],
+)
+def test_an_identifier_that_settings_name_is_not_left_out(settings):
+    stream = records(1500)
+    pipeline = PartitionPipeline("features", 0, settings)
+    process(pipeline, stream[:700])
+    pipeline = PartitionPipeline.restored(pipeline.snapshot(0, 700), settings)
+    process(pipeline, stream[700:])
+    assert pipeline.ignored == []
+
+
+@pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"kinds": {"a": "colour"}}, "setting kinds: expected fields with one of number, category"),
