@@ -48,7 +48,7 @@ def oslrau(pools: Pools, batch: MiniBatch, tasks: Array, rule: LearningRule) -> 
     n_tasks = 0
     if header[BACKGROUND] != NIL:
         n_tasks = push_background(pools, tasks, n_tasks, m)
-    n_tasks = push(tasks, n_tasks, header[ROOT], NIL, NIL, 0, m, m, rule.grow)
+    n_tasks = push(tasks, n_tasks, header[ROOT], NIL, NIL, 0, m, m, int(rule.grow))
     while n_tasks > 0:
         n_tasks -= 1
         i = tasks[n_tasks, TASK_NODE]
@@ -73,11 +73,11 @@ def push_background(pools: Pools, tasks: Array, n_tasks: int, m: int) -> int:
     header, nodes, edges = pools.header, pools.nodes, pools.edges
     background = header[BACKGROUND]
     if nodes[background]["kind"] != PRODUCT:
-        return push(tasks, n_tasks, background, NIL, NIL, 0, m, m, False)
+        return push(tasks, n_tasks, background, NIL, NIL, 0, m, m, 0)
     nodes[background]["count"] += m
     edge = nodes[background]["first_edge"]
     while edge != NIL:
-        n_tasks = push(tasks, n_tasks, edges[edge]["child"], NIL, NIL, 0, m, m, False)
+        n_tasks = push(tasks, n_tasks, edges[edge]["child"], NIL, NIL, 0, m, m, 0)
         edge = edges[edge]["next"]
     return n_tasks
 
@@ -124,9 +124,9 @@ def update_product(
         share = split_rows(pools, batch, a, b, second, lo, hi, top)
         middle, end = top + share, top + hi - lo
         if top < middle:
-            n_tasks = push(tasks, n_tasks, first, NIL, NIL, top, middle, end, False)
+            n_tasks = push(tasks, n_tasks, first, NIL, NIL, top, middle, end, 0)
         if middle < end:
-            n_tasks = push(tasks, n_tasks, second, NIL, NIL, middle, end, end, False)
+            n_tasks = push(tasks, n_tasks, second, NIL, NIL, middle, end, end, 0)
     add_counts(i, nodes, scopes, stats, Z, segments, lo, hi, batch.complete)
     nodes[i]["count"] += hi - lo
     if n_joined > 0:

@@ -43,7 +43,10 @@ def push(
     top: int,
     grow: int,
 ) -> int:
-    """Add a task to the stack and return the stack's new height."""
+    """Add a task to the stack and return the stack's new height.
+
+    ``grow`` is 1 or 0: a boolean would compile this kernel once more.
+    """
     tasks[n_tasks, TASK_NODE] = node
     tasks[n_tasks, TASK_PARENT] = parent
     tasks[n_tasks, TASK_EDGE] = edge

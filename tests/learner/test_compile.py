@@ -1,7 +1,9 @@
 """A worker compiles before records flow, and nothing while they do."""
 
+import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,27 @@ late = [kernel for kernel, n in compiled().items() if n > before[kernel]]
 print(sorted(f"{kernel.folder}.{kernel.py_func.__name__}" for kernel in late))
 """
 
+COMPILE_ALL = """
+from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
+for kind in (OSLRAU, StackedSPN):
+    compile_kernels(kind)
+"""
+# For how many combinations of types other kernels are compiled.
+SEVERAL_TYPES = {
+    # for vectors of rows and for single numbers
+    "leaves.gaussian": 2,
+    "math.exp_bounded": 2,
+    "math.larger": 3,
+    "math.log_positive": 3,  # and for the single precision of gaps
+    "math.smaller": 2,
+    "mixtures.add_component": 2,
+    # for vectors that lie in one piece, and for columns of matrices
+    "missing_kernels.solve_missing": 2,
+    # for gaps in whole milliseconds and in parts of them
+    "following.learn_gap": 2,
+    "gaps.add_gap": 2,
+}
+
 
 @needs_compiler("counts compiled kernels")
 @pytest.mark.parametrize("layers", ["forgetting", "entities", "layers", "all"])
@@ -81,3 +104,12 @@ def test_no_kernel_is_defined_at_the_top_level():
     top = Path(faust_oslrau.learner.__file__).parent
     assert not [file for file in top.glob("*.py") if "@kernel" in file.read_text()]
     assert [file for file in top.glob("*/*.py") if "@kernel" in file.read_text()]
+
+
+@pytest.mark.slow
+@needs_compiler("counts compiled kernels")
+def test_a_kernel_is_compiled_for_one_combination_of_types(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", COMPILE_ALL], env=environment, check=True)
+    objects = (file.name.split("-")[0] for file in tmp_path.rglob("*.nbc"))
+    assert {name: n for name, n in Counter(objects).items() if n > 1} == SEVERAL_TYPES
