@@ -28,7 +28,7 @@ PARTS = {
     "scoring: the network": ("StackedSPN.evaluate (learner/stacked/stacked_spn.py",),
     "scoring: contributions of anomalies": ("blame (learner/scoring/blame.py",),
     "scoring: other measures, p-values": ("score (learner/stream/row_scores.py",),
-    "learning: the network": ("StackedSPN.partial_fit (learner/stacked/stacked_spn.py",),
+    "learning: the network": ("Model.partial_fit (learner/model.py",),
     "learning: calibration, guard, drift": ("learn (learner/stream/learning.py",),
     "writing scores as JSON": ("Messages.scores (app/pipeline/messages.py",),
     "filling batches of messages": (

@@ -32,7 +32,7 @@ class Naive:
             learned.append(number)
             if score == score:
                 usual.append(score)
-        if len(self.held) >= self.adapt_after:
+        if len(self.held) * RECENT >= self.adapt_after * min(end, RECENT):
             learned += [number for number, _ in self.held]
             usual += [score for number, score in self.held if number >= end - RECENT]
             self.held = []
@@ -157,7 +157,7 @@ def test_a_fault_is_not_learned_and_does_not_hide_the_next():
 
 
 def test_of_what_is_held_back_only_the_recent_records_count_in_the_end():
-    reference, end = filled(adapt_after=100)
+    reference, end = filled(RECENT, adapt_after=100)
     admit(reference, np.full(60, FAULT), end + 60)
     end += 2 * RECENT
     _, admitted = admit(reference, np.full(60, FAULT), end)
