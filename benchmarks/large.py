@@ -7,7 +7,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from faust_oslrau.learner import OSLRAU, compile_kernels
 from .crossval import DEFAULT_BATCH, HONEST_FLOOR
 from .datasets import Array, load_file
 from .report import NOISE, prose, thousands, write_report
+from .worker_memory import megabytes
 
 
 class Shape(NamedTuple):
@@ -128,7 +128,7 @@ def one_pass(path: Path) -> Pass:
     test = dataset.test(1)[:SCORED]
     return Pass(
         path.stem, n, d, read - began, learned - compiled, model.n_nodes_,
-        1024 * getrusage(RUSAGE_SELF).ru_maxrss,  # Linux counts in kibibytes
+        1_000_000 * megabytes("VmHWM"),  # getrusage begins with the parent's
         float(model.score_samples(test, variance_floor=HONEST_FLOOR).mean()),
     )  # fmt: skip
 

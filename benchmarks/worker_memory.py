@@ -57,12 +57,12 @@ def settled_worker(
 
 def memory(worker: ReaderProcess) -> Row:
     """Return a worker's resident memory, now and at its peak."""
-    status = Path(f"/proc/{worker.pid}/status").read_text()
-    return {"memory MB": _megabytes(status, "VmRSS"), "peak MB": _megabytes(status, "VmHWM")}
+    return {"memory MB": megabytes("VmRSS", worker.pid), "peak MB": megabytes("VmHWM", worker.pid)}
 
 
-def _megabytes(status: str, name: str) -> int:
+def megabytes(name: str, pid: int | str = "self") -> int:
     """Return a number of a process's status, which Linux writes in kB."""
+    status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
     if found is None:
         raise RuntimeError(f"no {name} in the status of a process")
