@@ -31,7 +31,9 @@ The pages are asked for once, `/live` for all that is known; *compressed* is by 
 Prometheus and browsers ask for. The history for the page grows for five minutes, to 0.3 MB for each
 partition; it is not part of the figures. *CPU, backlog* is the worker's CPU time for each of
 {backlog} further records that are sent at once, *CPU, slow* for each of those that come to every
-partition at a rate of {rate} a second for {seconds:.0f} seconds, {tick} at a time."""
+partition at a rate of {rate} a second for {seconds:.0f} seconds, {tick} at a time. Both
+contain the pages of metrics by which the benchmark sees that all are scored, twice a second from
+the last one sent on."""
 
 RATE = 50
 TICK_RECORDS = 5

@@ -12,19 +12,8 @@ from faust_oslrau.learner.scoring.incident import CLOSED, LEVELS, OPENED, UPDATE
 from faust_oslrau.topics import KafkaRecord
 
 MEMBERS = (
-    *(
-        "notice",
-        "event",
-        "state",
-        "severity",
-        "title",
-        "topic",
-        "since",
-        "records",
-        "fields",
-        "entities",
-    ),
-    *("incidents", "address"),
+    *("notice", "event", "state", "severity", "title", "topic", "since"),
+    *("records", "fields", "entities", "incidents", "address"),
 )
 """The names of what is told of a notice."""
 

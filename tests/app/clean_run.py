@@ -8,7 +8,6 @@ import time
 from collections import Counter, defaultdict
 
 import orjson
-import pytest
 from aiokafka import AIOKafkaProducer
 from faust.types import TP
 
@@ -84,30 +83,19 @@ def assert_as_clean(client, settings, partitions, delivery="exactly_once"):
     found = scores_of(client, settings)
     if delivery == "at_least_once":
         scores, found = ({p: set(of[p]) for p in of} for of in (scores, found))
-    for partition in found.keys() | scores.keys():
-        assert_same_scores(partition, found.get(partition, []), scores.get(partition, []))
+    assert found == scores, _difference(found, scores)
     assert_same_states(newest_states(settings, partitions), states)
 
 
-def assert_same_scores(partition, found, expected):
-    """Compare a partition's scores; tell which are missing, additional, and where it begins."""
-    if found == expected:
-        return
-    missing, additional = (list(one - other) for one, other in _counted(expected, found))
-    begin = next(
-        (i for i, (one, other) in enumerate(zip(found, expected, strict=False)) if one != other),
-        min(len(found), len(expected)),
+def _difference(found, expected):
+    """Tell of each partition which scores are missing or additional."""
+    return "; ".join(
+        f"partition {partition}: {len(one)} scores instead of {len(other)}, "
+        f"missing {(Counter(other) - Counter(one)).total()}, "
+        f"additional {(Counter(one) - Counter(other)).total()}"
+        for partition in sorted(found.keys() | expected.keys())
+        for one, other in [(found.get(partition, []), expected.get(partition, []))]
     )
-    pytest.fail(
-        f"partition {partition}: {len(found)} scores instead of {len(expected)}, "
-        f"{len(missing)} missing {missing[:1]}, {len(additional)} additional {additional[:1]}, "
-        f"the same up to number {begin}"
-    )
-
-
-def _counted(one, other):
-    one, other = Counter(one), Counter(other)
-    return (one, other), (other, one)
 
 
 def assert_same_states(found, expected):
