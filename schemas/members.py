@@ -92,7 +92,7 @@ MEMBERS = (
         _SCORES,
         "number or null",
         "Natural logarithm of the [density](scores.md#the-density) of the observed fields. "
-        "null for the first 16 records of a partition.",
+        'null for the first 16 records of a partition, the first 240 with `features = "auto"`.',
     ),
     Member(
         "p_value",

@@ -1,11 +1,13 @@
 """Decodes feature records, and encodes scores, anomalies and dead letters as Kafka messages."""
 
 from .anomalies import encode_anomaly, encode_drift
+from .columns import Kind
 from .dead_letters import dead_letter, is_dead_letter, message_bytes
 from .entities import KEY, EntityReader
 from .entity_events import aspect_data, encode_entity_event
-from .features import DecodedBlock, FeatureDecoder, Kind
+from .features import NOTHING_DECODED, DecodedBlock, FeatureDecoder
 from .field_changes import FieldChange, FieldState, encode_field_change
+from .field_choice import FieldChoice
 from .field_watch import FieldWatch
 from .incidents import encode_incident
 from .rates import encode_rate_change
@@ -17,11 +19,13 @@ from .times import TimeReader
 
 __all__ = [
     "KEY",
+    "NOTHING_DECODED",
     "Columns",
     "DecodedBlock",
     "EntityReader",
     "FeatureDecoder",
     "FieldChange",
+    "FieldChoice",
     "FieldState",
     "FieldWatch",
     "KafkaRecord",

@@ -6,7 +6,6 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import compress
 from operator import itemgetter
 from typing import Any
@@ -15,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import CategoryCodes, code_of, coded
+from .columns import Kind
 from .documents import SHALLOW_BYTES, is_too_deep, parsed
 from .fields import (
-    fields_with,
     find,
     is_beyond,
     is_number,
-    is_text,
     number_of,
-    other_fields,
     parent_of,
 )
 from .readers import record_reader
@@ -36,13 +33,6 @@ from .rejections import (
     reject_range,
     reject_value,
 )
-
-# The learner's cost grows with the square of the fields. A record with more is likely a list.
-MAX_AUTO_FIELDS = 1024
-# What is known of pairs of categories grows with the square of the fields.
-MAX_AUTO_CATEGORIES = 16
-_TOO_MANY = f"expected at most {MAX_AUTO_FIELDS} numeric fields, got more: choose some by name"
-_NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
 
 _NAN = float("nan")
 # What a fast reader raises for a record that it cannot read.
@@ -63,48 +53,50 @@ class DecodedBlock:
     rejected: list[tuple[int, Rejection]]
     wrong_types: Counter[str]
 
+    def after(self, first: Sequence[Rejection | None]) -> DecodedBlock:
+        """Return the block after records whose values are missing, some of which are invalid."""
+        n, d = first.count(None), self.rows.shape[1]
+        valid = [i for i, rejection in enumerate(first) if rejection is None]
+        rejected = [(i, rejection) for i, rejection in enumerate(first) if rejection is not None]
+        return DecodedBlock(
+            np.concatenate([np.full((n, d), _NAN), self.rows]),
+            valid + [len(first) + i for i in self.positions],
+            rejected + [(len(first) + i, rejection) for i, rejection in self.rejected],
+            self.wrong_types,
+        )
 
-class Kind(StrEnum):
-    """What a field holds."""
 
-    NUMBER = "number"
-    CATEGORY = "category"
-    IGNORED = "ignored"
+NOTHING_DECODED = DecodedBlock(np.empty((0, 0)), [], [], Counter())
 
 
 class FeatureDecoder:
-    """Decodes one partition's values; without `fields`, its first valid record chooses them.
+    """Decodes the values of one partition's records.
 
     A record is valid if it is a JSON object of at most `max_bytes` bytes and `MAX_DEPTH` levels,
-    every chosen field is a number within the range of a double, a boolean (0 or 1), null
-    or absent, and at least one is a number. Numbers of a field in ``bounds`` have to be greater
-    than its bound. Other fields are ignored. Fields `never_chosen` are no features, each for the
-    reason given: it names the entity, or the time. With ``takes_wrong_types`` a chosen field whose
-    content is no number counts as missing, and as a wrong type.
+    every field is a number within the range of a double, a boolean (0 or 1), null or absent, and at
+    least one is a number. Numbers of a field in ``bounds`` have to be greater than its bound. Other
+    fields are ignored. With ``takes_wrong_types`` a field whose content is no number counts as
+    missing, and as a wrong type.
 
     Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
-    the last columns, and their values are the codes of `codes`. The first valid record chooses
-    strings as categories, too, unless their kind is another. Fields whose kind is a number may hold
-    it as text.
+    the last columns, and their values are the codes of `codes`. Fields whose kind is a number may
+    hold it as text.
 
     Attributes
     ----------
     fields
-        The names of the columns; None before they are chosen.
+        The names of the columns.
     n_categories
         How many of them, the last ones, are categories.
     codes
         The texts of categories and their codes.
-    left_out
-        Fields of the record that chose, each with the reason why it is no column.
     """
 
     def __init__(
         self,
-        fields: Sequence[str] | None,
+        fields: Sequence[str],
         max_bytes: int,
         bounds: Mapping[str, float] | None = None,
-        never_chosen: Mapping[str, str] | None = None,
         kinds: Mapping[str, str] | None = None,
         texts: Iterable[str] = (),
         *,
@@ -112,42 +104,33 @@ class FeatureDecoder:
     ) -> None:
         self._max_bytes = max_bytes
         self._bounds = dict(bounds or {})
-        self._never_chosen = dict(never_chosen or {})
-        self.fields: tuple[str, ...] | None = None
-        self.left_out: tuple[str, ...] = ()
-        self.n_categories, self.codes = 0, CategoryCodes(texts)
+        self.codes = CategoryCodes(texts)
         self._kinds = dict(kinds or {})
         self._takes_wrong_types = takes_wrong_types
         self._wrong_types: Counter[str] = Counter()
-        if fields is not None:
-            categories = [f for f in fields if self._kinds.get(f) == Kind.CATEGORY]
-            numbers = [f for f in fields if f not in categories]
-            self._choose(tuple(numbers), tuple(categories))
-
-    def _choose(self, numbers: tuple[str, ...], categories: tuple[str, ...]) -> None:
-        self.fields = fields = numbers + categories
-        self.n_categories = len(categories)
+        categories = [f for f in fields if self._kinds.get(f) == Kind.CATEGORY]
+        numbers = [f for f in fields if f not in categories]
+        self.fields, self.n_categories = tuple(numbers + categories), len(categories)
         # Packed in groups with the same parent object; `_order` restores the order of the columns.
-        self._packed = tuple(sorted(fields, key=parent_of))
-        self._order = np.array([self._packed.index(field) for field in fields])
+        self._packed = tuple(sorted(self.fields, key=parent_of))
+        self._order = np.array([self._packed.index(field) for field in self.fields])
         read, get = record_reader(self._packed, frozenset(categories))
         self._in_texts = [
             i for i, f in enumerate(self._packed) if self._kinds.get(f) == Kind.NUMBER
         ]
         self._coded = [i for i, field in enumerate(self._packed) if field in categories]
         self._reader = read, coded(get, self._coded, self.codes) if categories else get
-        self._pack = struct.Struct(f"={len(fields)}d").pack
+        self._pack = struct.Struct(f"={len(self.fields)}d").pack
 
     def decode(self, values: Sequence[bytes | None]) -> DecodedBlock:
         """Return one row or one rejection for each value."""
-        rejected, self._wrong_types = self._reject_until_chosen(values), Counter()
-        if self.fields is None:
-            return DecodedBlock(np.empty((0, 0)), [], rejected, Counter())
+        self._wrong_types = Counter()
         packed: list[bytes] = []
+        rejected: list[tuple[int, Rejection]] = []
         # Most records need nothing but this loop, which calls no function of this package.
         (read, get), pack, limit = self._reader, self._pack, self._max_bytes
         short = min(limit, SHALLOW_BYTES)
-        for value in values[len(rejected) :]:
+        for value in values:
             row: bytes | Rejection
             try:
                 if value is None:
@@ -176,7 +159,7 @@ class FeatureDecoder:
 
     def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
         """Reject the rows with a number that is not above its field's bound."""
-        fields, rows = self.fields or (), block.rows
+        fields, rows = self.fields, block.rows
         bounds = [(column, self._bounds[f]) for column, f in enumerate(fields) if f in self._bounds]
         bad = {
             row: reject_range(fields[column], rows[row, column], bound)
@@ -190,52 +173,6 @@ class FeatureDecoder:
         positions = [block.positions[row] for row in valid]
         rejected = sorted(rejected, key=itemgetter(0))
         return replace(block, rows=rows[valid], positions=positions, rejected=rejected)
-
-    def _reject_until_chosen(self, values: Sequence[bytes | None]) -> list[tuple[int, Rejection]]:
-        rejected: list[tuple[int, Rejection]] = []
-        for position, value in enumerate(values):
-            if self.fields is not None:
-                break
-            rejection = self._choose_by(value)
-            if rejection is not None:
-                rejected.append((position, rejection))
-        return rejected
-
-    def _choose_by(self, value: bytes | None) -> Rejection | None:
-        """Choose the fields of a record; return why it has none."""
-        document = self._document(value)
-        if not isinstance(document, dict):
-            return reject_value(value, self._max_bytes)
-        found = fields_with(document, is_number, MAX_AUTO_FIELDS)
-        if found is None:
-            return Rejection(Reason.NO_FEATURES, _TOO_MANY)
-        texts = fields_with(document, is_text, MAX_AUTO_FIELDS) or ()
-        numbers = self._of_kind(found, Kind.NUMBER, Kind.NUMBER)
-        for field in numbers:
-            if is_beyond(find(document, field)):
-                return reject_beyond(field)
-        said = self._of_kind(texts, Kind.CATEGORY, Kind.NUMBER)
-        as_text = [field for field in said if number_of(find(document, field)) is not None]
-        numbers = tuple(sorted([*numbers, *as_text]))
-        if not numbers:
-            return Rejection(Reason.NO_FEATURES, _NO_NUMBERS)
-        named = self._of_kind(found, Kind.NUMBER, Kind.CATEGORY)
-        categories = named + self._of_kind(texts, Kind.CATEGORY, Kind.CATEGORY)
-        categories = tuple(sorted(categories))
-        categories, too_many = categories[:MAX_AUTO_CATEGORIES], categories[MAX_AUTO_CATEGORIES:]
-        reasons = {field: "ignored" for field, kind in self._kinds.items() if kind == Kind.IGNORED}
-        reasons |= dict.fromkeys(too_many, "too many") | self._never_chosen
-        self.left_out = other_fields(document, numbers + categories, reasons, MAX_AUTO_FIELDS)
-        self._choose(numbers, categories)
-        return None
-
-    def _of_kind(self, fields: Sequence[str], default: Kind, wanted: Kind) -> tuple[str, ...]:
-        """Return the fields that are of a kind, by default of another one."""
-        return tuple(
-            field
-            for field in fields
-            if field not in self._never_chosen and self._kinds.get(field, default) == wanted
-        )
 
     def _document(self, value: bytes | None) -> Any:
         """Return the parsed value; None if it is too large, too deep or not JSON."""

@@ -160,7 +160,7 @@ _GAUGES = (
     ),
     _Numbers(
         "ignored_fields",
-        "Fields that are left out, as their values only grow or hardly ever come again.",
+        "Fields of the first records that these did not choose.",
         lambda of: of.ignored_fields,
     ),
     _Numbers(

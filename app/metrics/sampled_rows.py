@@ -69,7 +69,7 @@ class SampledRows:
 
         `keys` are their entities, if they have some, `forecast` is what was expected of them.
         """
-        if len(rows) == 0:
+        if rows.size == 0:
             return
         is_new = not self._rows or self._rows[-1].time < time
         if not (is_new or has_anomalies):

@@ -13,8 +13,9 @@ import numpy as np
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.quality import mean_of_best
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
+from faust_oslrau.topics.columns import MANY, Column, columns_of
+from faust_oslrau.topics.documents import parsed
 
-from .columns import MANY, Column, columns_of
 from .comparison import compare_logs
 from .scored_log import ScoredLog
 
@@ -102,7 +103,8 @@ class Advisor:
         self, records: Sequence[KafkaRecord], settings: Settings, told: Callable[[str], None]
     ) -> None:
         self._records = records
-        self._columns = {column.name: column for column in columns_of(records)}
+        documents = [each for r in records if isinstance(each := parsed(r.value), dict)]
+        self._columns = {column.name: column for column in columns_of(documents)}
         self._settings, self._given = settings, Settings()
         self._told = told
         self._choices: list[Choice] = []
@@ -182,7 +184,7 @@ class Advisor:
             self._choose("time", names[0], "its contents are times")
 
     def _kinds(self) -> None:
-        """Say what fields are that look like something else at the first record."""
+        """Say what fields are that no single content shows."""
         features = [column for column in self._features() if column.name != self._settings.time]
         has_numbers = any(column.kind == Kind.NUMBER for column in features)
         named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
@@ -190,7 +192,7 @@ class Advisor:
             self._choose("features", named, "no field is a number")
         kinds = {
             column.name: column.kind.value for column in features
-            if not (column.by_auto and has_numbers)
+            if not (column.is_plain and has_numbers)
         }  # fmt: skip
         if kinds:
             why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)

@@ -60,6 +60,8 @@ class Fit:
         """Return what was learned; ModelError if that is nothing."""
         if self._last:
             pipeline = self._pipelines.of(self._last)
+            if pipeline.is_choosing and self.records > self.rejected.total():
+                pipeline.choose_fields()
             if pipeline.learner is not None:
                 return pipeline.snapshot(0, self._last[-1].offset + 1)
         valid = self.records - self.rejected.total()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faust_oslrau.app.pipeline import (
-    FieldChoice,
     PartitionPipeline,
     ProcessedBlock,
     SeenFields,
+    chosen_told,
     new_pipeline,
 )
 from faust_oslrau.app.settings import Settings
@@ -66,7 +66,6 @@ class Pipelines:
         self._schemas = schemas
         self._tell = tell
         self._of: dict[tuple[str, int], PartitionPipeline] = {}
-        self._choices: dict[tuple[str, int], FieldChoice] = {}
 
     def of(self, records: Sequence[KafkaRecord]) -> PartitionPipeline:
         """Return the pipeline of the partition that the records belong to."""
@@ -75,16 +74,15 @@ class Pipelines:
             self._of[tp] = new_pipeline(*tp, self._settings)
             if self._schemas is not None:
                 self._of[tp].translator = self._schemas.translator(*tp)
-            self._choices[tp] = FieldChoice(self._of[tp])
         return self._of[tp]
 
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score the next records of one partition."""
-        block = self.of(records).process(records)
-        topic, partition = records[0].topic, records[0].partition
-        if self._tell is not None:
-            for line in self._choices[topic, partition].news():
-                self._tell(f"{topic}/{partition}", line)
+        pipeline = self.of(records)
+        was_choosing = pipeline.is_choosing
+        block = pipeline.process(records)
+        if was_choosing and not pipeline.is_choosing and self._tell is not None:
+            self._tell(f"{pipeline.topic}/{pipeline.partition}", chosen_told(pipeline))
         return block
 
 

@@ -94,13 +94,12 @@ class LiveState:
 
 def _size(partition: HeldPartition) -> dict[str, Any]:
     network, learner = partition.network, partition.pipeline.learner
-    scorer = partition.pipeline.scorer
     return {
         "topic": partition.tp.topic,
         "partition": partition.tp.partition,
         "learned": learner.n_records_ if learner else 0,
         "nodes": sum(network.nodes.values()) if network else 0,
-        "warm_up_left": max(0, WARM_UP - scorer.n_records) if scorer else WARM_UP,
+        "warm_up_left": max(0, WARM_UP - partition.pipeline.n_records),
         "last_active": partition.metrics.history.last_active,
     }
 

@@ -16,6 +16,7 @@ from faust_oslrau.app.settings import Settings
 
 from .activity import Activity
 from .assignment import Assignment
+from .differing_fields import DifferingFields
 from .freed_memory import return_freed_memory
 from .log_changes import find_recreated
 from .past_incidents import PastIncidents
@@ -75,6 +76,7 @@ class Chores:
         self._contact = contact
         self._past = past
         self._foreign_members: set[str] = set()
+        self._differing_fields = DifferingFields()
         self._shared_entities = SharedEntities()
         self._activity = Activity()
 
@@ -139,6 +141,7 @@ class Chores:
 
     async def _tell_of_activity(self) -> None:
         self._activity.tell([held.metrics for held in self._assignment.held.values()])
+        self._differing_fields.look(self._assignment.held)
 
     async def _watch_topics(self) -> None:
         """Reopen the partitions of topics that were deleted and recreated."""

@@ -6,10 +6,10 @@ import logging
 
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.pipeline import (
-    FieldChoice,
     PartitionPipeline,
     ProcessedBlock,
     SeenFields,
+    chosen_told,
     listed,
 )
 
@@ -32,20 +32,17 @@ class FieldLog:
         self.empty: list[str] = []
         self._tp = tp
         self._pipeline = pipeline
-        self._choice = FieldChoice(pipeline)
+        self._said = not pipeline.is_choosing  # the settings choose, or a snapshot has chosen
         self._seen = SeenFields()
         self._wrong: set[str] = set()
-
-    @property
-    def ignored(self) -> list[str]:
-        """The fields that are left out since some records."""
-        return self._choice.ignored
 
     def add(self, block: ProcessedBlock) -> None:
         """Look at the next records."""
         fields = self._pipeline.fields
-        for line in self._choice.news():
-            logger.info("%s/%d: %s", *self._tp, line, extra=at(self._tp))
+        if fields is not None and not self._said:
+            self._said = True
+            told = chosen_told(self._pipeline)
+            logger.info("%s/%d: %s", *self._tp, told, extra=at(self._tp))
         self._tell_of_wrong_types(block)
         if fields is None or self._seen.records >= FIRST_RECORDS:
             return

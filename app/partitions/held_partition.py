@@ -226,6 +226,8 @@ class HeldPartition:
         async with self.lock:
             if self.schedule.offset == self.next_offset or not self.is_whole:
                 return
+            if self.pipeline.is_choosing:
+                return  # after a restart the first records are read again
             offset = self.next_offset
             state = await self._compute.run(self._state)
         with state:
@@ -340,7 +342,7 @@ class HeldPartition:
         self.rejections.add(block)
         self.fields.add(block)
         self.metrics.empty_fields = len(self.fields.empty)
-        self.metrics.ignored_fields = len(self.fields.ignored)
+        self.metrics.ignored_fields = len(self.pipeline.left_out)
         self._tell_without_entity(block, next_offset)
 
     def _tell_without_entity(self, block: ProcessedBlock, next_offset: int) -> None:

@@ -12,8 +12,8 @@ from .block import (
     Skipped,
 )
 from .building import compile_pipeline, needs_times
+from .chosen_told import chosen_told, listed
 from .entity_profile import profile_data
-from .field_choice import FieldChoice, listed
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
 from .model_file import initial_digest
@@ -33,7 +33,6 @@ __all__ = [
     "STAGES",
     "EntityCounts",
     "ExpectedField",
-    "FieldChoice",
     "IncompatibleSnapshotError",
     "PartitionPipeline",
     "ProcessedBlock",
@@ -43,6 +42,7 @@ __all__ = [
     "Snapshot",
     "changed_settings",
     "check_settings",
+    "chosen_told",
     "compile_pipeline",
     "initial_digest",
     "initial_model",

@@ -12,7 +12,7 @@ from faust_oslrau.learner.compile import Told, compile_scorer
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
-from faust_oslrau.topics import KEY, FeatureDecoder, Kind
+from faust_oslrau.topics import KEY, FeatureDecoder, FieldChoice, Kind
 
 from .learners import LEARNERS
 from .snapshot import Snapshot
@@ -20,9 +20,18 @@ from .snapshot import Snapshot
 Value = TypeVar("Value", str, float)
 
 
+def new_choice(settings: Settings) -> FieldChoice:
+    """Return what chooses the fields of a partition; those that settings name are chosen."""
+    tables = (settings.transforms, settings.directions, settings.least)
+    kinds = {field: Kind.NUMBER.value for table in tables for field, _ in table}
+    roles = {settings.entity: "the entity", settings.time: "the time"}
+    never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
+    return FieldChoice(settings.max_record_bytes, kinds | dict(settings.kinds), never_chosen)
+
+
 def new_decoder(
     settings: Settings,
-    fields: Sequence[str] | None,
+    fields: Sequence[str],
     n_categories: int = 0,
     texts: Sequence[str] = (),
 ) -> FeatureDecoder:
@@ -31,12 +40,10 @@ def new_decoder(
     The last `n_categories` fields are categories, whatever the settings say.
     """
     kinds = dict(settings.kinds)
-    kinds |= dict.fromkeys((fields or ())[len(fields or ()) - n_categories :], Kind.CATEGORY)
+    kinds |= dict.fromkeys(fields[len(fields) - n_categories :], Kind.CATEGORY)
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
-    roles = {settings.entity: "the entity", settings.time: "the time"}
-    never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
     return FeatureDecoder(
-        fields, settings.max_record_bytes, bounds, never_chosen, kinds, texts,
+        fields, settings.max_record_bytes, bounds, kinds, texts,
         takes_wrong_types=settings.wrong_type == "missing",
     )  # fmt: skip
 
@@ -48,7 +55,6 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         values = dict(named)
         return {at: values[field] for at, field in enumerate(fields) if field in values}
 
-    d, named = len(fields) - n_categories, _named(settings)
     return StreamScorer(
         LEARNERS[settings.learner.kind](**settings.learner.parameters),
         settings.batch_size,
@@ -58,8 +64,6 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         directions=by_column(settings.directions),
         least=by_column(settings.least),
         n_categories=n_categories,
-        kept_categories=[at for at, field in enumerate(fields[d:]) if field in named],
-        may_leave_out=[at for at, field in enumerate(fields[:d]) if field not in named],
         max_entities=None if settings.entity is None else settings.max_entities,
         max_former_entities=settings.max_former_entities,
         history=settings.history,
@@ -71,12 +75,6 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         rates=settings.rate_seconds,
         forecasting=settings.forecasts,
     )
-
-
-def _named(settings: Settings) -> set[str]:
-    """Return the fields that settings name, which are never left out."""
-    tables = (settings.kinds, settings.transforms, settings.directions, settings.least)
-    return {*(settings.chosen_fields or ()), *(field for table in tables for field, _ in table)}
 
 
 def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
@@ -106,8 +104,8 @@ def incident_parameters(settings: Settings) -> IncidentParameters | None:
 def restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings) -> StreamScorer:
     """Return the scorer of a snapshot, which must be one of its fields and settings."""
     scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
-    new = new_scorer(settings, snapshot.fields or (), snapshot.n_categories)
-    if scorer.n_fields not in (None, len(snapshot.fields or ())):
+    new = new_scorer(settings, snapshot.fields, snapshot.n_categories)
+    if scorer.n_fields not in (None, len(snapshot.fields)):
         raise StateError(
             f"state: expected a scorer of the fields {snapshot.fields}, got {scorer.n_fields}"
         )

@@ -23,12 +23,14 @@ from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
     KEY,
+    NOTHING_DECODED,
     Columns,
     DecodedBlock,
     EntityReader,
     FieldChange,
     FieldWatch,
     KafkaRecord,
+    Rejection,
     TimeReader,
 )
 from faust_oslrau.topics.formats import Translator
@@ -43,7 +45,8 @@ from .block import (
     blamed,
     expected_fields,
 )
-from .building import new_decoder, new_scorer, restored_scorer
+from .building import new_choice, new_decoder, new_scorer, restored_scorer
+from .first_records import FirstRecords
 from .messages import Messages, Timed
 from .model_file import initial_digest
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
@@ -61,6 +64,8 @@ class PartitionPipeline:
     ----------
     translator
         Makes JSON of the records; None for records that are JSON.
+    left_out
+        Fields of the first records that these did not choose, each with the reason.
     """
 
     def __init__(self, topic: str, partition: int, settings: Settings) -> None:
@@ -69,7 +74,10 @@ class PartitionPipeline:
         self.next_offset: int | None = None
         self.scorer: StreamScorer | None = None
         self._settings = settings
-        self._decoder = new_decoder(settings, settings.chosen_fields)
+        fields = settings.chosen_fields
+        self._first = None if fields is not None else FirstRecords(new_choice(settings))
+        self._decoder = None if fields is None else new_decoder(settings, fields)
+        self.left_out: tuple[str, ...] = ()
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
         self._times = None if settings.time is None else TimeReader(settings.time)
         self._messages = Messages(topic, partition, settings)
@@ -92,9 +100,11 @@ class PartitionPipeline:
         check_settings(snapshot, settings)
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
         pipeline.next_offset = snapshot.next_offset
+        pipeline._first = None
         pipeline._decoder = new_decoder(
             settings, snapshot.fields, snapshot.n_categories, snapshot.texts
         )
+        pipeline.left_out = snapshot.left_out
         pipeline._watch = snapshot.field_watch()
         state = snapshot.scorer if scorer is None else scorer
         if state is not None:
@@ -116,27 +126,35 @@ class PartitionPipeline:
 
     def _without_scorer(self, start: int, next_offset: int, topic_id: str | None) -> Snapshot:
         """Return a snapshot without the scorer's state."""
+        if self._decoder is None:
+            raise ValueError("expected chosen fields, as a snapshot holds no records")
         return Snapshot(
             topic=self.topic,
             partition=self.partition,
             start=start,
             next_offset=next_offset,
-            fields=self.fields,
+            fields=self._decoder.fields,
             settings=scoring_settings(self._settings),
             version=installed_version(),
-            records=self.scorer.n_records if self.scorer else 0,
+            records=self.n_records,
             nodes=self.learner.n_nodes_ if self.learner else 0,
             scorer=None,
             topic_id=topic_id,
             n_categories=self._decoder.n_categories,
             texts=tuple(sorted(self._texts().values())),
             watched=to_builtins(self._watch),
+            left_out=self.left_out,
         )
 
     @property
+    def is_choosing(self) -> bool:
+        """Whether the first records have not chosen the fields yet: there is no state to keep."""
+        return self._first is not None
+
+    @property
     def fields(self) -> tuple[str, ...] | None:
-        """Names of the columns; None before the first valid record, which chooses them."""
-        return self._decoder.fields
+        """Names of the columns; None before they are chosen."""
+        return None if self._decoder is None else self._decoder.fields
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -149,26 +167,17 @@ class PartitionPipeline:
         return self.scorer.learned_names(self.fields or ()) if self.scorer else []
 
     @property
-    def ignored(self) -> list[str]:
-        """Names of the fields that are left out since some records: see `StreamScorer.left_out`."""
-        columns = self.scorer.left_out if self.scorer else []
-        return [(self.fields or ())[column] for column in columns]
-
-    @property
     def _columns(self) -> Columns:
         decoder = self._decoder
-        return Columns(decoder.fields or (), decoder.n_categories, decoder.codes.texts)
+        if decoder is None:
+            return Columns((), 0, {})
+        return Columns(decoder.fields, decoder.n_categories, decoder.codes.texts)
 
     def _texts(self) -> dict[float, str]:
         """Return the texts of categories that messages may name from now on, by their codes."""
-        known = self._decoder.codes.texts
+        known = self._columns.texts
         codes = self.scorer.category_codes() if self.scorer else ()
         return {code: known[code] for code in codes if code in known}
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Fields of the record that chose the columns, each with the reason why it is none."""
-        return self._decoder.left_out
 
     @property
     def initial_model(self) -> str | None:
@@ -181,6 +190,13 @@ class PartitionPipeline:
         if self.scorer is None or self.scorer.learner.n_records_ == 0:
             return None
         return cast(NetworkLearner, self.scorer.learner)
+
+    @property
+    def n_records(self) -> int:
+        """Valid records so far."""
+        if self._first is not None:
+            return len(self._first.records)
+        return self.scorer.n_records if self.scorer else 0
 
     @property
     def open_incidents(self) -> list[Incident]:
@@ -202,14 +218,18 @@ class PartitionPipeline:
         """
         offsets = [record.offset for record in records]
         self._check_order(offsets)
-        began = perf_counter()
-        read, decoded = self._decoded(records)
+        began, before = perf_counter(), NOTHING_SCORED
+        read, refused = self._translated(records)
+        first = [] if self._first is None else self._first.take(read)
+        if self._first is not None and self._first.are_enough:
+            before = self.choose_fields()
+        decoded = self._decoded(read, first, refused)
         valid = [read[i] for i in decoded.positions] if decoded.rejected else read
-        entities = None if self._entities is None else self._entities.read(valid)
-        timestamps = [record.timestamp for record in valid]
-        times = timestamps if self._times is None else self._times.read(valid)
-        decode_seconds, before = perf_counter() - began, self._evicted
-        scored = self._score(decoded.rows, entities, _places(valid, times))
+        entities = self._entities_of(valid)
+        timestamps, times = [record.timestamp for record in valid], self._times_of(valid)
+        decode_seconds, evicted = perf_counter() - began, self._evicted
+        unscored = first.count(None)
+        scored = self._score(decoded.rows, entities, _places(valid, times), unscored)
         began = perf_counter()
         columns, write = self._columns, self._messages
         scores, anomalies = write.scores(valid, times, scored, columns)
@@ -224,7 +244,7 @@ class PartitionPipeline:
         ]
         silences = [write.silence(of(each.row), each) for each in scored.silences]
         rate_changes = [write.rate(of(each.row), each) for each in scored.rate_changes]
-        field_changes = self._field_changes(read, decoded.positions, times)
+        field_changes = self._field_changes(read, len(first), decoded.positions, times)
         dead_letters = write.dead_letters(records, decoded)
         seconds = {
             "decode": decode_seconds,
@@ -232,7 +252,7 @@ class PartitionPipeline:
             "learn": scored.learn_seconds,
             "emit": perf_counter() - began,
         }
-        if len(self._decoder.codes) > _MOST_TEXTS:
+        if self._decoder is not None and len(self._decoder.codes) > _MOST_TEXTS:
             self._decoder.codes.keep(self._texts())
         if offsets:
             self.next_offset = offsets[-1] + 1
@@ -245,12 +265,12 @@ class PartitionPipeline:
             scored.log_likelihood,
             scored.p_value,
             blamed(scored, columns.fields),
-            scored.learned,
-            self._skipped(scored),
+            before.learned + scored.learned,
+            self._skipped(before, scored),
             seconds,
             events,
             scored.drift,
-            None if entities is None else self._counts(entities, before),
+            None if entities is None else self._counts(entities, evicted),
             incidents,
             Counter(name for event in scored.incidents for name in event.reached),
             self.open_incidents,
@@ -272,29 +292,74 @@ class PartitionPipeline:
             self._context(entities, times),
         )
 
-    def _decoded(
+    def choose_fields(self) -> ScoredBlock:
+        """Choose the fields by the records so far, however few, and learn these.
+
+        Raises
+        ------
+        ValueError
+            The fields are chosen, or there is no valid record yet.
+        """
+        if self._first is None or not self._first.records:
+            raise ValueError("expected first records that have not chosen the fields yet")
+        numbers, categories, self.left_out = self._first.chosen()
+        records, self._first = self._first.records, None
+        fields, n_categories = numbers + categories, len(categories)
+        self._decoder = new_decoder(self._settings, fields, n_categories)
+        decoded = self._decoder.decode([record.value for record in records])
+        valid = [records[i] for i in decoded.positions]
+        places = _places(valid, self._times_of(valid))
+        return self._score(decoded.rows, self._entities_of(valid), places, 0)
+
+    def _translated(
         self, records: Sequence[KafkaRecord]
-    ) -> tuple[Sequence[KafkaRecord], DecodedBlock]:
-        """Return the records as JSON, and what their fields are."""
-        if self.translator is None:
-            return records, self._decoder.decode([record.value for record in records])
-        read, refused = self.translator.translate(records)
-        decoded = self._decoder.decode([record.value for record in read])
-        rejected = [(i, refused.get(i, rejection)) for i, rejection in decoded.rejected]
-        return read, replace(decoded, rejected=rejected)
+    ) -> tuple[Sequence[KafkaRecord], Mapping[int, Rejection]]:
+        """Return the records as JSON, and why some of them cannot be."""
+        return (records, {}) if self.translator is None else self.translator.translate(records)
+
+    def _decoded(
+        self,
+        records: Sequence[KafkaRecord],
+        first: Sequence[Rejection | None],
+        refused: Mapping[int, Rejection],
+    ) -> DecodedBlock:
+        """Return what the fields of records are; those of the ``first`` ones are missing."""
+        n, later = len(first), NOTHING_DECODED
+        if self._decoder is not None:
+            later = self._decoder.decode([record.value for record in records[n:]])
+        if first:
+            later = later.after(first)
+        rejected = [(i, refused.get(i, rejection)) for i, rejection in later.rejected]
+        return replace(later, rejected=rejected) if refused else later
+
+    def _entities_of(self, valid: Sequence[KafkaRecord]) -> list[bytes | None] | None:
+        return None if self._entities is None else self._entities.read(valid)
+
+    def _times_of(self, valid: Sequence[KafkaRecord]) -> Sequence[int | None]:
+        if self._times is None:
+            return [record.timestamp for record in valid]
+        return self._times.read(valid)
 
     def _field_changes(
-        self, records: Sequence[KafkaRecord], valid: Sequence[int], times: Sequence[int | None]
+        self,
+        records: Sequence[KafkaRecord],
+        n_first: int,
+        valid: Sequence[int],
+        times: Sequence[int | None],
     ) -> list[tuple[int, int | None, FieldChange]]:
         """Return the changes of what records hold, each with the record's position and time.
 
-        `times` are those of the `valid` positions.
+        The first `n_first` come before the fields are chosen. `times` are those of the `valid`
+        positions.
         The fields of entity and time may vanish as those that are scored. An invalid record has the
         time of its timestamp.
         """
-        named = (self._settings.entity, self._settings.time)
-        chosen = (*(self.fields or ()), *(name for name in named if name not in (None, KEY)))
-        found = self._watch.take([record.value for record in records], chosen)
+        roles = (self._settings.entity, self._settings.time)
+        named = tuple(name for name in roles if name is not None and name != KEY)
+        values = [record.value for record in records]
+        found = self._watch.take(values[:n_first], named)
+        later = self._watch.take(values[n_first:], (*(self.fields or ()), *named))
+        found += [(n_first + i, change) for i, change in later]
         known = dict(zip(valid, times, strict=True)) if found else {}
         return [(i, known.get(i, records[i].timestamp), change) for i, change in found]
 
@@ -322,9 +387,9 @@ class PartitionPipeline:
         new = sum(each.state == "began" or each.entity is None for each in scored.silences)
         return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
 
-    def _skipped(self, scored: ScoredBlock) -> Counter[str]:
+    def _skipped(self, first: ScoredBlock, scored: ScoredBlock) -> Counter[str]:
         if self._settings.learning:
-            return Counter({Skipped.FAR: scored.held_back})
+            return Counter({Skipped.FAR: first.held_back + scored.held_back})
         return Counter({Skipped.FROZEN: len(scored.log_likelihood)})
 
     def _check_order(self, offsets: list[int]) -> None:
@@ -341,12 +406,17 @@ class PartitionPipeline:
         rows: NDArray[np.float64],
         entities: list[bytes | None] | None,
         places: NDArray[np.int64],
+        unscored: int,
     ) -> ScoredBlock:
+        """Score and learn rows but the first ones, which have been learned."""
+        if self._decoder is None:
+            return NOTHING_SCORED.after(unscored)
         if self.scorer is None:
-            if self.fields is None:
-                return NOTHING_SCORED
-            self.scorer = new_scorer(self._settings, self.fields, self._decoder.n_categories)
-        return self.scorer.process(rows, entities, places)
+            decoder = self._decoder
+            self.scorer = new_scorer(self._settings, decoder.fields, decoder.n_categories)
+        later = None if entities is None else entities[unscored:]
+        scored = self.scorer.process(rows[unscored:], later, places[unscored:])
+        return scored.after(unscored) if unscored else scored
 
 
 def _places(records: Sequence[KafkaRecord], times: Sequence[int | None]) -> NDArray[np.int64]:

@@ -44,7 +44,9 @@ _TYPES = {
     "version": str,
     "records": int,
     "nodes": int,
+    "fields": list,
 }
+_LISTS = ("fields", "texts", "left_out")
 
 
 class IncompatibleSnapshotError(SettingsError):
@@ -66,7 +68,7 @@ class Snapshot:
     next_offset
         The offset of the next record; all outputs for lower offsets are acknowledged.
     fields
-        Names of the columns; None before the first valid record, which chooses them.
+        Names of the columns.
     settings
         The settings that scores depend on.
     version
@@ -83,13 +85,15 @@ class Snapshot:
         The texts of categories that messages may name.
     watched
         The state of the `FieldWatch`; None in a snapshot of an earlier version.
+    left_out
+        Fields that the first records did not choose, each with the reason.
     """
 
     topic: str
     partition: int
     start: int
     next_offset: int
-    fields: tuple[str, ...] | None
+    fields: tuple[str, ...]
     settings: Mapping[str, Any]
     version: str
     records: int
@@ -99,6 +103,7 @@ class Snapshot:
     n_categories: int = 0
     texts: tuple[str, ...] = ()
     watched: Mapping[str, Any] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def learner_kind(self) -> str:
@@ -145,9 +150,7 @@ class Snapshot:
         """
         values, arrays = contents(data, _KIND)
         _check_values(values)
-        if values["fields"] is not None:
-            values["fields"] = tuple(values["fields"])
-        values["texts"] = tuple(values.get("texts", ()))
+        values |= {name: tuple(values.get(name, ())) for name in _LISTS}
         scorer = arrays["scorer"].content if "scorer" in arrays else None
         try:
             return cls(**values, scorer=None), scorer
@@ -159,13 +162,14 @@ def _check_values(values: Mapping[str, Any]) -> None:
     for name, kind in _TYPES.items():
         if type(values.get(name)) is not kind:
             raise StateError(f"state: expected {name} of a snapshot, got {values.get(name)!r}")
-    fields, topic_id = values.get("fields", ""), values.get("topic_id")
-    if fields is not None and not (isinstance(fields, list) and _are_texts(fields)):
-        raise StateError(f"state: expected names of fields, got {fields!r}")
-    texts, n_categories = values.get("texts", []), values.get("n_categories", 0)
-    if not (isinstance(texts, list) and _are_texts(texts)):
-        raise StateError(f"state: expected texts of categories, got {texts!r}")
-    if type(n_categories) is not int or not 0 <= n_categories <= len(fields or ()):
+    for name in _LISTS:
+        texts = values.get(name, [])
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise StateError(f"state: expected {name} to be texts, got {texts!r}")
+    if not values["fields"]:
+        raise StateError("state: expected fields, got none")
+    topic_id, n_categories = values.get("topic_id"), values.get("n_categories", 0)
+    if type(n_categories) is not int or not 0 <= n_categories <= len(values["fields"]):
         raise StateError(f"state: expected a number of categories, got {n_categories!r}")
     if topic_id is not None and not isinstance(topic_id, str):
         raise StateError(f"state: expected the id of a topic, got {topic_id!r}")
@@ -173,10 +177,6 @@ def _check_values(values: Mapping[str, Any]) -> None:
         raise StateError(
             f"state: expected offsets, got {values['start']} to {values['next_offset']}"
         )
-
-
-def _are_texts(names: list[Any]) -> bool:
-    return all(isinstance(name, str) for name in names)
 
 
 def installed_version() -> str:

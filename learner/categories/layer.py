@@ -8,7 +8,6 @@ categories alone have one number that is always missing, so that the network has
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
 from faust_oslrau.learner.vector.row_sums import row_sums
 
 from .levels import FARTHEST, TINY, Levels, Units
@@ -47,10 +46,6 @@ LARGEST_SQUARE = 1e6
 
 SETTLED = 240
 """Records from which on the values that are learned are clipped."""
-
-IDENTIFIER_AFTER = 1000
-"""Records of a field from which on it is an identifier if half of them have none of its most
-frequent values."""
 
 
 class CategoricalRows(NamedTuple):
@@ -83,7 +78,6 @@ _TREE = {
     "parent": Entry(("c",), NONE, MOST_SLOTS, "<i8"),
     "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
     "fitted": counts(2),
-    "identifier": flags("c"),
     "rows": Entry(("n", "w"), nan=True),
 }
 
@@ -98,8 +92,6 @@ class Categories:
     ----------
     c
         Number of the columns.
-    kept
-        Which of them, from 0 on, are told apart whatever their values are.
 
     Attributes
     ----------
@@ -107,21 +99,15 @@ class Categories:
         The values that are told apart.
     parent
         The field (c,) that tells most of each category, `NONE` for none.
-    identifier
-        Whether values of a field (c,) hardly ever come again, so that they are not told apart.
     alone
         Whether rows have no other columns, d = 0; their numbers are then one that is missing.
     """
 
-    def __init__(self, c: int, kept: Collection[int] = ()) -> None:
+    def __init__(self, c: int) -> None:
         if not 0 < c <= MOST_FIELDS:
             raise InvalidParameterError(f"n_categories = {c}: expected at most {MOST_FIELDS}")
-        if not set(kept) <= set(range(c)):
-            raise InvalidParameterError(f"kept_categories = {kept}: expected numbers below {c}")
-        self.kept = sorted(kept)
         self.values = Values(c)
         self.parent = np.full(c, NONE)
-        self.identifier = np.zeros(c, np.bool_)
         self.alone = False
         self._joint = np.zeros((c, c))
         self._levels, self._number_parents = Levels(c, 0), np.empty(0, np.int64)
@@ -240,10 +226,8 @@ class Categories:
         self._derive()
 
     def _codes(self, rows: FloatArray) -> FloatArray:
-        """Return the columns (m, c) that are categories, without those that are identifiers."""
-        codes = rows[:, rows.shape[1] - self.c :].copy()
-        codes[:, self.identifier] = np.nan
-        return codes
+        """Return the columns (m, c) that are categories."""
+        return np.ascontiguousarray(rows[:, rows.shape[1] - self.c :])
 
     def _begin(self, d: int) -> None:
         self._levels, self._number_parents = Levels(len(self.values.field), d), np.full(d, NONE)
@@ -276,25 +260,8 @@ class Categories:
 
     def _choose_parents(self) -> None:
         self._fitted = self._n
-        count = self._joint.diagonal()
-        records = self._by_field(self._joint.diagonal()[None, :])[0]
-        found = (records >= IDENTIFIER_AFTER) & (count[: self.c] > 0.5 * records)
-        found[self.kept] = False
-        if found.any():
-            self._leave_out(found)
         self.parent = parents(gains(self._joint, self.values.field, self.c))
         self._number_parents = self._levels.parents(self.values.field, self.c)
-
-    def _leave_out(self, fields: NDArray[np.bool_]) -> None:
-        """Forget the values of some fields (c,), which are identifiers."""
-        self.identifier = self.identifier | fields
-        of = fields[self.values.field]
-        self._joint[of] = self._joint[:, of] = 0.0
-        stays = ~of | np.isnan(self.values.codes)
-        self._levels.clear(np.flatnonzero(of))
-        self._levels.keep(stays)
-        self._joint = self._joint[np.ix_(stays, stays)]
-        self.values.keep(stays)
 
     def _by_field(self, table: NDArray[Any]) -> FloatArray:
         """Return the sums (k, c) of the columns (k, s) of each field's slots."""
@@ -324,7 +291,6 @@ class Categories:
             "category_parent": self.parent,
             "category_parents": self._number_parents,
             "category_fitted": np.array([self._n, self._fitted]),
-            "category_identifier": self.identifier.astype(np.uint8),
             "category_rows": np.concatenate(self._pending or [np.empty((0, 0))]),
         }
 
@@ -336,7 +302,7 @@ class Categories:
         c = self.c
         self.values.restore(arrays)
         s = len(self.values.field)
-        self._joint, self.parent, self._number_parents, fitted, identifier, rows = read(
+        self._joint, self.parent, self._number_parents, fitted, rows = read(
             arrays, _TREE, "category_", s=s, c=c, d=(0, d or 0), n=pending
         )
         if pending > 0:
@@ -350,7 +316,6 @@ class Categories:
             raise StateError("state: expected a tree of fields")
         if (np.abs(self._joint - self._joint.T) > 0.0).any():
             raise StateError("state: expected pairs of categories to be counted once")
-        self.identifier = identifier.astype(np.bool_)
         self._levels = Levels(s, len(self._number_parents))
         self._levels.restore(arrays, s, len(self._number_parents))
         self._derive()

@@ -87,10 +87,6 @@ class Levels:
         """Forget what is known of slots that have another value now."""
         self._moments[:, 1 + slots] = 0.0
 
-    def keep(self, which: NDArray[np.bool_]) -> None:
-        """Forget the slots that are not among ``which`` (s,)."""
-        self._moments = self._moments[:, np.append(True, which)]
-
     def forget(self, share: float) -> None:
         """Reduce all weights to a share of themselves."""
         self._moments[[_COUNT, _SQUARES]] *= share

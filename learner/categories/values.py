@@ -86,12 +86,6 @@ class Values:
         """Reduce all counts to a share of themselves."""
         self._sketch *= share
 
-    def keep(self, which: NDArray[np.bool_]) -> None:
-        """Give up the slots that are not among ``which`` (s,); rests stay."""
-        self.codes, self.field = self.codes[which], self.field[which]
-        self._sketch = self._sketch[which]
-        self._index()
-
     def _give_slot(self, f: int, code: float, count: int) -> list[int]:
         """Give a slot of field ``f`` to a new value; return it if another value had it."""
         held = np.flatnonzero((self.field == f) & ~np.isnan(self.codes))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,9 @@ class RateChange(NamedTuple):
     high: int
 
 
+Event = TypeVar("Event", IncidentEvent, EntityEvent, Silence, RateChange)
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
     """Scores of the m rows of one call, with what the call learned and how long it took.
@@ -187,6 +190,34 @@ class ScoredBlock:
         fields to blame are not independent of each other.
         """
         return self.blame.nats
+
+    def after(self, n: int) -> ScoredBlock:
+        """Return the block after ``n`` rows that warm up without a model."""
+
+        def moved(events: tuple[Event, ...]) -> tuple[Event, ...]:
+            return tuple(event._replace(row=n + event.row) for event in events)
+
+        missing = np.full(n, np.nan)
+        return replace(
+            self,
+            log_likelihood=np.concatenate([missing, self.log_likelihood]),
+            p_value=np.concatenate([missing, self.p_value]),
+            is_anomaly=np.pad(self.is_anomaly, (n, 0)),
+            n_learned=np.pad(self.n_learned, (n, 0)),
+            warming_up=np.pad(self.warming_up, (n, 0), constant_values=True),
+            changes=tuple((n + position, change) for position, change in self.changes),
+            incidents=moved(self.incidents),
+            entity_events=moved(self.entity_events),
+            silences=moved(self.silences),
+            rate_changes=moved(self.rate_changes),
+            forecast=None
+            if self.forecast is None
+            else Forecast(*(_after_missing(n, part) for part in self.forecast)),
+        )
+
+
+def _after_missing(n: int, part: FloatArray) -> FloatArray:
+    return np.concatenate([np.full((n, part.shape[1]), np.nan), part])
 
 
 class BlockMaker:

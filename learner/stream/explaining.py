@@ -44,7 +44,7 @@ def explain(
     What is blamed in an anomaly does not depend on incidents.
     """
     is_anomaly, steps = block.is_anomaly[at], []
-    if state.incidents is not None and not state.growing.is_watching:
+    if state.incidents is not None:
         traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots)
         steps = state.incidents.trace(traced, block.keys[at])
     if not (steps or is_anomaly.any()):

@@ -43,7 +43,6 @@ def _named_columns(state: ScorerState) -> dict[str, list[int]]:
     """Return the columns that parameters name, by parameter."""
     relevance = state.relevance
     return {
-        "may_leave_out": state.growing.watched.tolist(),
         "directions": [] if relevance is None else list(relevance.directions),
         "least": [] if relevance is None else list(relevance.least),
     }

@@ -15,7 +15,6 @@ from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.rates.layer import Rates
-from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import Reference
 from faust_oslrau.learner.scoring.relevance import Relevance
@@ -53,8 +52,6 @@ _TYPES = {
     "learning": (bool,),
     "n_categories": (int,),
     "only_categories": (bool, _NONE),
-    "kept_categories": (list, _NONE),
-    "may_leave_out": (list,),
     "adapt_after": (int,),
     "max_entities": (int, _NONE),
     "max_former_entities": (int, _NONE),
@@ -77,7 +74,6 @@ def to_parts(state: ScorerState) -> Parts:
         "learning": state.learning,
         "transforms": list(state.transforms.names.items()),
         "n_categories": state.n_categories,
-        "may_leave_out": state.growing.watched.tolist(),
         "n_records": state.n_records,
         "next_batch": state.next_batch,
         "adapt_after": state.reference.adapt_after,
@@ -91,7 +87,6 @@ def to_parts(state: ScorerState) -> Parts:
         **state.neighbours.state(),
         **state.tail_mass.state(),
         **state.ranges.state(),
-        **state.growing.state(),
         **state.reference.state(),
         **state.repeats.state(_slots(state)),
         **_pending(state),
@@ -99,8 +94,6 @@ def to_parts(state: ScorerState) -> Parts:
     if state.categories is not None:
         if state.categories.alone:
             values["only_categories"] = True
-        if state.categories.kept:
-            values["kept_categories"] = state.categories.kept
         arrays |= state.categories.state()
     if state.entities is not None:
         values["max_entities"] = state.entities.roster.limit
@@ -146,7 +139,6 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
         _restore_rows(state, values, arrays)
         state.ranking.restore(arrays, record_count(values["ranked"]))
         state.drift.restore(arrays)
-        state.growing.restore(arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state)
         _follow_pending(state)
@@ -168,18 +160,12 @@ def _begun(values: Values, learner: Learner) -> ScorerState:
         values["alarm_rate"],
         values["learning"],
         Transforms(dict(values["transforms"])),
-        _categories(values) if values["n_categories"] else None,
+        Categories(values["n_categories"]) if values["n_categories"] else None,
         None if limit is None else Entities(limit, values["max_former_entities"]),
         history=None if spans is None else History(spans, centred=limit is not None),
         seasons=None if values.get("seasons") is None else Seasons(values["seasons"]),
         reference=Reference(values["adapt_after"]),
-        growing=Growing([record_count(column) for column in values["may_leave_out"]]),
     )
-
-
-def _categories(values: Values) -> Categories:
-    kept = [record_count(number) for number in values.get("kept_categories") or []]
-    return Categories(values["n_categories"], kept)
 
 
 def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:

@@ -61,7 +61,6 @@ class ScorerParameters:
             "batch_size": state.batch_size,
             "transforms": state.transforms.names,
             "n_categories": state.n_categories,
-            "may_leave_out": state.growing.watched.tolist(),
             "max_entities": None if entities is None else entities.roster.limit,
             "max_former_entities": None if entities is None else entities.former.limit,
             "history": None if state.history is None else state.history.names,

@@ -30,7 +30,7 @@ class ScorerQueries:
     @property
     def n_records(self) -> int:
         """Records of the stream so far."""
-        return self._state.growing.n_before + self._state.n_records
+        return self._state.n_records
 
     @property
     def n_fields(self) -> int | None:
@@ -130,18 +130,6 @@ class ScorerQueries:
             return []
         found = self._state.entities.roster.search(part.encode(), most)
         return [name.decode(errors="replace") for name in found]
-
-    @property
-    def left_out(self) -> list[int]:
-        """Columns that are left out: numbers that only grow, and categories that are identifiers.
-
-        That is, whose values hardly ever come again.
-        """
-        state = self._state
-        if state.categories is None or state.n_numbers is None:
-            return state.growing.columns
-        identifiers = np.flatnonzero(state.categories.identifier) + state.n_numbers
-        return [*state.growing.columns, *identifiers.tolist()]
 
     def learned_names(self, fields: Sequence[str]) -> list[str]:
         """Return the names of the columns that the learner is given, by those of the stream's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Self
 
@@ -17,7 +17,6 @@ from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock
-from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incident import IncidentParameters
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.reference import ADAPT_AFTER, Reference
@@ -67,8 +66,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         order. The learner is given the other columns as they would be with an average category; if
         there are none, one number that is always missing. Log-likelihoods are those of numbers and
         categories together.
-    kept_categories
-        Which of these, from 0 on, are not left out even if their values hardly ever come again.
     max_entities
         Most entities at a time, if each record belongs to an entity: a device, a customer. The
         learner is given rows in units of their entity, so what counts is what is unusual for it;
@@ -109,10 +106,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
     forecasting
         Whether blocks tell what was expected of each row before it came. No score depends on it.
 
-    may_leave_out
-        Columns that are left out if they only grow in the first 240 records, as counters and time
-        stamps do: each value would be unusual. Then the stream begins anew without them.
-
     Examples
     --------
     >>> import numpy as np
@@ -145,7 +138,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         learning: bool = True,
         transforms: Mapping[int, str] | None = None,
         n_categories: int = 0,
-        kept_categories: Collection[int] = (),
         max_entities: int | None = None,
         max_former_entities: int = 100_000,
         history: Sequence[str] | None = None,
@@ -158,7 +150,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         silences: bool = False,
         rates: float | None = None,
         forecasting: bool = False,
-        may_leave_out: Collection[int] = (),
     ) -> None:
         self._state = ScorerState(
             learner,
@@ -166,7 +157,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             alarm_rate,
             learning,
             Transforms(transforms or {}),
-            Categories(n_categories, kept_categories) if n_categories else None,
+            Categories(n_categories) if n_categories else None,
             None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
@@ -177,7 +168,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             relevance=Relevance(directions or {}, least or {}, alarm_rate)
             if directions or least
             else None,
-            growing=Growing(may_leave_out),
         )
         self.entity_events = entity_events
         self.rates = rates
@@ -258,8 +248,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
-        state.growing.watch(rows)
-        rows = state.growing.without(rows)
         layered = self._layered(rows, keys, block.places[at, 2])
         block.silences += state.find_silences(block, at, layered)
         block.rate_changes += state.find_rate_changes(block, at, layered)
@@ -281,6 +269,3 @@ class StreamScorer(ScorerParameters, ScorerQueries):
                 relearn(state)
             block.learn_seconds += perf_counter() - scored
         block.entity_events += entity_events(state, at.start)
-        is_boundary = state.until_boundary == state.next_batch
-        if is_boundary and state.growing.decide(state.n_records, state.n_fields or 0):
-            self._state = state.begun_anew()

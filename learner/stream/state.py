@@ -12,7 +12,6 @@ from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.levels import OwnRows
-from faust_oslrau.learner.entities.watch import Watch
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner, Predictive
@@ -20,7 +19,6 @@ from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.alike import marks
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
 from faust_oslrau.learner.scoring.drift import Drift
-from faust_oslrau.learner.scoring.growing import Growing
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
@@ -133,8 +131,6 @@ class ScorerState:
         Recent records, by which a score becomes a p-value, and those held back from it.
     relevance
         Which deviations matter; None if all do.
-    growing
-        Columns that only grow, which are left out.
     drift, ranges
         How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
@@ -166,7 +162,6 @@ class ScorerState:
     ranking: Ranking = field(default_factory=Ranking)
     reference: Reference = field(default_factory=Reference)
     relevance: Relevance | None = None
-    growing: Growing = field(default_factory=lambda: Growing(()))
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
     n_records: int = 0
@@ -192,43 +187,6 @@ class ScorerState:
             self.relevance = self.relevance.begun_anew(rate)
         if self.entities is not None and self.entities.watch is not None:
             self.entities.watch.largest = rate
-
-    def begun_anew(self) -> ScorerState:
-        """Return the state of a stream with the same parameters that begins with the next row."""
-        entities, history, seasons = self.entities, self.history, self.seasons
-        relevance = self.relevance
-        if relevance is not None:
-            relevance = relevance.begun_anew(self.alarm_rate)
-        if entities is not None:
-            entities = Entities(entities.roster.limit, entities.former.limit)
-            entities.watch = self._new_watch()
-        if history is not None:
-            history = History(history.names, centred=entities is not None)
-        return ScorerState(
-            self.learner.untrained(),
-            self.batch_size,
-            self.alarm_rate,
-            self.learning,
-            self.transforms,
-            None
-            if self.categories is None
-            else Categories(self.categories.c, self.categories.kept),
-            entities,
-            None if self.incidents is None else Incidents(self.incidents.parameters),
-            history,
-            None if seasons is None else Seasons(seasons.zone),
-            None if self.silences is None else Silences(),
-            None if self.rates is None else Rates(self.rates.seconds, self.rates.zone),
-            self.forecasting,
-            reference=Reference(self.reference.adapt_after),
-            relevance=relevance,
-            growing=self.growing,
-            n_fields=self.n_fields,
-        )
-
-    def _new_watch(self) -> Watch | None:
-        watch = None if self.entities is None else self.entities.watch
-        return None if watch is None else Watch(watch.events, self.alarm_rate)
 
     @property
     def has_model(self) -> bool:

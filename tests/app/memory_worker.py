@@ -42,6 +42,9 @@ async def turns(number=20):
         await asyncio.sleep(0)
 
 
+SETTINGS = Settings(features=("a", "b"))
+
+
 def values(number, seed=0):
     """Return the values of so many records."""
     rng = random.Random(seed)
@@ -56,7 +59,7 @@ def records(tp, found, first=0):
 
 def clean_scores(tp, found, settings=None):
     """Return the scores of a partition that was processed at once, without any mishap."""
-    pipeline = PartitionPipeline(*tp, settings or Settings())
+    pipeline = PartitionPipeline(*tp, settings or SETTINGS)
     return [score.value for score in pipeline.process(records(tp, found)).scores]
 
 
@@ -255,7 +258,7 @@ class MemoryWorker:
 
     def __init__(self, folder: Path, broker, store=FolderStore, **changes):
         own, pace = split(changes)
-        self.settings = replace(Settings(snapshots=f"folder:{folder}"), **own)
+        self.settings = replace(SETTINGS, snapshots=f"folder:{folder}", **own)
         self._pace_before = change_pace(**pace)
         self.broker = broker
         self.consumer = MemoryConsumer(broker)

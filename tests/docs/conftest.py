@@ -33,7 +33,12 @@ def processed():
         for offset, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
     settings = Settings(
-        max_message_bytes=1024, entity="key", events=("records", *CHOSEN_EVENTS), forecasts=True
+        features=["a", "b", "c", "s"],
+        kinds=[("s", "category")],
+        max_message_bytes=1024,
+        entity="key",
+        events=("records", *CHOSEN_EVENTS),
+        forecasts=True,
     )
     return PartitionPipeline("features", 1, settings).process(records)
 

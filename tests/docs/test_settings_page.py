@@ -10,6 +10,7 @@ from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings, load_settings
 from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
+from faust_oslrau.topics import Record
 
 PAGE = read("docs/settings.md")
 ROWS = rows(PAGE, 5)
@@ -145,7 +146,11 @@ def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_o
     monkeypatch.chdir(tmp_path)
     (tmp_path / "machines.model").write_bytes(b"the initial model of the example")
     before = load_settings(None, base(row))
-    snapshot = PartitionPipeline("features", 0, before).snapshot(0, 0)
+    pipeline = PartitionPipeline("features", 0, before)
+    if pipeline.is_choosing:
+        pipeline.process([Record("features", 0, 0, None, None, b'{"a": 1}')])
+        pipeline.choose_fields()
+    snapshot = pipeline.snapshot(0, 0)
     changed = load_settings(None, base(row) | dict([variable(row)]))
     name = cell(row[0]).replace("learner.oslrau", "learner.max_leaf_vars")
     with pytest.raises(SettingsError, match=f"was made with {re.escape(name)} = "):
@@ -153,6 +158,9 @@ def test_a_model_is_not_continued_with_another_value_of_a_setting_that_is_part_o
 
 
 def test_a_model_is_continued_with_other_values_of_all_other_settings():
-    snapshot = PartitionPipeline("features", 0, Settings()).snapshot(0, 0)
+    pipeline = PartitionPipeline("features", 0, Settings())
+    pipeline.process([Record("features", 0, 0, None, None, b'{"a": 1}')])
+    pipeline.choose_fields()
+    snapshot = pipeline.snapshot(0, 0)
     others = [variable(row) for row in ROWS if not is_of_the_model(row) and cell(row[0]) != TOKEN]
     assert PartitionPipeline.restored(snapshot, load_settings(None, dict(others)))

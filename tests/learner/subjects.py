@@ -192,17 +192,11 @@ SCORERS = {
         (CATEGORY,),
         FORECASTS,
     ),
-    "growing": Scorer(SMALL, {"may_leave_out": (0, 2)} | INCIDENTS, (0, 1, COUNTER)),
     "entities": Scorer(SMALL, ENTITIES, later=FORECASTS),
     "few entities": Scorer(SMALL, {"max_entities": 2, "max_former_entities": 0}),
     "stacked entities": Scorer(STACKED, ENTITIES | INCIDENTS),
     "all but entities": Scorer(SMALL, LAYERS | INCIDENTS),
-    "all": Scorer(
-        SMALL,
-        ENTITIES | LAYERS | INCIDENTS | RELEVANCE | {"may_leave_out": (3,)},
-        (0, 1, 2, COUNTER),
-        FORECASTS,
-    ),
+    "all": Scorer(SMALL, ENTITIES | LAYERS | INCIDENTS | RELEVANCE, later=FORECASTS),
     "all stacked": Scorer(STACKED, ENTITIES | LAYERS | INCIDENTS, later=FORECASTS),
 }
 

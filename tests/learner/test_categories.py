@@ -19,7 +19,7 @@ from faust_oslrau.learner import (
     InvalidParameterError,
     StreamScorer,
 )
-from faust_oslrau.learner.categories.layer import IDENTIFIER_AFTER, Categories
+from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.categories.values import MISSING, Values
 
 N = 6000
@@ -199,31 +199,6 @@ def test_a_missing_category_says_nothing():
     assert abs(found.rows[:, 0] - found.rows[:, 0].mean()).max() < 2.0
 
 
-def test_values_that_hardly_ever_come_again_are_left_out():
-    rows = requests(n=3000)
-    with_ids = np.column_stack([rows, np.random.default_rng(5).random(len(rows))])
-    scorer = StreamScorer(OSLRAU(), n_categories=3)
-    scorer.process(with_ids[: IDENTIFIER_AFTER // 2])
-    assert scorer.left_out == []
-    block = scorer.process(with_ids[IDENTIFIER_AFTER // 2 :])
-    assert scorer.left_out == [4]
-    other = StreamScorer(OSLRAU(), n_categories=2)
-    other.process(rows[: IDENTIFIER_AFTER // 2])
-    without = other.process(rows[IDENTIFIER_AFTER // 2 :])
-    late = slice(1500, None)
-    difference = block.log_likelihood[late] - without.log_likelihood[late]
-    assert abs(difference).mean() < 0.02
-
-
-def test_a_category_that_is_kept_is_not_left_out():
-    rows = np.column_stack([requests(n=3000), np.random.default_rng(5).random(3000)])
-    scorer = StreamScorer(OSLRAU(), n_categories=3, kept_categories=(2,))
-    scorer.process(rows[: IDENTIFIER_AFTER // 2])
-    scorer = StreamScorer.from_bytes(scorer.to_bytes())
-    scorer.process(rows[IDENTIFIER_AFTER // 2 :])
-    assert scorer.left_out == []
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=examples(10), deadline=None)
 def test_the_most_frequent_values_have_slots(seed):
@@ -256,8 +231,6 @@ def test_a_scorer_is_given_all_its_columns():
         StreamScorer(OSLRAU(), n_categories=2).process(np.zeros((3, 1)))
     with pytest.raises(InvalidParameterError, match="n_categories = 1000"):
         StreamScorer(OSLRAU(), n_categories=1000)
-    with pytest.raises(InvalidParameterError, match="expected numbers below 2"):
-        StreamScorer(OSLRAU(), n_categories=2, kept_categories=(2,))
     with pytest.raises(InvalidInputError, match="expected 4 columns, got 5"):
         scorer = StreamScorer(OSLRAU(), n_categories=2)
         scorer.process(requests(n=20))

@@ -103,10 +103,9 @@ def test_the_stream_has_something_for_each_layer():
     assert {event.state for event in blocks["rates"].rate_changes} == {"began", "ended"}
     assert blocks["plain"].held_back > 30
     assert all(block.is_anomaly.any() for block in blocks.values())
-    for name, scorer in ((name, SUBJECTS[name].read(whole(name)[0])) for name in SCORERS):
+    for scorer in (SUBJECTS[name].read(whole(name)[0]) for name in SCORERS):
         is_stacked = isinstance(scorer.learner, StackedSPN)
         assert len(scorer.learner.shares) == 1 + is_stacked, "there is a challenger"
-        assert (scorer.left_out != []) == (name in ("growing", "categories", "all"))
         if scorer.parameters["seasons"] is not None:
             assert unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"].any()
         if scorer.parameters["max_former_entities"]:
@@ -224,7 +223,6 @@ STATES = [
     ("stacked", 1960),
     ("incidents", 1340),
     ("categories", 1460),
-    ("growing", 200),
     ("seasons", 1960),
     ("few entities", 700),
     ("entities", 10),
@@ -314,11 +312,11 @@ ACCEPTED = {
     "in another dimension": "learner",
     "longer": "recent_marks drift_reference history challenger_history",
     "shorter along 0": "recent_marks drift_reference history challenger_history neighbours",
-    "missing": "run_last growing_last pending_marks pending_measures pending_scores level "
+    "missing": "run_last pending_marks pending_measures pending_scores level "
     "drift_reference incident_means",
     "infinite": "pending_marks pending_scores recent_scores recent_densities held_scores "
     "held_densities drift_reference history_spread incident_means incident_seen",
-    "below zero": "run_last growing_last pending_marks pending_scores mass_location mass_votes "
+    "below zero": "run_last pending_marks pending_scores mass_location mass_votes "
     "gaussian_votes season_centre season_latest season_dates season_open season_last "
     "season_log_probability entity_levels habit_products habit_new_common watch_others "
     "history_last silence_deadlines incident_means changes background rate_log_weight rate_nats "

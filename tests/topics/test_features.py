@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from faust_oslrau.topics import FeatureDecoder, Reason
 from faust_oslrau.topics.documents import MAX_DEPTH
-from faust_oslrau.topics.features import MAX_AUTO_FIELDS
 
 LIMIT = 1_000_000
 
@@ -126,44 +125,14 @@ def test_columns_follow_the_order_of_the_fields():
     assert decode_one(orjson.dumps(document), fields).tolist() == [1, 2, 3, 4, 5]
 
 
-def test_auto_takes_the_sorted_numeric_fields_of_the_first_valid_record():
-    decoder = FeatureDecoder(None, LIMIT)
-    first = b'{"z": 1, "name": "pump", "v": {"rms": 0.5, "unit": "g"}, "on": true, "gone": null}'
-    block = decoder.decode([None, b"{}", b'{"name": "x"}', first, b'{"z": 7}'])
-    assert decoder.fields == ("on", "v.rms", "z", "name", "v.unit")  # texts are categories
-    np.testing.assert_array_equal(block.rows[:, :3], [[1, 0.5, 1], [math.nan, math.nan, 7]])
-    assert block.positions == [3, 4]
-    reasons = [rejection.reason for _, rejection in block.rejected]
-    assert reasons == [Reason.NO_VALUE, Reason.NO_FEATURES, Reason.NO_FEATURES]
-
-
-def test_auto_chooses_nothing_by_a_record_with_a_number_beyond_a_double():
-    decoder = FeatureDecoder(None, LIMIT)
-    block = decoder.decode([b'{"x": 1, "y": 1e400}', b'{"x": 2, "list": [1e400]}'])
-    assert [reason for _, (reason, _) in block.rejected] == [Reason.NOT_FINITE]
-    assert decoder.fields == ("x",)
-    assert block.rows.tolist() == [[2.0]]
-
-
-def test_auto_refuses_a_first_record_with_too_many_fields():
-    wide = orjson.dumps({f"x{i}": i for i in range(MAX_AUTO_FIELDS + 1)})
-    decoder = FeatureDecoder(None, LIMIT)
-    assert decoder.decode([wide]).rejected[0][1].reason is Reason.NO_FEATURES
-    assert decoder.fields is None
-
-
-def test_auto_finds_fields_however_deep_they_lie():
-    deep = b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH
-    decoder = FeatureDecoder(None, LIMIT)
-    assert decoder.decode([deep]).rows.tolist() == [[1.0]]
-    assert decoder.fields == (".".join("a" * MAX_DEPTH),)
-
-
-def test_auto_reads_the_record_that_chose_the_fields_however_its_keys_look():
-    decoder = FeatureDecoder(None, LIMIT)
-    block = decoder.decode([b'{"a.b": "s", "a": {"b": 1, "c.d": 2}, "e.f": {"g": 3}, "": 4}'])
-    assert decoder.fields == ("", "a.b")
-    assert block.rows[:, :1].tolist() == [[4.0]]
+@pytest.mark.parametrize("field", ["", "a.b", ".".join("a" * MAX_DEPTH)])
+def test_a_field_is_found_however_deep_it_lies_and_however_its_name_looks(field):
+    inner = 1
+    for key in reversed(field.split(".")):
+        inner = {key: inner}
+    assert decode_one(json.dumps(inner).encode(), (field,)).tolist() == [1.0]
+    if field:
+        assert decode_one(json.dumps({field: 2, "x": 3}).encode(), (field,)).tolist() == [2.0]
 
 
 json_documents = st.recursive(
@@ -184,7 +153,7 @@ values = st.one_of(
         st.none() | st.integers(-(2**63), 2**64 - 1),
     ),
 )
-choices = st.sampled_from([None, ("x",), ("x", "y"), ("v.a", "x", "v.b", "y")])
+choices = st.sampled_from([("x",), ("x", "y"), ("v.a", "x", "v.b", "y")])
 
 
 @given(st.lists(values, max_size=12), choices)
@@ -215,7 +184,6 @@ def test_a_block_decodes_as_its_records_one_by_one(block, fields):
 @example({"v.a": 1, "v": {"a": 2, "b": 3}, "x": None}, ("v.a", "x", "v.b", "y"))
 @example({"v": "text", "x": 1}, ("v.a", "x", "v.b", "y"))
 def test_a_row_holds_what_the_names_find(document, fields):
-    fields = fields or ("x",)
     block = FeatureDecoder(fields, LIMIT).decode([json.dumps(document).encode()])
     for row in block.rows:
         np.testing.assert_array_equal(row, [naive_number(document, field) for field in fields])
@@ -273,11 +241,9 @@ def test_contents_of_another_type_count_as_missing_where_that_is_wanted():
 @pytest.mark.parametrize(
     ("text", "number"), [("20.31", 20.31), ("-3", -3.0), (" 1e3 ", 1000.0), ("007", 7.0)]
 )
-@pytest.mark.parametrize("fields", [("x", "y"), None])
-def test_a_field_that_is_said_to_be_a_number_may_hold_it_as_text(fields, text, number):
-    decoder = FeatureDecoder(fields, LIMIT, kinds={"x": "number"})
+def test_a_field_that_is_said_to_be_a_number_may_hold_it_as_text(text, number):
+    decoder = FeatureDecoder(("x", "y"), LIMIT, kinds={"x": "number"})
     block = decoder.decode([orjson.dumps({"x": text, "y": 1}), b'{"x": 5, "y": 2}'])
-    assert decoder.fields == ("x", "y")
     assert block.rows.tolist() == [[number, 1.0], [5.0, 2.0]]
 
 

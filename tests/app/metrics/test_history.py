@@ -24,7 +24,10 @@ def clock(monkeypatch):
     return times
 
 
-def _processed(values, settings=Settings()):  # noqa: B008  it is frozen
+SETTINGS = Settings(features=("a", "b"))
+
+
+def _processed(values, settings=SETTINGS):
     pipeline = PartitionPipeline("features", 0, settings)
     records = [Record("features", 0, i, None, b"k", value) for i, value in enumerate(values)]
     return pipeline.process(records)
@@ -90,7 +93,9 @@ def test_a_large_record_is_not_kept(clock):
 
 
 def test_long_keys_take_little_memory_and_stay_known(clock):
-    block = replace(_processed(_numbers(1), Settings(entity="key")), p_value=np.array([1e-5]))
+    block = replace(
+        _processed(_numbers(1), replace(SETTINGS, entity="key")), p_value=np.array([1e-5])
+    )
     part = History()
     name = "x" * 100_000
     tracemalloc.start()

@@ -4,7 +4,6 @@ import tomllib
 
 import numpy as np
 import orjson
-import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +11,7 @@ from hypothesis import strategies as st
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.offline.advice import Advice, Choice
 from faust_oslrau.app.offline.advised_file import advised_file
-from faust_oslrau.app.offline.columns import column_of, columns_of
 from faust_oslrau.app.settings import Settings, load_settings
-from faust_oslrau.topics import Record
 
 N = 3000
 
@@ -115,45 +112,6 @@ def test_chosen_features_stay_and_others_name_entity_and_time(tmp_path):
     assert result.exit_code == 0, result.output
     assert settings.entity == "machine" and settings.time == "at"
     assert dict(settings.kinds) == {"status": "category"}
-
-
-@pytest.mark.parametrize(
-    ("contents", "kind", "why"),
-    [
-        (["a", "b"] * 50, "category", "2 texts"),
-        ([f"id-{i}" for i in range(100)], "ignored", "hardly any text comes again"),
-        ([f"2026-01-01T00:00:{i % 60:02}Z" for i in range(100)], "ignored", "times"),
-        ([True, False] * 50, "category", "true or false"),
-        ([1.79e12 + i for i in range(100)], "ignored", "times"),
-        (list(range(100)), "ignored", "only grows"),
-        ([200, 404, 503, 200] * 50, "category", "3 whole numbers with gaps between them"),
-        ([0, 1, 1] * 50, "category", "two different numbers"),
-        ([0, 1, 2, 1, 0, 3] * 50, "number", "a number"),
-        ([0.5, 100.25, 7.125] * 50, "number", "a number"),
-        ([3] * 100, "number", "a number"),
-        (np.random.default_rng(3).integers(10**6, size=200).tolist(), "number", "a number"),
-        (["20.31", "19.5"] * 50, "number", "numbers as text"),
-    ],
-)
-def test_what_a_field_holds(contents, kind, why):
-    column = column_of("x", contents)
-    assert (column.kind, column.why) == (kind, why)
-
-
-@given(
-    st.lists(
-        st.one_of(st.text(), st.booleans(), st.integers(), st.floats(allow_nan=False)), min_size=1
-    )
-)
-def test_any_contents_are_something(contents):
-    assert column_of("x", contents).why
-
-
-def test_fields_of_few_records_and_what_is_no_record_do_not_count():
-    values = [b'{"x": 1.5}'] * 200 + [b'{"rare": 1, "x": [1]}', b"[1]", b"\xff", None]
-    assert [
-        c.name for c in columns_of([Record("t", 0, i, None, None, v) for i, v in enumerate(values)])
-    ] == ["x"]
 
 
 @given(st.text(min_size=1), st.text())

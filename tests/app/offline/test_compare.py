@@ -104,7 +104,7 @@ def test_fields_that_no_record_has_are_named_with_their_settings(folder):
 def test_the_choice_of_fields_is_told_once_for_both(folder):
     result = run(folder / "plain.toml", folder / "logs.toml", folder / "first.ndjson")
     assert result.stderr == (
-        "features/0: the first valid record chooses 2 fields: latency, load; it leaves out none\n"
+        "features/0: the first records choose 2 fields: latency, load; they leave out none\n"
     )
 
 

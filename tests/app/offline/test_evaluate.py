@@ -84,7 +84,7 @@ def test_a_field_that_no_record_has_is_named(file):
 
 def test_the_choice_of_fields_is_told_without_the_labels(file):
     assert run(file, "--labels", "fault", "--partitions", 2).stderr == (
-        "features/0: the first valid record chooses 2 fields: a, b; it leaves out none\n"
+        "features/0: the first records choose 2 fields: a, b; they leave out none\n"
     )
 
 

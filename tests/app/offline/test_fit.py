@@ -130,7 +130,7 @@ def test_records_that_are_all_rejected_make_no_model_and_say_why(tmp_path):
 def test_the_choice_of_fields_is_told(files, tmp_path):
     result = run("fit", files / "1.ndjson", files / "2.ndjson", "--out", tmp_path / "model")
     assert result.stderr == (
-        "features/0: the first valid record chooses 2 fields: a, b; it leaves out none\n"
+        "features/0: the first records choose 2 fields: a, b; they leave out none\n"
     )
 
 

@@ -62,7 +62,7 @@ def test_the_text_has_a_line_for_each_field(found):
 
 
 def test_a_young_entity_cannot_be_compared_yet():
-    pipeline = PartitionPipeline("features", 2, Settings(entity="key"))
+    pipeline = PartitionPipeline("features", 2, Settings(features=("a", "b"), entity="key"))
     pipeline.process(
         [Record("features", 2, at, 0, b"m", b'{"a": %d, "b": 2}' % at) for at in range(20)]
     )

@@ -44,7 +44,8 @@ def _values(number):
 
 @pytest.fixture(params=OPTIONS)
 def worker(request, tmp_path):
-    changes = {"forecasts": True, "alarm_rate": 0.01} | OPTIONS[request.param]
+    changes = {"features": "auto", "forecasts": True, "alarm_rate": 0.01}
+    changes |= OPTIONS[request.param]
     return MemoryWorker(tmp_path, MemoryBroker(_values(600)), **changes)
 
 

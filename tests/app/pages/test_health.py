@@ -71,7 +71,7 @@ async def test_models_are_summed_up_by_partition(joined, worker):
     await worker.assignment.commit([first])
     done, new = models(joined)["partitions"]
     assert (done["partition"], new["partition"]) == (0, 1)
-    assert (done["fields"], new["fields"]) == (("a", "b"), None)
+    assert (done["fields"], new["fields"]) == (("a", "b"), ("a", "b"))
     assert (done["start"], done["next_offset"], done["committed_offset"]) == (0, 300, 300)
     assert (done["records"], done["lag"], done["missing_offsets"]) == (299, 7, 0)
     assert sum(done["nodes"].values()) == first.pipeline.learner.n_nodes_

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from aiokafka import OffsetAndMetadata
 from memory_worker import (
     FIRST,
     SECOND,
+    SETTINGS,
     MemoryBroker,
     MemoryWorker,
     clean_scores,
@@ -25,7 +27,6 @@ from faust_oslrau.app.kafka.positions import (
     start_metadata,
 )
 from faust_oslrau.app.pipeline import PartitionPipeline, initial_digest
-from faust_oslrau.app.settings import Settings
 
 _LOG = values(300)
 
@@ -49,11 +50,11 @@ async def test_a_new_deployment_records_where_it_begins_and_reads_from_there(wor
 
 
 async def test_commits_record_the_initial_model(tmp_path, broker):
-    pipeline = PartitionPipeline(*FIRST, Settings())
+    pipeline = PartitionPipeline(*FIRST, SETTINGS)
     pipeline.process(records(FIRST, _LOG))
     model = tmp_path / "model"
     model.write_bytes(pipeline.snapshot(0, 300).to_bytes())
-    expected = initial_digest(Settings(initial_model=str(model)))
+    expected = initial_digest(replace(SETTINGS, initial_model=str(model)))
     async with MemoryWorker(tmp_path, broker, initial_model=str(model)) as worker:
         await worker.assign(FIRST)
         assert recorded_model(broker.group[FIRST]) == expected

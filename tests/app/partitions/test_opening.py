@@ -10,6 +10,7 @@ import pytest
 from memory_worker import (
     FIRST,
     SECOND,
+    SETTINGS,
     MemoryBroker,
     MemoryWorker,
     clean_scores,
@@ -28,7 +29,6 @@ from faust_oslrau.app.pipeline import (
     Snapshot,
     initial_digest,
 )
-from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.learner.extent import Extent
 
@@ -43,7 +43,7 @@ def _log(**offsets):
 
 def _snapshot(next_offset, start=0, tp=FIRST, topic_id="id-1", settings=None):
     """Return the bytes of a state that has learned a log from `start` up to an offset."""
-    pipeline = PartitionPipeline(*tp, settings or Settings())
+    pipeline = PartitionPipeline(*tp, settings or SETTINGS)
     pipeline.process(records(tp, _LOG[start:next_offset], start))
     return pipeline.snapshot(start, next_offset, topic_id).to_bytes()
 
@@ -71,7 +71,7 @@ def find(store, metrics):
     """A function that returns where the partition continues."""
     with closing(Compute()) as compute:
         yield lambda log, settings=None: asyncio.run(
-            Opener(settings or Settings(), store, compute, metrics).find(log, None)
+            Opener(settings or SETTINGS, store, compute, metrics).find(log, None)
         )
 
 
@@ -105,10 +105,10 @@ def test_the_newest_snapshot_goes_on_to_the_same_scores(find, save, metrics):
 
 def test_without_a_snapshot_a_log_is_learned_again_with_the_same_initial_model_only(find, tmp_path):
     """With other scores of the old records, those of the new ones would be others, too."""
-    settings = {None: Settings()}
+    settings = {None: SETTINGS}
     for n in (100, 120):
         (tmp_path / str(n)).write_bytes(_snapshot(n))
-        with_model = Settings(initial_model=str(tmp_path / str(n)))
+        with_model = replace(SETTINGS, initial_model=str(tmp_path / str(n)))
         settings[initial_digest(with_model)] = with_model
     for recorded in settings:
         log = _log(recorded_model=recorded)

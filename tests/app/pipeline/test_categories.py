@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.partitions.field_log import FieldLog
 from faust_oslrau.app.pipeline import PartitionPipeline, profile_data
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
@@ -122,37 +121,6 @@ def test_forgotten_texts_change_no_message(monkeypatch):
         found = process(pipeline, stream[start : start + 100])
         scores, alerts = scores + found[0], alerts + found[1]
     assert (scores, alerts) == whole
-
-
-def test_identifiers_are_told_of_once(caplog):
-    caplog.set_level("INFO")
-    pipeline = PartitionPipeline("features", 0, SETTINGS)
-    log = FieldLog(("features", 0), pipeline)
-    stream = records(2000)
-    for start in range(0, len(stream), 100):
-        log.add(pipeline.process(stream[start : start + 100]))
-    assert log.ignored == ["trace"]
-    told = [message for message in caplog.messages if "left out from now on" in message]
-    assert told == [
-        "features/0: left out from now on, as their values only grow or hardly ever come again: "
-        "trace"
-    ]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        replace(SETTINGS, kinds=(("trace", "category"),)),
-        Settings(features=("latency", "trace"), kinds=(("trace", "category"),)),
-    ],
-)
-def test_an_identifier_that_settings_name_is_not_left_out(settings):
-    stream = records(1500)
-    pipeline = PartitionPipeline("features", 0, settings)
-    process(pipeline, stream[:700])
-    pipeline = PartitionPipeline.restored(pipeline.snapshot(0, 700), settings)
-    process(pipeline, stream[700:])
-    assert pipeline.ignored == []
 
 
 @pytest.mark.parametrize(

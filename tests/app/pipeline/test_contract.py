@@ -81,7 +81,10 @@ def run(name, cuts=(), *, restart=False):
         block = pipeline.process(RECORDS[start:stop])
         for kind in MESSAGES:
             found[kind] += getattr(block, kind)
-        if restart:
+        if restart and pipeline.is_choosing:  # there is no snapshot: the records are read again
+            pipeline = PartitionPipeline("features", 2, chosen)
+            pipeline.process(RECORDS[:stop])
+        elif restart:
             snapshot = pipeline.snapshot(0, stop).to_bytes()
             pipeline = PartitionPipeline.restored(Snapshot.from_bytes(snapshot), chosen)
     return pipeline, found

@@ -14,7 +14,7 @@ from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
-SETTINGS = Settings(batch_size=32, alarm_rate=0.05)
+SETTINGS = Settings(features=("a", "b", "c"), batch_size=32, alarm_rate=0.05)
 N = 500
 
 
@@ -134,16 +134,6 @@ def test_chosen_fields_are_known_from_the_start():
     assert pipeline.fields == ("c", "a") and pipeline.scorer is None
     pipeline.process(RECORDS[:3])
     assert pipeline.scorer.n_records == 3
-
-
-def test_records_before_the_first_valid_one_are_dead_letters_without_a_scorer():
-    pipeline = PartitionPipeline("features", 2, SETTINGS)
-    block = pipeline.process(as_records([None, b"{}", b'{"name": "pump"}']))
-    assert pipeline.fields is None and pipeline.scorer is None
-    assert len(block.dead_letters) == 3 and block.scores == []
-    assert pipeline.next_offset == 3
-    pipeline.process(as_records([b'{"a": 1}'], first=3))
-    assert pipeline.fields == ("a",) and pipeline.scorer.n_records == 1
 
 
 def test_gaps_in_the_log_are_taken_and_steps_back_are_not():

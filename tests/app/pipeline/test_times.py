@@ -39,21 +39,20 @@ def test_messages_name_the_time_of_the_field_and_have_the_time_stamp_of_their_re
 
 def test_the_time_is_no_feature():
     pipeline = PartitionPipeline("features", 0, Settings(time="at"))
-    pipeline.process(records(1))
+    pipeline.process(records(240))
     assert pipeline.fields == ("a",)
     assert pipeline.left_out == ("at (the time)",)
 
 
 def test_seasons_go_by_the_field():
-    settings = Settings(time="at", seasons="UTC")
+    settings = Settings(features=("a",), time="at", seasons="UTC")
     given = records(2400)
     by_field = scores(settings, given)[0]
     stamped = [
         record._replace(timestamp=1_767_225_600_000 + n * HOUR) for n, record in enumerate(given)
     ]
     assert [s["log_likelihood"] for s in by_field] == [
-        s["log_likelihood"]
-        for s in scores(replace(settings, time=None, features=("a",)), stamped)[0]
+        s["log_likelihood"] for s in scores(replace(settings, time=None), stamped)[0]
     ]
 
 

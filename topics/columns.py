@@ -1,36 +1,42 @@
-"""What the fields of a log hold: numbers, categories, times, counters, identifiers."""
+"""What fields hold, as their contents show it: numbers, categories, times, identifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.topics import KafkaRecord, Kind
-from faust_oslrau.topics.documents import parse
-from faust_oslrau.topics.features import MAX_AUTO_FIELDS
-from faust_oslrau.topics.fields import (
-    fields_with,
-    find,
-    is_beyond,
-    is_number,
-    is_text,
-    number_of,
-)
-from faust_oslrau.topics.times import as_time
+from .fields import JsonObject, fields_with, find, is_beyond, is_number, is_text, number_of
+from .times import as_time
+
+MOST_CONTENTS = 4096
+"""Fields of a record that are looked at: one with more is likely a list."""
 
 MANY = 20
-"""Records of each value, on average, that identifiers which are worth telling apart have."""
+"""Contents of each value, on average, from which on the values come again."""
 
 GAPS = 3
-"""Numbers of a range for each that is seen, from which on they are codes and no quantity."""
+"""Steps of a range for each of its numbers, from which on they are codes and no quantity."""
+
+SURE = 1000
+"""Contents after which two different numbers are no count that is nearly always the lower one."""
 
 # Steps that may go back, as between partitions or where records overtake each other.
 _MOST_BACK = 0.01
 _EARLIEST = 978_307_200_000
 """2001 in milliseconds: smaller numbers are hardly ever times."""
+
+
+class Kind(StrEnum):
+    """What a field holds."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    IGNORED = "ignored"
 
 
 class Column(NamedTuple):
@@ -43,11 +49,11 @@ class Column(NamedTuple):
     kind
         What it should be for the learner.
     why
-        What the records say of it, in words.
+        What the contents say of it, in words.
     is_time
         Whether it holds the times of the records.
-    by_auto
-        Whether `features = "auto"` takes it for the same.
+    is_plain
+        Whether each content alone shows the kind.
     n_values, entropy
         How many different contents it has, and their entropy in nats; 0 where they do not count.
     may_name_entity
@@ -60,23 +66,21 @@ class Column(NamedTuple):
     kind: Kind
     why: str
     is_time: bool = False
-    by_auto: bool = False
+    is_plain: bool = False
     n_values: int = 0
     entropy: float = 0.0
     may_name_entity: bool = False
     numbers: NDArray[np.float64] = np.empty(0)
 
 
-def columns_of(records: Sequence[KafkaRecord]) -> list[Column]:
-    """Return the fields that at least a hundredth of the valid records have, by name."""
+def columns_of(documents: Iterable[JsonObject]) -> list[Column]:
+    """Return the fields that at least a hundredth of the documents have, by name."""
     contents: dict[str, list[object]] = {}
     n = 0
-    for record in records:
-        document = _document(record.value)
-        if isinstance(document, dict):
-            n += 1
-            for name in fields_with(document, _is_scalar, MAX_AUTO_FIELDS) or ():
-                contents.setdefault(name, []).append(find(document, name))
+    for document in documents:
+        n += 1
+        for name in fields_with(document, _is_content, MOST_CONTENTS) or ():
+            contents.setdefault(name, []).append(find(document, name))
     return [column_of(name, of) for name, of in sorted(contents.items()) if len(of) * 100 >= n]
 
 
@@ -86,8 +90,11 @@ def column_of(name: str, contents: Sequence[object]) -> Column:
         return _of_texts(name, [content for content in contents if isinstance(content, str)])
     if 2 * sum(isinstance(content, bool) for content in contents) > len(contents):
         counts = np.unique([bool(content) for content in contents], return_counts=True)[1]
-        return _category(name, "true or false", counts, by_auto=False)
-    return _of_numbers(name, np.array([c for c in contents if is_number(c)], np.float64))
+        return _category(name, "true or false", counts, is_plain=False)
+    numbers = [content for content in contents if is_number(content)]
+    if 2 * len(numbers) <= len(contents):
+        return Column(name, Kind.IGNORED, "hardly any number or text")
+    return _of_numbers(name, np.array(numbers, np.float64))
 
 
 def _of_texts(name: str, texts: Sequence[str]) -> Column:
@@ -99,13 +106,13 @@ def _of_texts(name: str, texts: Sequence[str]) -> Column:
     counts = np.unique(texts, return_counts=True)[1]
     if 2 * len(counts) > len(texts):
         return Column(name, Kind.IGNORED, "hardly any text comes again")
-    return _category(name, f"{len(counts):,} texts", counts, by_auto=True)
+    return _category(name, f"{len(counts):,} texts", counts, is_plain=True)
 
 
-def _category(name: str, why: str, counts: NDArray[np.int64], *, by_auto: bool) -> Column:
+def _category(name: str, why: str, counts: NDArray[np.int64], *, is_plain: bool) -> Column:
     share = counts / counts.sum()
     return Column(
-        name, Kind.CATEGORY, why, by_auto=by_auto, n_values=len(counts),
+        name, Kind.CATEGORY, why, is_plain=is_plain, n_values=len(counts),
         entropy=float(-(share * np.log(share)).sum()),
         may_name_entity=len(counts) * MANY <= counts.sum(),
     )  # fmt: skip
@@ -121,24 +128,24 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     values, counts = np.unique(x, return_counts=True)
     if len(values) * MANY <= len(x):
         whole = bool((values == np.floor(values)).all())
-        if len(values) == 2:
-            return _category(name, "two different numbers", counts, by_auto=False)
-        if whole and np.ptp(x) + 1 > GAPS * len(values) > GAPS:
+        if len(values) == 2 and len(x) >= SURE:
+            return _category(name, "two different numbers", counts, is_plain=False)
+        if whole and values[0] > 0 and _steps(values) + 1 > GAPS * len(values):
             why = f"{len(values):,} whole numbers with gaps between them"
-            return _category(name, why, counts, by_auto=False)
-    return Column(name, Kind.NUMBER, "a number", by_auto=True, numbers=x)
+            return _category(name, why, counts, is_plain=False)
+    return Column(name, Kind.NUMBER, "a number", is_plain=True, numbers=x)
+
+
+def _steps(values: NDArray[np.float64]) -> int:
+    """Return how many of the largest steps that lead to all values lie between them."""
+    if np.ptp(values) == 0.0 or values[-1] > 2.0**53:
+        return 0
+    return int(np.ptp(values)) // math.gcd(*np.diff(values).astype(np.int64).tolist())
 
 
 def _are_times(contents: Sequence[str] | Sequence[float]) -> bool:
     return all((as_time(content) or 0) >= _EARLIEST for content in contents)
 
 
-def _is_scalar(content: object) -> bool:
-    return is_text(content) or (is_number(content) and not is_beyond(content))  # type: ignore[arg-type]
-
-
-def _document(value: bytes | None) -> object:
-    try:
-        return parse(value or b"")
-    except ValueError:
-        return None
+def _is_content(content: object) -> bool:
+    return content is not None and not (is_number(content) and is_beyond(content))  # type: ignore[arg-type]

@@ -1,0 +1,42 @@
+"""Partitions whose first records choose different fields are warned about."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import orjson
+import pytest
+from faust.types import TP
+
+from faust_oslrau.app.partitions.differing_fields import DifferingFields
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+
+def chosen_by(partition, row, number=240):
+    """Return a partition with so many equal records."""
+    pipeline = PartitionPipeline("features", partition, Settings())
+    value = orjson.dumps(row)
+    pipeline.process([Record("features", partition, i, None, None, value) for i in range(number)])
+    return SimpleNamespace(pipeline=pipeline)
+
+
+@pytest.mark.parametrize(
+    ("row", "only"),
+    [
+        ({"x": 1.5, "y": "a"}, "y only in 0, y (category) only in 1"),
+        ({"x": 1.5, "y": 2, "z": 3}, "none only in 0, z only in 1"),
+        ({"x": 1.5, "y": 3}, None),
+    ],
+)
+def test_they_are_named_once(row, only, caplog):
+    first = chosen_by(0, {"x": 1.5, "y": 2})
+    watch = DifferingFields()
+    for number in (100, 240, 240):  # after too few records nothing is chosen
+        watch.look({TP("features", 0): first, TP("features", 1): chosen_by(1, row, number)})
+        assert number == 240 or not caplog.messages
+    assert caplog.messages == ([] if only is None else [
+        f"features: partitions 0 and 1 have chosen different fields: {only}; "
+        "choose them by the settings features and kinds"
+    ])  # fmt: skip

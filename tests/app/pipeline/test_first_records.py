@@ -1,0 +1,95 @@
+"""The first records of a partition choose its fields, are learned, and get no score themselves."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import Record
+
+FIRST = 240
+
+
+def requests(n=700):
+    """Records of which the first lacks a field, with a code and a counter."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {"x": rng.normal(), "y": rng.normal(), "n": i, "status": int(rng.choice([200, 404, 503]))}
+        for i in range(n)
+    ]
+    del rows[0]["y"]
+    return [record(offset, row) for offset, row in enumerate(rows)]
+
+
+def record(offset, row):
+    value = row if isinstance(row, bytes) else json.dumps(row).encode()
+    return Record("features", 0, offset, 1000 * offset, b"key", value)
+
+
+def scores(settings, records):
+    pipeline = PartitionPipeline("features", 0, settings)
+    block = pipeline.process(records)
+    return pipeline, block, [json.loads(message.value) for message in block.scores]
+
+
+def test_they_are_learned_as_if_the_settings_had_chosen_what_they_choose():
+    pipeline, block, found = scores(Settings(), requests())
+    assert pipeline.fields == ("x", "y", "status")
+    assert pipeline.left_out == ("n (only grows)",)
+    chosen = Settings(features=("x", "y", "status"), kinds=(("status", "category"),))
+    _, expected_block, expected = scores(chosen, requests())
+    assert found[FIRST:] == expected[FIRST:]
+    assert block.learned == expected_block.learned
+    assert {(s["log_likelihood"], s["p_value"], s["warming_up"]) for s in found[:FIRST]} == {
+        (None, None, True)
+    }
+    assert np.isnan(block.rows[:FIRST]).all() and not np.isnan(block.rows[FIRST:]).any()
+
+
+# Three before the choice and one after it.
+BAD = ((3, b"{"), (50, b'{"s": "x"}'), (100, b'{"x": 1e400}'), (300, b"[]"))
+
+
+def test_invalid_ones_are_dead_letters_and_do_not_choose():
+    records = requests()
+    for offset, bad in BAD:
+        records[offset] = record(offset, bad)
+    _, block, found = scores(Settings(), records)
+    reasons = {"not_json": 1, "no_features": 1, "not_finite": 1, "not_an_object": 1}
+    assert block.reasons == reasons
+    scored = [message.offset for message in block.scores]
+    assert sorted(scored + [m.offset for m in block.dead_letters]) == list(range(len(records)))
+    nulls = [s["offset"] for s in found if s["log_likelihood"] is None]
+    assert nulls == scored[:FIRST]
+
+
+def test_there_is_no_snapshot_before_the_fields_are_chosen():
+    pipeline = PartitionPipeline("features", 0, Settings())
+    assert pipeline.process(requests()[: FIRST - 1]).learned == 0
+    assert pipeline.is_choosing and pipeline.fields is None
+    with pytest.raises(ValueError, match="expected chosen fields"):
+        pipeline.snapshot(0, FIRST - 1)
+    assert pipeline.process([requests()[FIRST - 1]]).learned == FIRST
+    assert not pipeline.is_choosing
+    restored = PartitionPipeline.restored(pipeline.snapshot(0, FIRST), Settings())
+    assert (restored.fields, restored.left_out) == (pipeline.fields, pipeline.left_out)
+
+
+def test_of_very_large_records_fewer_choose(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.app.pipeline.first_records.MOST_BYTES", 10_000)
+    sizes = np.cumsum([len(each.value) for each in requests()])
+    _, _, found = scores(Settings(), requests())
+    unscored = [s["offset"] for s in found if s["log_likelihood"] is None]
+    assert unscored == list(range(np.searchsorted(sizes, 10_000, side="right") + 1))
+
+
+def test_fields_are_chosen_early_where_a_file_ends():
+    pipeline = PartitionPipeline("features", 0, Settings())
+    pipeline.process(requests()[:100])
+    assert pipeline.choose_fields().learned > 0 and pipeline.scorer.n_records == 100
+    with pytest.raises(ValueError, match="expected first records"):
+        pipeline.choose_fields()

@@ -1,0 +1,50 @@
+"""What a field holds, as its contents show it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.topics.columns import column_of, columns_of
+
+
+@pytest.mark.parametrize(
+    ("contents", "kind", "why"),
+    [
+        (["a", "b"] * 50, "category", "2 texts"),
+        ([f"id-{i}" for i in range(100)], "ignored", "hardly any text comes again"),
+        ([f"2026-01-01T00:00:{i % 60:02}Z" for i in range(100)], "ignored", "times"),
+        ([True, False] * 50, "category", "true or false"),
+        ([1.79e12 + i for i in range(100)], "ignored", "times"),
+        (list(range(100)), "ignored", "only grows"),
+        ([200, 404, 503, 200] * 50, "category", "3 whole numbers with gaps between them"),
+        ([0, 1, 1] * 500, "category", "two different numbers"),
+        ([0, 1, 1] * 50, "number", "a number"),
+        ([0, 1, 12] * 50, "number", "a number"),
+        ([15.0, 20.0, 25.0, 30.0] * 50, "number", "a number"),
+        ([1e300, 2e300, 5e307] * 50, "number", "a number"),
+        ([[1]] * 50, "ignored", "hardly any number or text"),
+        ([0, 1, 2, 1, 0, 3] * 50, "number", "a number"),
+        ([0.5, 100.25, 7.125] * 50, "number", "a number"),
+        ([3] * 100, "number", "a number"),
+        (np.random.default_rng(3).integers(10**6, size=200).tolist(), "number", "a number"),
+        (["20.31", "19.5"] * 50, "number", "numbers as text"),
+    ],
+)
+def test_what_a_field_holds(contents, kind, why):
+    column = column_of("x", contents)
+    assert (column.kind, column.why) == (kind, why)
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(), st.booleans(), st.integers(), st.floats(allow_nan=False)), min_size=1
+    )
+)
+def test_any_contents_are_something(contents):
+    assert column_of("x", contents).why
+
+
+def test_fields_of_few_records_do_not_count():
+    values = [{"x": 1.5}] * 200 + [{"rare": 1, "x": [1]}, {}]
+    assert [column.name for column in columns_of(values)] == ["x"]

@@ -1,0 +1,118 @@
+"""Which fields a partition's first records choose."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faust_oslrau.topics import FieldChoice, Reason
+from faust_oslrau.topics.field_choice import MAX_CATEGORIES, MAX_NUMBERS
+
+LIMIT = 100_000
+
+
+def choice(kinds=(), never_chosen=()):
+    return FieldChoice(LIMIT, dict(kinds), dict(never_chosen))
+
+
+def rejection(document, kinds=()):
+    return choice(kinds).rejection(json.dumps(document).encode())
+
+
+def requests(n=240):
+    """Records with fields of each sort; the first one lacks some of them."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "latency": rng.normal(),
+            "http": {"status": int(rng.choice([200, 404, 503]))},
+            "errors": int(rng.poisson(0.1)),
+            "ok": bool(rng.random() < 0.9),
+            "service": str(rng.choice(["web", "db"])),
+            "trace": f"{rng.integers(2**60):x}",
+            "seq": i,
+            "at": 1_790_000_000 + i // 3,
+            "tags": [1, 2],
+            "price": f"{rng.random():.2f}",
+            "gone": None,
+        }
+        for i in range(n)
+    ]
+    for name in ("errors", "service"):
+        del rows[0][name]
+    return [json.dumps(row).encode() for row in rows]
+
+
+def test_numbers_and_categories_are_chosen_and_others_left_out_with_the_reason():
+    found = choice(never_chosen={"service": "the entity"}).choose(requests())
+    assert found.numbers == ("errors", "latency")
+    assert found.categories == ("http.status", "ok")
+    assert found.left_out == (
+        "at (times)", "price (numbers as text)", "seq (only grows)", "service (the entity)",
+        "tags (hardly any number or text)", "trace (hardly any text comes again)",
+    )  # fmt: skip
+
+
+def test_what_settings_say_of_a_field_counts():
+    kinds = {
+        "seq": "number", "trace": "category", "price": "number", "http.status": "number",
+        "ok": "ignored",
+    }  # fmt: skip
+    found = choice(kinds).choose(requests())
+    assert found.numbers == ("errors", "http.status", "latency", "price", "seq")
+    assert found.categories == ("service", "trace")
+    assert "ok (ignored)" in found.left_out
+
+
+def test_numbers_that_only_grow_are_better_than_none():
+    values = [json.dumps({"seq": i, "at": 1_790_000_000 + i}).encode() for i in range(240)]
+    assert choice(never_chosen={"at": "the time"}).choose(values).numbers == ("seq",)
+
+
+def test_of_too_many_fields_the_first_names_are_taken():
+    numbers, texts = ({f"{t}{i:04}": of for i in range(1000)} for t, of in (("n", 1), ("s", "x")))
+    values = [json.dumps({**numbers, **texts, f"z{i}": 1}).encode() for i in range(50)]
+    found = choice().choose(values)
+    assert len(found.numbers) == MAX_NUMBERS and len(found.categories) == MAX_CATEGORIES
+    assert "s0016 (too many)" in found.left_out and "z9 (too many)" in found.left_out
+
+
+def test_a_record_needs_a_number_that_may_be_chosen():
+    assert choice().rejection(None).reason == Reason.NO_VALUE
+    for document in ({}, {"s": "x"}, {"a": [1]}):
+        assert rejection(document).reason == Reason.NO_FEATURES
+    for kind in ("ignored", "category"):
+        assert rejection({"a": 1}, {"a": kind}).reason == Reason.NO_FEATURES
+    assert rejection({"a": "1.5"}, {"a": "number"}) is None
+    assert rejection({"a": True}) is None
+
+
+def test_a_record_with_too_many_numbers_or_one_beyond_a_double_does_not_choose():
+    assert rejection({f"x{i}": i for i in range(MAX_NUMBERS + 1)}).reason == Reason.NO_FEATURES
+    assert choice().rejection(b'{"x": 1, "y": 1e400}').reason == Reason.NOT_FINITE
+    assert choice().rejection(b'{"x": 2, "list": [1e400]}') is None
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+documents = st.recursive(
+    scalars, lambda inner: st.dictionaries(st.sampled_from(["a", "b", "a.b", ""]), inner)
+)
+kinds = st.dictionaries(
+    st.sampled_from(["a", "a.b", ""]), st.sampled_from(["number", "category", "ignored"])
+)
+
+
+@pytest.mark.parametrize("times", [1, 30])
+@given(st.lists(st.dictionaries(st.sampled_from(["a", "b"]), documents)), kinds)
+def test_whatever_valid_records_hold_they_choose_something_once(times, some, kinds):
+    look = choice(kinds)
+    values = [json.dumps(document).encode() for document in some] * times
+    values = [value for value in values if look.rejection(value) is None]
+    found = look.choose(values)
+    fields = found.numbers + found.categories
+    assert len(set(fields)) == len(fields)
+    assert (len(fields) > 0) == (len(values) > 0)

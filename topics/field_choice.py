@@ -1,0 +1,101 @@
+"""Chooses the fields of a partition by its first records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from .columns import Column, Kind, columns_of
+from .documents import parsed
+from .fields import JsonObject, fields_with, find, is_beyond, is_number, number_of
+from .rejections import Reason, Rejection, reject_beyond, reject_value
+
+# The learner's cost grows with the square of the fields. A record with more is likely a list.
+MAX_NUMBERS = 1024
+# What is known of pairs of categories grows with the square of the fields.
+MAX_CATEGORIES = 16
+_TOO_MANY = f"expected at most {MAX_NUMBERS} numeric fields, got more: choose some by name"
+_NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
+
+
+class ChosenFields(NamedTuple):
+    """The names of the fields that are scored, and those that are not, each with a reason."""
+
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+class FieldChoice:
+    """Chooses fields by records, each a JSON object of at most ``max_bytes`` bytes with a number.
+
+    Fields in ``kinds`` are what that says. Those ``never_chosen`` are no features, each for the
+    reason given: it names the entity, or the time.
+    """
+
+    def __init__(
+        self, max_bytes: int, kinds: Mapping[str, str], never_chosen: Mapping[str, str]
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._kinds = dict(kinds)
+        self._never_chosen = dict(never_chosen)
+
+    def rejection(self, value: bytes | None) -> Rejection | None:
+        """Return why a value cannot choose; None if it can."""
+        document = self._document(value)
+        if not isinstance(document, dict):
+            return reject_value(value, self._max_bytes)
+        names = self._numbers_of(document)
+        if names is None:
+            return Rejection(Reason.NO_FEATURES, _TOO_MANY)
+        if not names:
+            return Rejection(Reason.NO_FEATURES, _NO_NUMBERS)
+        beyond = (n for n in names if is_number(x := find(document, n)) and is_beyond(x))
+        return next(map(reject_beyond, beyond), None)
+
+    def choose(self, values: Iterable[bytes | None]) -> ChosenFields:
+        """Return what values choose, none of which is rejected, in log order."""
+        documents = [self._document(value) for value in values]
+        columns = columns_of(documents)
+        kinds = {column.name: self._kind(column) for column in columns}
+        if not {Kind.NUMBER, Kind.CATEGORY} & set(kinds.values()):  # better than nothing
+            found = {name for each in documents for name in self._numbers_of(each) or ()}
+            kinds |= dict.fromkeys(sorted(found), Kind.NUMBER)
+        numbers, too_many = _first(kinds, Kind.NUMBER, MAX_NUMBERS)
+        categories, others = _first(kinds, Kind.CATEGORY, MAX_CATEGORIES)
+        reasons = {column.name: column.why for column in columns}
+        reasons |= {name: "ignored" for name, kind in self._kinds.items() if kind == Kind.IGNORED}
+        reasons |= dict.fromkeys([*too_many, *others], "too many") | self._never_chosen
+        left_out = [name for name in kinds if name not in {*numbers, *categories}]
+        return ChosenFields(
+            numbers, categories, tuple(f"{name} ({reasons[name]})" for name in left_out)
+        )
+
+    def _document(self, value: bytes | None) -> Any:
+        return None if value is None or len(value) > self._max_bytes else parsed(value)
+
+    def _numbers_of(self, document: JsonObject) -> tuple[str, ...] | None:
+        """Return the fields of a document that may be features; None if there are too many."""
+        found = fields_with(document, is_number, MAX_NUMBERS)
+        if found is None:
+            return None
+        named = {name for name, kind in self._kinds.items() if kind == Kind.NUMBER}
+        in_texts = [name for name in named if number_of(find(document, name)) is not None]
+        names = [name for name in found if self._kinds.get(name, Kind.NUMBER) == Kind.NUMBER]
+        return tuple(name for name in [*names, *in_texts] if name not in self._never_chosen)
+
+    def _kind(self, column: Column) -> Kind:
+        if column.name in self._never_chosen:
+            return Kind.IGNORED
+        if column.name in self._kinds:
+            return Kind(self._kinds[column.name])
+        # Texts are read as numbers where the settings say so.
+        return Kind.IGNORED if column.kind == Kind.NUMBER and not column.is_plain else column.kind
+
+
+def _first(
+    kinds: Mapping[str, Kind], wanted: Kind, most: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the sorted names of a kind, up to ``most``, and the others."""
+    names = sorted(name for name, kind in kinds.items() if kind == wanted)
+    return tuple(names[:most]), tuple(names[most:])
