@@ -65,6 +65,11 @@ class DecodedBlock:
             self.wrong_types,
         )
 
+    def refusing(self, refused: Mapping[int, Rejection]) -> DecodedBlock:
+        """Return the block with other reasons why some records are invalid, by their position."""
+        rejected = [(i, refused.get(i, rejection)) for i, rejection in self.rejected]
+        return replace(self, rejected=rejected)
+
 
 NOTHING_DECODED = DecodedBlock(np.empty((0, 0)), [], [], Counter())
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Self, cast
 
-import numpy as np
 from msgspec import to_builtins
-from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
@@ -23,15 +21,7 @@ from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
     KEY,
-    NOTHING_DECODED,
-    Columns,
-    DecodedBlock,
-    EntityReader,
-    FieldChange,
-    FieldWatch,
     KafkaRecord,
-    Rejection,
-    TimeReader,
 )
 from faust_oslrau.topics.formats import Translator
 
@@ -45,10 +35,10 @@ from .block import (
     blamed,
     expected_fields,
 )
-from .building import new_choice, new_decoder, new_scorer, restored_scorer
-from .first_records import FirstRecords
+from .building import new_scorer, restored_scorer
 from .messages import Messages, Timed
 from .model_file import initial_digest
+from .reading import Reader, ReadRecords
 from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
 
 # Texts of categories that are remembered at a time; those that messages may name stay.
@@ -59,13 +49,6 @@ class PartitionPipeline:
     """Decodes, scores and learns the records of one partition, in the order of its log.
 
     The messages do not depend on how the records are split into calls of `process`.
-
-    Attributes
-    ----------
-    translator
-        Makes JSON of the records; None for records that are JSON.
-    left_out
-        Fields of the first records that these did not choose, each with the reason.
     """
 
     def __init__(self, topic: str, partition: int, settings: Settings) -> None:
@@ -74,15 +57,8 @@ class PartitionPipeline:
         self.next_offset: int | None = None
         self.scorer: StreamScorer | None = None
         self._settings = settings
-        fields = settings.chosen_fields
-        self._first = None if fields is not None else FirstRecords(new_choice(settings))
-        self._decoder = None if fields is None else new_decoder(settings, fields)
-        self.left_out: tuple[str, ...] = ()
-        self._entities = None if settings.entity is None else EntityReader(settings.entity)
-        self._times = None if settings.time is None else TimeReader(settings.time)
+        self._reader = Reader(settings)
         self._messages = Messages(topic, partition, settings)
-        self._watch = FieldWatch()
-        self.translator: Translator | None = None
 
     @classmethod
     def restored(cls, snapshot: Snapshot, settings: Settings, scorer: Extent | None = None) -> Self:
@@ -100,12 +76,7 @@ class PartitionPipeline:
         check_settings(snapshot, settings)
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
         pipeline.next_offset = snapshot.next_offset
-        pipeline._first = None
-        pipeline._decoder = new_decoder(
-            settings, snapshot.fields, snapshot.n_categories, snapshot.texts
-        )
-        pipeline.left_out = snapshot.left_out
-        pipeline._watch = snapshot.field_watch()
+        pipeline._reader.restore(snapshot)
         state = snapshot.scorer if scorer is None else scorer
         if state is not None:
             pipeline.scorer = restored_scorer(snapshot, state, settings)
@@ -126,56 +97,70 @@ class PartitionPipeline:
 
     def _without_scorer(self, start: int, next_offset: int, topic_id: str | None) -> Snapshot:
         """Return a snapshot without the scorer's state."""
-        if self._decoder is None:
+        decoder = self._reader.decoder
+        if decoder is None:
             raise ValueError("expected chosen fields, as a snapshot holds no records")
         return Snapshot(
             topic=self.topic,
             partition=self.partition,
             start=start,
             next_offset=next_offset,
-            fields=self._decoder.fields,
+            fields=decoder.fields,
             settings=scoring_settings(self._settings),
             version=installed_version(),
             records=self.n_records,
             nodes=self.learner.n_nodes_ if self.learner else 0,
             scorer=None,
             topic_id=topic_id,
-            n_categories=self._decoder.n_categories,
+            n_categories=decoder.n_categories,
             texts=tuple(sorted(self._texts().values())),
-            watched=to_builtins(self._watch),
+            watched=to_builtins(self._reader.watch),
             left_out=self.left_out,
         )
 
     @property
+    def translator(self) -> Translator | None:
+        """What makes JSON of the records; None for records that are JSON."""
+        return self._reader.translator
+
+    @translator.setter
+    def translator(self, translator: Translator) -> None:
+        self._reader.translator = translator
+
+    @property
     def is_choosing(self) -> bool:
         """Whether the first records have not chosen the fields yet: there is no state to keep."""
-        return self._first is not None
+        return self._reader.first is not None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Fields of the first records that these did not choose, each with the reason."""
+        return self._reader.left_out
+
+    @property
+    def n_unfit(self) -> int:
+        """How many of the first records are invalid with the fields that they chose."""
+        return self._reader.n_unfit
 
     @property
     def fields(self) -> tuple[str, ...] | None:
         """Names of the columns; None before they are chosen."""
-        return None if self._decoder is None else self._decoder.fields
+        decoder = self._reader.decoder
+        return None if decoder is None else decoder.fields
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Names of the columns that are numbers."""
-        return tuple(self._columns.numbers)
+        return tuple(self._reader.columns.numbers)
 
     @property
     def learned_names(self) -> list[str]:
         """Names of the columns that the learner is given."""
         return self.scorer.learned_names(self.fields or ()) if self.scorer else []
 
-    @property
-    def _columns(self) -> Columns:
-        decoder = self._decoder
-        if decoder is None:
-            return Columns((), 0, {})
-        return Columns(decoder.fields, decoder.n_categories, decoder.codes.texts)
-
     def _texts(self) -> dict[float, str]:
         """Return the texts of categories that messages may name from now on, by their codes."""
-        known = self._columns.texts
+        known = self._reader.columns.texts
         codes = self.scorer.category_codes() if self.scorer else ()
         return {code: known[code] for code in codes if code in known}
 
@@ -194,8 +179,8 @@ class PartitionPipeline:
     @property
     def n_records(self) -> int:
         """Valid records so far."""
-        if self._first is not None:
-            return len(self._first.records)
+        if self._reader.first is not None:
+            return len(self._reader.first.records)
         return self.scorer.n_records if self.scorer else 0
 
     @property
@@ -218,20 +203,14 @@ class PartitionPipeline:
         """
         offsets = [record.offset for record in records]
         self._check_order(offsets)
-        began, before = perf_counter(), NOTHING_SCORED
-        read, refused = self._translated(records)
-        first = [] if self._first is None else self._first.take(read)
-        if self._first is not None and self._first.are_enough:
-            before = self.choose_fields()
-        decoded = self._decoded(read, first, refused)
-        valid = [read[i] for i in decoded.positions] if decoded.rejected else read
-        entities = self._entities_of(valid)
-        timestamps, times = [record.timestamp for record in valid], self._times_of(valid)
-        decode_seconds, evicted = perf_counter() - began, self._evicted
-        unscored = first.count(None)
-        scored = self._score(decoded.rows, entities, _places(valid, times), unscored)
         began = perf_counter()
-        columns, write = self._columns, self._messages
+        read = self._reader.read(records)
+        decode_seconds, evicted = perf_counter() - began, self._evicted
+        first = NOTHING_SCORED if read.chosen_by is None else self._score(read.chosen_by)
+        scored = self._score(read)
+        began = perf_counter()
+        columns, write = self._reader.columns, self._messages
+        valid, times, decoded = read.valid, read.times, read.decoded
         scores, anomalies = write.scores(valid, times, scored, columns)
 
         def of(row: int) -> Timed:
@@ -244,16 +223,15 @@ class PartitionPipeline:
         ]
         silences = [write.silence(of(each.row), each) for each in scored.silences]
         rate_changes = [write.rate(of(each.row), each) for each in scored.rate_changes]
-        field_changes = self._field_changes(read, len(first), decoded.positions, times)
+        field_changes = self._reader.field_changes(read)
         dead_letters = write.dead_letters(records, decoded)
         seconds = {
             "decode": decode_seconds,
-            "score": scored.score_seconds,
-            "learn": scored.learn_seconds,
+            "score": first.score_seconds + scored.score_seconds,
+            "learn": first.learn_seconds + scored.learn_seconds,
             "emit": perf_counter() - began,
         }
-        if self._decoder is not None and len(self._decoder.codes) > _MOST_TEXTS:
-            self._decoder.codes.keep(self._texts())
+        self._forget_texts()
         if offsets:
             self.next_offset = offsets[-1] + 1
         return ProcessedBlock(
@@ -261,16 +239,16 @@ class PartitionPipeline:
             anomalies,
             dead_letters,
             Counter(rejection.reason.value for _, rejection in decoded.rejected),
-            np.array(timestamps, dtype=np.float64),
+            read.timestamps,
             scored.log_likelihood,
             scored.p_value,
             blamed(scored, columns.fields),
-            before.learned + scored.learned,
-            self._skipped(before, scored),
+            first.learned + scored.learned,
+            self._skipped(first, scored),
             seconds,
             events,
             scored.drift,
-            None if entities is None else self._counts(entities, evicted),
+            None if read.entities is None else self._counts(read.entities, evicted),
             incidents,
             Counter(name for event in scored.incidents for name in event.reached),
             self.open_incidents,
@@ -278,8 +256,8 @@ class PartitionPipeline:
             decoded.rows,
             changes,
             Counter(event.state for event in scored.entity_events),
-            alarming(scored, entities),
-            entities or [],
+            alarming(scored, read.entities),
+            read.entities or [],
             silences,
             self._silence_counts(scored),
             rate_changes,
@@ -287,9 +265,9 @@ class PartitionPipeline:
             expected_fields(decoded.rows, scored, columns.numbers),
             scored.forecast,
             decoded.wrong_types,
-            [write.field((read[i], time), change) for i, time, change in field_changes],
+            [write.field((read.records[i], time), change) for i, time, change in field_changes],
             Counter(change.state.value for *_, change in field_changes),
-            self._context(entities, times),
+            self._context(read),
         )
 
     def choose_fields(self) -> ScoredBlock:
@@ -300,73 +278,10 @@ class PartitionPipeline:
         ValueError
             The fields are chosen, or there is no valid record yet.
         """
-        if self._first is None or not self._first.records:
-            raise ValueError("expected first records that have not chosen the fields yet")
-        numbers, categories, self.left_out = self._first.chosen()
-        records, self._first = self._first.records, None
-        fields, n_categories = numbers + categories, len(categories)
-        self._decoder = new_decoder(self._settings, fields, n_categories)
-        decoded = self._decoder.decode([record.value for record in records])
-        valid = [records[i] for i in decoded.positions]
-        places = _places(valid, self._times_of(valid))
-        return self._score(decoded.rows, self._entities_of(valid), places, 0)
+        return self._score(self._reader.choose_fields())
 
-    def _translated(
-        self, records: Sequence[KafkaRecord]
-    ) -> tuple[Sequence[KafkaRecord], Mapping[int, Rejection]]:
-        """Return the records as JSON, and why some of them cannot be."""
-        return (records, {}) if self.translator is None else self.translator.translate(records)
-
-    def _decoded(
-        self,
-        records: Sequence[KafkaRecord],
-        first: Sequence[Rejection | None],
-        refused: Mapping[int, Rejection],
-    ) -> DecodedBlock:
-        """Return what the fields of records are; those of the ``first`` ones are missing."""
-        n, later = len(first), NOTHING_DECODED
-        if self._decoder is not None:
-            later = self._decoder.decode([record.value for record in records[n:]])
-        if first:
-            later = later.after(first)
-        rejected = [(i, refused.get(i, rejection)) for i, rejection in later.rejected]
-        return replace(later, rejected=rejected) if refused else later
-
-    def _entities_of(self, valid: Sequence[KafkaRecord]) -> list[bytes | None] | None:
-        return None if self._entities is None else self._entities.read(valid)
-
-    def _times_of(self, valid: Sequence[KafkaRecord]) -> Sequence[int | None]:
-        if self._times is None:
-            return [record.timestamp for record in valid]
-        return self._times.read(valid)
-
-    def _field_changes(
-        self,
-        records: Sequence[KafkaRecord],
-        n_first: int,
-        valid: Sequence[int],
-        times: Sequence[int | None],
-    ) -> list[tuple[int, int | None, FieldChange]]:
-        """Return the changes of what records hold, each with the record's position and time.
-
-        The first `n_first` come before the fields are chosen. `times` are those of the `valid`
-        positions.
-        The fields of entity and time may vanish as those that are scored. An invalid record has the
-        time of its timestamp.
-        """
-        roles = (self._settings.entity, self._settings.time)
-        named = tuple(name for name in roles if name is not None and name != KEY)
-        values = [record.value for record in records]
-        found = self._watch.take(values[:n_first], named)
-        later = self._watch.take(values[n_first:], (*(self.fields or ()), *named))
-        found += [(n_first + i, change) for i, change in later]
-        known = dict(zip(valid, times, strict=True)) if found else {}
-        return [(i, known.get(i, records[i].timestamp), change) for i, change in found]
-
-    def _context(
-        self, entities: Sequence[bytes | None] | None, times: Sequence[int | None]
-    ) -> dict[str, bool]:
-        named = ((self._settings.entity, entities), (self._settings.time, times))
+    def _context(self, read: ReadRecords) -> dict[str, bool]:
+        named = ((self._settings.entity, read.entities), (self._settings.time, read.times))
         return {
             name: any(value is not None for value in values)
             for name, values in named
@@ -401,25 +316,18 @@ class PartitionPipeline:
                     f"got {offset}"
                 )
 
-    def _score(
-        self,
-        rows: NDArray[np.float64],
-        entities: list[bytes | None] | None,
-        places: NDArray[np.int64],
-        unscored: int,
-    ) -> ScoredBlock:
-        """Score and learn rows but the first ones, which have been learned."""
-        if self._decoder is None:
-            return NOTHING_SCORED.after(unscored)
+    def _score(self, read: ReadRecords) -> ScoredBlock:
+        """Score and learn records but those that came before the fields were chosen."""
+        decoder, n = self._reader.decoder, read.unscored
+        if decoder is None:
+            return NOTHING_SCORED.after(n)
         if self.scorer is None:
-            decoder = self._decoder
             self.scorer = new_scorer(self._settings, decoder.fields, decoder.n_categories)
-        later = None if entities is None else entities[unscored:]
-        scored = self.scorer.process(rows[unscored:], later, places[unscored:])
-        return scored.after(unscored) if unscored else scored
+        entities = None if read.entities is None else read.entities[n:]
+        scored = self.scorer.process(read.decoded.rows[n:], entities, read.places[n:])
+        return scored.after(n) if n else scored
 
-
-def _places(records: Sequence[KafkaRecord], times: Sequence[int | None]) -> NDArray[np.int64]:
-    """Return offset and time (m, 2) of each record, -1 for none."""
-    known = [-1 if time is None else time for time in times]
-    return np.array([[record.offset for record in records], known], np.int64).T
+    def _forget_texts(self) -> None:
+        decoder = self._reader.decoder
+        if decoder is not None and len(decoder.codes) > _MOST_TEXTS:
+            decoder.codes.keep(self._texts())

@@ -78,4 +78,6 @@ def _environment(settings: Settings) -> dict[str, str]:
         *("web_port", "session_timeout", "snapshots", "delivery"),
     )
     found = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
+    if settings.chosen_fields is not None:
+        found["OSLRAU_FEATURES"] = ",".join(settings.chosen_fields)
     return found | {"OSLRAU_SOURCE_TOPICS": ",".join(settings.source_topics)}

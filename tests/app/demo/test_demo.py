@@ -89,13 +89,13 @@ def _check(code: int, summary: dict[str, Any], lines: str) -> None:
 
 
 def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Path) -> None:
-    rows = [f"{row},{row % 7}.5,{row % 3}" for row in range(500)]
-    rows[100] = "none,0.5,0"
+    rows = [f"{row},{row % 7}.5,{row % 3}" for row in range(700)]
+    rows[600] = "600,none,0"  # after the fields are chosen
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["count,height,kind", *rows]))
     code, summary, lines = start("--csv", str(path), "--partitions", "2", "--rate", "5000").end()
     assert code == 0, lines
-    assert (summary["records"], summary["scored"]) == (500, 499)
+    assert (summary["records"], summary["scored"]) == (700, 699)
     assert summary["rejected"] == {"not_a_number": 1}
     assert summary["injected"] == {}
 

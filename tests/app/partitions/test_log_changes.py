@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -23,6 +24,11 @@ from clean_run import (
 pytestmark = pytest.mark.real_kafka
 
 _GOING_ON = {"lost_history": "continue"}
+
+
+@pytest.fixture
+def settings(settings):
+    return replace(settings, features=("a", "b"))
 
 
 def _anew(client, topic, number, seed=9):

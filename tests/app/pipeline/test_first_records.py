@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.pipeline import PartitionPipeline, chosen_told
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
@@ -93,3 +93,12 @@ def test_fields_are_chosen_early_where_a_file_ends():
     assert pipeline.choose_fields().learned > 0 and pipeline.scorer.n_records == 100
     with pytest.raises(ValueError, match="expected first records"):
         pipeline.choose_fields()
+
+
+def test_those_that_do_not_fit_what_they_choose_are_counted_and_not_learned():
+    records = requests()
+    records[7] = record(7, {"x": 1.5, "y": "broken"})
+    pipeline, block, _ = scores(Settings(), records)
+    assert "y" in pipeline.numbers and pipeline.n_unfit == 1
+    assert chosen_told(pipeline).endswith("; 1 of them do not fit and are not learned")
+    assert len(block.scores) == len(records) and pipeline.scorer.n_records == len(records) - 1
