@@ -139,10 +139,10 @@ def test_other_settings_and_a_snapshot_of_another_version_are_refused_in_one_lin
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
-    client.send(topic_name, rows(100))
-    start_worker().wait_records(100).terminate()
+    client.send(topic_name, rows(300))
+    start_worker().wait_records(300).terminate()
     line = _refusal(start_worker, batch_size=128)
-    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 100 was made with")
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 300 was made with")
     assert "batch_size = 256, now 128" in line
     line = _refusal(start_worker, features="a,b")
     assert "features = 'auto', now ['a', 'b']" in line
@@ -150,9 +150,9 @@ def test_other_settings_and_a_snapshot_of_another_version_are_refused_in_one_lin
     assert start_worker().wait_ready().terminate() == 0
 
     newest = newest_states(settings, 1)
-    _save(settings, TP(topic_name, 0), 101, newest[0][:7] + b"\x09" + newest[0][8:])
+    _save(settings, TP(topic_name, 0), 301, newest[0][:7] + b"\x09" + newest[0][8:])
     line = _refusal(start_worker)
-    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 101 is from another ")
+    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 301 is from another ")
     assert "expected format version 1, got 9" in line and "inspect --forget" in line
     assert newest_states(settings, 1)[0][7] == 9  # it is kept
 
