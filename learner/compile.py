@@ -48,7 +48,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     """Compile all kernels that one kind of learner may need, or load them from their cache."""
     model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind(memory=2000.0)
     new = partial(StreamScorer, alarm_rate=0.1, incidents=IncidentParameters())
-    compile_scorer(new(model, transforms={0: "asinh"}))
+    compile_scorer(new(model, transforms={0: "count"}))
     compile_scorer(new(kind(), max_entities=8, forecasting=True))
     timed = partial(new, seasons="UTC", silences=True, rates=60.0)
     compile_scorer(timed(kind(), history=("10",), forecasting=True))

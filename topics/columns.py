@@ -25,6 +25,15 @@ GAPS = 3
 SURE = 1000
 """Contents after which two different numbers are no count that is nearly always the lower one."""
 
+DISPERSION = 20.0
+"""Variance over mean up to which whole numbers are counts; that of Poisson's distribution is 1."""
+
+COMMONEST = 0.98
+"""Share of the commonest number from which on another one is an event, and no count of them."""
+
+LARGEST_WHOLE = 2.0**53
+"""Number beyond which doubles leave out whole numbers."""
+
 # Steps that may go back, as between partitions or where records overtake each other.
 _MOST_BACK = 0.01
 _EARLIEST = 978_307_200_000
@@ -35,6 +44,7 @@ class Kind(StrEnum):
     """What a field holds."""
 
     NUMBER = "number"
+    COUNT = "count"
     CATEGORY = "category"
     IGNORED = "ignored"
 
@@ -53,7 +63,7 @@ class Column(NamedTuple):
     is_time
         Whether it holds the times of the records.
     is_plain
-        Whether each content alone shows the kind.
+        Whether the first records show the kind.
     n_values, entropy
         How many different contents it has, and their entropy in nats; 0 where they do not count.
     may_name_entity
@@ -133,12 +143,23 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
         if whole and values[0] > 0 and _steps(values) + 1 > GAPS * len(values):
             why = f"{len(values):,} whole numbers with gaps between them"
             return _category(name, why, counts, is_plain=False)
+    if _are_counts(values, counts):
+        return Column(name, Kind.COUNT, "a count", is_plain=True, numbers=x)
     return Column(name, Kind.NUMBER, "a number", is_plain=True, numbers=x)
+
+
+def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
+    """Tell whether numbers vary as those of events in a stretch of time do."""
+    if values[0] < 0 or values[-1] > LARGEST_WHOLE or (values != np.floor(values)).any():
+        return False
+    mean = np.average(values, weights=counts)
+    variance = np.average((values - mean) ** 2, weights=counts)
+    return bool(variance <= DISPERSION * mean and counts.max() <= COMMONEST * counts.sum())
 
 
 def _steps(values: NDArray[np.float64]) -> int:
     """Return how many of the largest steps that lead to all values lie between them."""
-    if np.ptp(values) == 0.0 or values[-1] > 2.0**53:
+    if np.ptp(values) == 0.0 or values[-1] > LARGEST_WHOLE:
         return 0
     return int(np.ptp(values)) // math.gcd(*np.diff(values).astype(np.int64).tolist())
 

@@ -84,8 +84,8 @@ class FeatureDecoder:
     missing, and as a wrong type.
 
     Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
-    the last columns, and their values are the codes of `codes`. Fields whose kind is a number may
-    hold it as text.
+    the last columns, and their values are the codes of `codes`. Fields whose kind is a number or a
+    count may hold it as text.
 
     Attributes
     ----------
@@ -93,6 +93,8 @@ class FeatureDecoder:
         The names of the columns.
     n_categories
         How many of them, the last ones, are categories.
+    counts
+        The fields that are counts.
     codes
         The texts of categories and their codes.
     """
@@ -116,12 +118,13 @@ class FeatureDecoder:
         categories = [f for f in fields if self._kinds.get(f) == Kind.CATEGORY]
         numbers = [f for f in fields if f not in categories]
         self.fields, self.n_categories = tuple(numbers + categories), len(categories)
+        self.counts = tuple(f for f in numbers if self._kinds.get(f) == Kind.COUNT)
         # Packed in groups with the same parent object; `_order` restores the order of the columns.
         self._packed = tuple(sorted(self.fields, key=parent_of))
         self._order = np.array([self._packed.index(field) for field in self.fields])
         read, get = record_reader(self._packed, frozenset(categories))
         self._in_texts = [
-            i for i, f in enumerate(self._packed) if self._kinds.get(f) == Kind.NUMBER
+            i for i, f in enumerate(self._packed) if self._kinds.get(f) in (Kind.NUMBER, Kind.COUNT)
         ]
         self._coded = [i for i, field in enumerate(self._packed) if field in categories]
         self._reader = read, coded(get, self._coded, self.codes) if categories else get

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .columns import Column, Kind, columns_of
@@ -14,14 +14,19 @@ from .rejections import Reason, Rejection, reject_beyond, reject_value
 MAX_NUMBERS = 1024
 # What is known of pairs of categories grows with the square of the fields.
 MAX_CATEGORIES = 16
+_NUMBERS = (Kind.NUMBER, Kind.COUNT)
 _TOO_MANY = f"expected at most {MAX_NUMBERS} numeric fields, got more: choose some by name"
 _NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
 
 
 class ChosenFields(NamedTuple):
-    """The names of the fields that are scored, and those that are not, each with a reason."""
+    """The names of the fields that are scored, and those that are not, each with a reason.
+
+    The ``counts`` are among the ``numbers``.
+    """
 
     numbers: tuple[str, ...]
+    counts: tuple[str, ...]
     categories: tuple[str, ...]
     left_out: tuple[str, ...]
 
@@ -58,17 +63,18 @@ class FieldChoice:
         documents = [self._document(value) for value in values]
         columns = columns_of(documents)
         kinds = {column.name: self._kind(column) for column in columns}
-        if not {Kind.NUMBER, Kind.CATEGORY} & set(kinds.values()):  # better than nothing
+        if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}
             kinds |= dict.fromkeys(sorted(found), Kind.NUMBER)
-        numbers, too_many = _first(kinds, Kind.NUMBER, MAX_NUMBERS)
-        categories, others = _first(kinds, Kind.CATEGORY, MAX_CATEGORIES)
+        numbers, too_many = _first(kinds, _NUMBERS, MAX_NUMBERS)
+        categories, others = _first(kinds, (Kind.CATEGORY,), MAX_CATEGORIES)
+        counts = tuple(name for name in numbers if kinds[name] == Kind.COUNT)
         reasons = {column.name: column.why for column in columns}
         reasons |= {name: "ignored" for name, kind in self._kinds.items() if kind == Kind.IGNORED}
         reasons |= dict.fromkeys([*too_many, *others], "too many") | self._never_chosen
         left_out = [name for name in kinds if name not in {*numbers, *categories}]
         return ChosenFields(
-            numbers, categories, tuple(f"{name} ({reasons[name]})" for name in left_out)
+            numbers, counts, categories, tuple(f"{name} ({reasons[name]})" for name in left_out)
         )
 
     def _document(self, value: bytes | None) -> Any:
@@ -79,9 +85,9 @@ class FieldChoice:
         found = fields_with(document, is_number, MAX_NUMBERS)
         if found is None:
             return None
-        named = {name for name, kind in self._kinds.items() if kind == Kind.NUMBER}
+        named = {name for name, kind in self._kinds.items() if kind in _NUMBERS}
         in_texts = [name for name in named if number_of(find(document, name)) is not None]
-        names = [name for name in found if self._kinds.get(name, Kind.NUMBER) == Kind.NUMBER]
+        names = [name for name in found if self._kinds.get(name) in (None, *_NUMBERS)]
         return tuple(name for name in [*names, *in_texts] if name not in self._never_chosen)
 
     def _kind(self, column: Column) -> Kind:
@@ -94,8 +100,8 @@ class FieldChoice:
 
 
 def _first(
-    kinds: Mapping[str, Kind], wanted: Kind, most: int
+    kinds: Mapping[str, Kind], wanted: Collection[Kind], most: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sorted names of a kind, up to ``most``, and the others."""
-    names = sorted(name for name, kind in kinds.items() if kind == wanted)
+    """Return the sorted names of some kinds, up to ``most``, and the others."""
+    names = sorted(name for name, kind in kinds.items() if kind in wanted)
     return tuple(names[:most]), tuple(names[most:])

@@ -33,22 +33,26 @@ def new_decoder(
     settings: Settings,
     fields: Sequence[str],
     n_categories: int = 0,
+    counts: Sequence[str] = (),
     texts: Sequence[str] = (),
 ) -> FeatureDecoder:
     """Return a partition's decoder, which rejects values outside the domain of a transform.
 
-    The last `n_categories` fields are categories, whatever the settings say.
+    The last `n_categories` fields are categories, and `counts` counts, whatever the settings say.
     """
-    kinds = dict(settings.kinds)
+    kinds = dict(settings.kinds) | dict.fromkeys(counts, Kind.COUNT)
     kinds |= dict.fromkeys(fields[len(fields) - n_categories :], Kind.CATEGORY)
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
+    bounds |= {f: LOWER_BOUNDS[kind] for f, kind in kinds.items() if kind == Kind.COUNT}
     return FeatureDecoder(
         fields, settings.max_record_bytes, bounds, kinds, texts,
         takes_wrong_types=settings.wrong_type == "missing",
     )  # fmt: skip
 
 
-def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> StreamScorer:
+def new_scorer(
+    settings: Settings, fields: Sequence[str], n_categories: int, counts: Sequence[str] = ()
+) -> StreamScorer:
     """Return the scorer of a partition without a snapshot, the last fields being categories."""
 
     def by_column(named: Iterable[tuple[str, Value]]) -> dict[int, Value]:
@@ -60,7 +64,7 @@ def new_scorer(settings: Settings, fields: Sequence[str], n_categories: int) -> 
         settings.batch_size,
         settings.alarm_rate,
         learning=settings.learning,
-        transforms=by_column(settings.transforms),
+        transforms=by_column([*settings.transforms, *((f, Kind.COUNT.value) for f in counts)]),
         directions=by_column(settings.directions),
         least=by_column(settings.least),
         n_categories=n_categories,
@@ -82,13 +86,16 @@ def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
 
     Without it the first records would wait for the compiler.
     """
-    fields = settings.chosen_fields or tuple(field for field, _ in settings.transforms)
     often = replace(settings, learning=True, alarm_rate=0.1)
-    n_categories = sum(kind == Kind.CATEGORY for _, kind in settings.kinds)
-    if settings.chosen_fields is None:  # the first records may have any
-        n_categories = max(n_categories, 1)
-    n_numbers = max(len(fields) - n_categories, 0)
-    compile_scorer(new_scorer(often, fields, n_categories), n_numbers, told)
+    fields, n_categories = settings.chosen_fields, 1
+    if fields is None:  # the first records may have any
+        fields = (*(field for field, _ in settings.transforms), "count", "category")
+        counts = ["count"]
+    else:
+        counts = [field for field, kind in settings.kinds if kind == Kind.COUNT]
+        n_categories = sum(kind == Kind.CATEGORY for _, kind in settings.kinds)
+    scorer = new_scorer(often, fields, n_categories, counts)
+    compile_scorer(scorer, len(fields) - n_categories, told)
 
 
 def needs_times(settings: Settings) -> bool:
@@ -104,7 +111,7 @@ def incident_parameters(settings: Settings) -> IncidentParameters | None:
 def restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings) -> StreamScorer:
     """Return the scorer of a snapshot, which must be one of its fields and settings."""
     scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
-    new = new_scorer(settings, snapshot.fields, snapshot.n_categories)
+    new = new_scorer(settings, snapshot.fields, snapshot.n_categories, snapshot.counts)
     if scorer.n_fields not in (None, len(snapshot.fields)):
         raise StateError(
             f"state: expected a scorer of the fields {snapshot.fields}, got {scorer.n_fields}"

@@ -113,6 +113,7 @@ class PartitionPipeline:
             scorer=None,
             topic_id=topic_id,
             n_categories=decoder.n_categories,
+            counts=decoder.counts,
             texts=tuple(sorted(self._texts().values())),
             watched=to_builtins(self._reader.watch),
             left_out=self.left_out,
@@ -322,7 +323,9 @@ class PartitionPipeline:
         if decoder is None:
             return NOTHING_SCORED.after(n)
         if self.scorer is None:
-            self.scorer = new_scorer(self._settings, decoder.fields, decoder.n_categories)
+            self.scorer = new_scorer(
+                self._settings, decoder.fields, decoder.n_categories, decoder.counts
+            )
         entities = None if read.entities is None else read.entities[n:]
         scored = self.scorer.process(read.decoded.rows[n:], entities, read.places[n:])
         return scored.after(n) if n else scored

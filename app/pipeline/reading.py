@@ -109,7 +109,7 @@ class Reader:
         """Go on with the fields of a snapshot, and with what is known of them."""
         self.first, self.left_out = None, snapshot.left_out
         self.decoder = new_decoder(
-            self._settings, snapshot.fields, snapshot.n_categories, snapshot.texts
+            self._settings, snapshot.fields, snapshot.n_categories, snapshot.counts, snapshot.texts
         )
         self.watch = snapshot.field_watch()
 
@@ -146,9 +146,9 @@ class Reader:
         """
         if self.first is None or not self.first.records:
             raise ValueError("expected first records that have not chosen the fields yet")
-        numbers, categories, self.left_out = self.first.chosen()
+        numbers, counts, categories, self.left_out = self.first.chosen()
         records, self.first = self.first.records, None
-        self.decoder = new_decoder(self._settings, numbers + categories, len(categories))
+        self.decoder = new_decoder(self._settings, numbers + categories, len(categories), counts)
         decoded = self.decoder.decode([record.value for record in records])
         valid, self.n_unfit = [records[i] for i in decoded.positions], len(decoded.rejected)
         return ReadRecords(records, valid, decoded, *self._whose_and_when(valid))

@@ -46,7 +46,7 @@ _TYPES = {
     "nodes": int,
     "fields": list,
 }
-_LISTS = ("fields", "texts", "left_out")
+_LISTS = ("fields", "texts", "counts", "left_out")
 
 
 class IncompatibleSnapshotError(SettingsError):
@@ -85,6 +85,8 @@ class Snapshot:
         The texts of categories that messages may name.
     watched
         The state of the `FieldWatch`; None in a snapshot of an earlier version.
+    counts
+        The columns that are counts.
     left_out
         Fields that the first records did not choose, each with the reason.
     """
@@ -103,6 +105,7 @@ class Snapshot:
     n_categories: int = 0
     texts: tuple[str, ...] = ()
     watched: Mapping[str, Any] | None = None
+    counts: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property

@@ -196,8 +196,9 @@ class Settings(Section):
     def _check_kinds(self) -> None:
         kinds = dict(self.kinds)
         for setting_name in ("transforms", "directions", "least"):
+            allowed = {"number"} if setting_name == "transforms" else {"number", "count"}
             for name, _ in getattr(self, setting_name):
-                if kinds.get(name, "number") != "number":
+                if kinds.get(name, "number") not in allowed:
                     raise SettingsError(f"setting {setting_name}: expected numbers, got {name}")
         if self.chosen_fields is None:
             return

@@ -35,7 +35,7 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}|\*")
 # The learner's names; importing it here would take too long.
 TRANSFORM_NAMES = ("log", "log1p", "asinh")
 SIDE_NAMES = ("high", "low")
-KIND_NAMES = ("number", "category", "ignored")
+KIND_NAMES = ("number", "count", "category", "ignored")
 CHOSEN_EVENTS = ("incidents", "new_entities", "unusual_entities", "silences")
 ALL_EVENTS = (*CHOSEN_EVENTS, "rates", "fields", "drifts")
 # What the zone database names a computer's zone before somebody has chosen one.

@@ -59,8 +59,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
     learning
         If False, the learner scores as it is and learns nothing.
     transforms
-        By column number, ``log``, ``log1p`` or ``asinh``: the learner is given the transformed
-        values; scores stay in the fields' own units.
+        By column number, ``log``, ``log1p``, ``asinh`` or ``count``: the learner is given the
+        transformed values; scores stay in the fields' own units. Counts are whole numbers from 0
+        on; their part of the log-likelihood is the logarithm of a probability.
     n_categories
         How many columns, the last ones, are categories: numbers that stand for values without
         order. The learner is given the other columns as they would be with an average category; if
@@ -235,7 +236,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         numbers = learned = rows
         if state.categories is not None:
             categorical = state.categories.take(rows)
-            numbers, learned = state.categories.numbers(rows), categorical.rows
+            numbers, learned = state.numbers(rows), categorical.rows
         if state.entities is not None:
             own = state.entities.take(learned, keys)
             learned = own.rows
@@ -248,11 +249,12 @@ class StreamScorer(ScorerParameters, ScorerQueries):
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
-        layered = self._layered(rows, keys, block.places[at, 2])
+        spread = state.transforms.spread(rows, state.n_records)
+        layered = self._layered(spread, keys, block.places[at, 2])
         block.silences += state.find_silences(block, at, layered)
         block.rate_changes += state.find_rate_changes(block, at, layered)
         marks = state.marks(rows, layered.slots[0])
-        stuck = state.repeats.take(layered.numbers, *layered.slots)
+        stuck = state.repeats.take(state.numbers(rows), *layered.slots)
         ranked = score(state, layered, stuck, marks, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))

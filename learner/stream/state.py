@@ -293,6 +293,10 @@ class ScorerState:
         """
         return self.habits is None and self.history is None and self.categories is None
 
+    def numbers(self, rows: FloatArray) -> FloatArray:
+        """Return the columns (m, d) of rows (m, d + c) that are no categories."""
+        return rows if self.categories is None else self.categories.numbers(rows)
+
     def marks(self, rows: FloatArray, slots: IntArray) -> FloatArray:
         """Return the marks (m,) of the next transformed rows: equal where these are alike.
 

@@ -169,7 +169,7 @@ SCORERS = {
     "plain": Scorer(SMALL),
     "small batches": Scorer(SMALL, {"batch_size": 40, "adapt_after": 20}),
     "forgetting": Scorer(partial(OSLRAU, memory=300.0, max_nodes=120)),
-    "transforms": Scorer(SMALL, {"transforms": {0: "asinh", 2: "asinh"}}, later=FORECASTS),
+    "transforms": Scorer(SMALL, {"transforms": {0: "asinh", 3: "count"}}, (0, 1, 2, 3), FORECASTS),
     "stacked": Scorer(STACKED, later=FORECASTS),
     "incidents": Scorer(SMALL, INCIDENTS),
     "relevance": Scorer(SMALL, RELEVANCE | INCIDENTS),

@@ -49,7 +49,7 @@ def requests(n=240):
 
 def test_numbers_and_categories_are_chosen_and_others_left_out_with_the_reason():
     found = choice(never_chosen={"service": "the entity"}).choose(requests())
-    assert found.numbers == ("errors", "latency")
+    assert found.numbers == ("errors", "latency") and found.counts == ("errors",)
     assert found.categories == ("http.status", "ok")
     assert found.left_out == (
         "at (times)", "price (numbers as text)", "seq (only grows)", "service (the entity)",

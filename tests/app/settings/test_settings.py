@@ -12,6 +12,7 @@ from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_
 from faust_oslrau.app.settings.value_types import SIDE_NAMES, TRANSFORM_NAMES
 from faust_oslrau.learner.scoring.relevance import SIDES
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
+from faust_oslrau.topics import Kind
 
 SASL = {
     "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
@@ -140,7 +141,7 @@ def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_pat
     given = {"OSLRAU_TRANSFORMS": "size=log, latency.ms=log1p"}
     assert load_settings(None, given).transforms == expected
     assert load_settings(None, {}).transforms == ()
-    assert tuple(LOWER_BOUNDS) == TRANSFORM_NAMES
+    assert tuple(LOWER_BOUNDS) == (*TRANSFORM_NAMES, Kind.COUNT)
 
 
 def test_what_matters_is_a_table_in_the_file_and_pairs_in_the_environment(tmp_path):
