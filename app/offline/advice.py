@@ -40,6 +40,7 @@ HISTORY = ("10",)
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
+_NUMERIC = (Kind.NUMBER, Kind.COUNT)
 # The lowest hundredth of either log does not count: a few faults would outweigh all else.
 _LOWEST = 0.01
 _STRETCHES = 20
@@ -108,7 +109,7 @@ class Advisor:
         self._settings, self._given = settings, Settings()
         self._told = told
         self._choices: list[Choice] = []
-        numbers = sum(column.kind == Kind.NUMBER for column in self._columns.values())
+        numbers = sum(column.kind in _NUMERIC for column in self._columns.values())
         self._least = LEAST_GAIN * numbers
         self._logs: dict[Settings, ScoredLog] = {}
 
@@ -186,7 +187,7 @@ class Advisor:
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
         features = [column for column in self._features() if column.name != self._settings.time]
-        has_numbers = any(column.kind == Kind.NUMBER for column in features)
+        has_numbers = any(column.kind in _NUMERIC for column in features)
         named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
         if named and not has_numbers and self._settings.chosen_fields is None:
             self._choose("features", named, "no field is a number")
@@ -253,7 +254,7 @@ class Advisor:
         kinds = dict(self._settings.kinds)
         skewed = [
             column.name for column in self._features()
-            if kinds.get(column.name, Kind.NUMBER) == Kind.NUMBER and is_skewed(column)
+            if kinds.get(column.name, column.kind) == Kind.NUMBER and is_skewed(column)
         ]  # fmt: skip
         if skewed:
             self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")

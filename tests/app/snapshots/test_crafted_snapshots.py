@@ -59,7 +59,7 @@ def test_values_of_another_kind_are_refused(changes, snapshot):
 
 def test_a_value_that_is_missing_is_refused(snapshot):
     values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
-    newer = {
+    newer = {"topic_id", "n_categories", "texts", "watched", "counts", "left_out"}
         "topic_id",
         "n_categories",
         "texts",
