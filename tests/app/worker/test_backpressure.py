@@ -81,11 +81,11 @@ def test_with_a_slow_broker_records_wait_in_the_log(client, servers, start_worke
     rows = np.random.default_rng(0).normal(size=(64, 2)).round(6).tolist()
     values = [orjson.dumps({"a": a, "b": b, "note": "x" * 8000}) for a, b in rows]
     waiting = _fill(client, topic_name, values)
-    _set_quota(servers, 100_000)  # some 500 scores
+    _set_quota(servers, 30_000)  # some 150 scores
     try:
         worker = start_worker(snapshots="off").wait_ready()
         at_first = _memory(worker, "VmRSS")
-        _check(worker, 4_000, at_first, waiting)
+        _check(worker, 1_500, at_first, waiting)
     finally:
         _set_quota(servers, None)
     worker.wait_records(_RECORDS)

@@ -72,7 +72,7 @@ def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
 def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, topic_name):
     client.create(topic_name)
     client.send(topic_name, rows(100))
-    worker = start_worker(snapshot_interval=0.3).wait_records(100)
+    worker = start_worker(features="a,b", snapshot_interval=0.3).wait_records(100)
     worker.wait_until(lambda: worker.model()[0]["snapshot_offset"] == 100, "snapshotted")
     # The page of metrics is made anew a moment later.
     worker.wait_until(lambda: worker.metric("oslrau_snapshot_bytes") > 1000, "measured")
