@@ -314,6 +314,11 @@ class Categories:
             raise StateError("state: expected the parents of fields")
         if (depths(self.parent) >= c).any():
             raise StateError("state: expected a tree of fields")
+        of, count = self.values.field, self._joint.diagonal()
+        if s > c and count[c:].sum() <= 0.0:
+            raise StateError("state: expected values that have come")
+        if (self._joint[(of[:, None] == of) & ~np.eye(s, dtype=np.bool_)] != 0.0).any():
+            raise StateError("state: expected one value of each field in a record")
         if (np.abs(self._joint - self._joint.T) > 0.0).any():
             raise StateError("state: expected pairs of categories to be counted once")
         self._levels = Levels(s, len(self._number_parents))

@@ -29,6 +29,8 @@ MEMORY = 20_000.0
 FARTHEST = 30.0
 """Usual deviations by which a field may be off at the most in what kinds are made of."""
 
+_ROUNDING = 1e-6
+
 _LARGEST = 1e9
 """More than any count, sum or sum of squares that is remembered."""
 
@@ -97,8 +99,11 @@ class Kinds:
             self.mixture = GaussianMixture.of_statistics(arrays, "kinds_", d, K=range(1, MOST + 1))
             mixture = self.mixture
             statistics = mixture.count, mixture.sums, mixture.squares
+            diagonal = np.diagonal(mixture.squares, axis1=1, axis2=2)
+            least = mixture.sums**2 * (1.0 - _ROUNDING)  # by the inequality of Cauchy and Schwarz
             if (
-                np.abs(mixture.gaussians.mean).max() > FARTHEST
+                (diagonal * mixture.count[:, None] < least).any()
+                or np.abs(mixture.gaussians.mean).max() > FARTHEST
                 or max(np.abs(each).max() for each in statistics) > _LARGEST
             ):
                 raise StateError("state: expected kinds that are made of rows")

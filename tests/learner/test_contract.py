@@ -488,6 +488,7 @@ def changed(draw, array, largest):
 DAMAGE = {
     "kinds_sums": ("entities", 1460, lambda a: with_one(a, 1e300)),
     "kinds_squares": ("entities", 1460, lambda a: with_one(a, 1e45)),
+    "category_joint": ("categories", 1460, lambda a: 0 * a),
     "habit_new_common": ("entities", 1460, lambda a: 0 * a - 1e300),
     "entity_population": ("entities", 1460, lambda a: 0 * a + 1e300),
     "location": ("OSLRAU", 600, lambda a: a.astype("<i4")),
