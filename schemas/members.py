@@ -99,7 +99,7 @@ MEMBERS = (
         _SCORES,
         "number or null",
         "[Share of recent records](scores.md#the-p-value) that were at least as unusual. "
-        "null for the first 48 records.",
+        'null for the first 48 records, the first 240 with `features = "auto"`.',
     ),
     Member("is_anomaly", _SCORES, "boolean", "Whether the p-value is at most `alarm_rate`."),
     Member(

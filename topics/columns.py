@@ -49,6 +49,10 @@ class Kind(StrEnum):
     IGNORED = "ignored"
 
 
+NUMERIC = (Kind.NUMBER, Kind.COUNT)
+"""Kinds of fields that hold numbers."""
+
+
 class Column(NamedTuple):
     """One field of the records that hold it.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import CategoryCodes, code_of, coded
-from .columns import Kind
+from .columns import NUMERIC, Kind
 from .documents import SHALLOW_BYTES, is_too_deep, parsed
 from .fields import (
     find,
@@ -123,9 +123,7 @@ class FeatureDecoder:
         self._packed = tuple(sorted(self.fields, key=parent_of))
         self._order = np.array([self._packed.index(field) for field in self.fields])
         read, get = record_reader(self._packed, frozenset(categories))
-        self._in_texts = [
-            i for i, f in enumerate(self._packed) if self._kinds.get(f) in (Kind.NUMBER, Kind.COUNT)
-        ]
+        self._in_texts = [i for i, f in enumerate(self._packed) if self._kinds.get(f) in NUMERIC]
         self._coded = [i for i, field in enumerate(self._packed) if field in categories]
         self._reader = read, coded(get, self._coded, self.codes) if categories else get
         self._pack = struct.Struct(f"={len(self.fields)}d").pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .columns import Column, Kind, columns_of
+from .columns import NUMERIC, Column, Kind, columns_of
 from .documents import parsed
 from .fields import JsonObject, fields_with, find, is_beyond, is_number, number_of
 from .rejections import Reason, Rejection, reject_beyond, reject_value
@@ -14,7 +14,6 @@ from .rejections import Reason, Rejection, reject_beyond, reject_value
 MAX_NUMBERS = 1024
 # What is known of pairs of categories grows with the square of the fields.
 MAX_CATEGORIES = 16
-_NUMBERS = (Kind.NUMBER, Kind.COUNT)
 _TOO_MANY = f"expected at most {MAX_NUMBERS} numeric fields, got more: choose some by name"
 _NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
 
@@ -66,7 +65,7 @@ class FieldChoice:
         if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}
             kinds |= dict.fromkeys(sorted(found), Kind.NUMBER)
-        numbers, too_many = _first(kinds, _NUMBERS, MAX_NUMBERS)
+        numbers, too_many = _first(kinds, NUMERIC, MAX_NUMBERS)
         categories, others = _first(kinds, (Kind.CATEGORY,), MAX_CATEGORIES)
         counts = tuple(name for name in numbers if kinds[name] == Kind.COUNT)
         reasons = {column.name: column.why for column in columns}
@@ -85,9 +84,9 @@ class FieldChoice:
         found = fields_with(document, is_number, MAX_NUMBERS)
         if found is None:
             return None
-        named = {name for name, kind in self._kinds.items() if kind in _NUMBERS}
+        named = {name for name, kind in self._kinds.items() if kind in NUMERIC}
         in_texts = [name for name in named if number_of(find(document, name)) is not None]
-        names = [name for name in found if self._kinds.get(name) in (None, *_NUMBERS)]
+        names = [name for name in found if self._kinds.get(name) in (None, *NUMERIC)]
         return tuple(name for name in [*names, *in_texts] if name not in self._never_chosen)
 
     def _kind(self, column: Column) -> Kind:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from itertools import islice
 from operator import getitem, itemgetter
 from typing import Any
 
 JsonObject = Mapping[str, Any]
-
-_CONTENTS: Mapping[type, str] = {str: "text", list: "a list", type(None): "null"}
 
 
 def find(document: JsonObject, field: str) -> Any:
@@ -42,21 +40,6 @@ def fields_with(
     if len(paths) > most:
         return None
     return tuple(sorted({path for path in paths if wanted(find(document, path))}))
-
-
-def other_fields(
-    document: JsonObject, chosen: Sequence[str], reasons: Mapping[str, str], most: int
-) -> tuple[str, ...]:
-    """Return up to `most` top-level fields that are not chosen, each with a reason.
-
-    That is one of `reasons`, or else what the field contains.
-    """
-    parents = {*chosen, *(field.split(".")[0] for field in chosen)}
-    others = ((name, content) for name, content in document.items() if name not in parents)
-    return tuple(
-        f"{name} ({reasons.get(name) or _CONTENTS.get(type(content), 'no number')})"
-        for name, content in islice(others, most)
-    )
 
 
 def is_number(content: object) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.quality import mean_of_best
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
-from faust_oslrau.topics.columns import MANY, Column, columns_of
+from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
 
 from .comparison import compare_logs
@@ -40,7 +40,6 @@ HISTORY = ("10",)
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
-_NUMERIC = (Kind.NUMBER, Kind.COUNT)
 # The lowest hundredth of either log does not count: a few faults would outweigh all else.
 _LOWEST = 0.01
 _STRETCHES = 20
@@ -109,7 +108,7 @@ class Advisor:
         self._settings, self._given = settings, Settings()
         self._told = told
         self._choices: list[Choice] = []
-        numbers = sum(column.kind in _NUMERIC for column in self._columns.values())
+        numbers = sum(column.kind in NUMERIC for column in self._columns.values())
         self._least = LEAST_GAIN * numbers
         self._logs: dict[Settings, ScoredLog] = {}
 
@@ -187,7 +186,7 @@ class Advisor:
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
         features = [column for column in self._features() if column.name != self._settings.time]
-        has_numbers = any(column.kind in _NUMERIC for column in features)
+        has_numbers = any(column.kind in NUMERIC for column in features)
         named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
         if named and not has_numbers and self._settings.chosen_fields is None:
             self._choose("features", named, "no field is a number")
