@@ -1,8 +1,8 @@
 """Reads the offsets of logs, the committed offsets, and the offsets where learning began.
 
 The metadata of the group's committed offset record where learning began, and with which initial
-model. Scores are a function of it and of the log from there on, so a restart must not choose
-others.
+model; while settings change, also where the successor began. Scores are a function of them and of
+the log from there on, so a restart must not choose others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 from aiokafka import OffsetAndMetadata
@@ -49,6 +49,13 @@ class OffsetReader(Protocol):
         """Return the first offsets at or after a time in milliseconds; None without a record."""
 
 
+class RecordedSuccessor(NamedTuple):
+    """The offset at which a successor began to learn, and the digest of its settings."""
+
+    start: int
+    settings: str
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionLog:
     """The offsets of a partition's log and of the consumer group.
@@ -67,6 +74,8 @@ class PartitionLog:
         The current id of the topic; None if the broker assigns no ids.
     recorded_model
         The digest of the initial model with which learning began; None without one.
+    recorded_successor
+        The pipeline that is to follow with changed settings; None without one.
     """
 
     tp: TP
@@ -78,6 +87,7 @@ class PartitionLog:
     topic_id: str | None = None
     recorded_topic: str | None = None
     recorded_model: str | None = None
+    recorded_successor: RecordedSuccessor | None = None
 
 
 async def find_logs(
@@ -110,6 +120,7 @@ async def find_logs(
             ids[tp.topic],
             recorded_topic(committed.get(tp)),
             recorded_model(committed.get(tp)),
+            recorded_successor(committed.get(tp)),
         )
         for tp in partitions
     ]
@@ -129,13 +140,16 @@ def _tell_earlier(committed: Mapping[TP, OffsetAndMetadata]) -> None:
 
 @cache
 def start_metadata(
-    start: int, topic_id: str | None = None, initial_model: str | None = None
+    start: int,
+    topic_id: str | None = None,
+    initial_model: str | None = None,
+    successor: RecordedSuccessor | None = None,
 ) -> str:
     """Return the metadata that record where learning began, in which topic, with which model.
 
-    Those of a partition are asked for with each block.
+    And where a successor began. Those of a partition are asked for with each block.
     """
-    named = {"topic_id": topic_id, "initial_model": initial_model}
+    named = {"topic_id": topic_id, "initial_model": initial_model, "successor": successor}
     known = {name: value for name, value in named.items() if value is not None}
     return json.dumps({"start": start, "format": _FORMAT} | known)
 
@@ -153,6 +167,15 @@ def recorded_topic(commit: OffsetAndMetadata | None) -> str | None:
 def recorded_model(commit: OffsetAndMetadata | None) -> str | None:
     """Return the digest of the initial model with which learning began; None without one."""
     return _recorded_text(commit, "initial_model")
+
+
+def recorded_successor(commit: OffsetAndMetadata | None) -> RecordedSuccessor | None:
+    """Return where a successor began to learn, and with which settings; None without one."""
+    found = None if commit is None else _own(commit).get("successor")
+    match found:
+        case [int(start), str(settings)] if commit is not None and 0 <= start <= commit.offset:
+            return RecordedSuccessor(start, settings)
+    return None
 
 
 def is_of_earlier_version(commit: OffsetAndMetadata) -> bool:

@@ -164,6 +164,11 @@ _GAUGES = (
         lambda of: of.ignored_fields,
     ),
     _Numbers(
+        "successor_records_left",
+        "Records to learn before a model with changed settings takes over; 0 without one.",
+        lambda of: of.successor_records_left,
+    ),
+    _Numbers(
         "awaited_schemas",
         "Schemas that the next records need while the registry does not answer.",
         lambda of: of.awaited_schemas,

@@ -73,6 +73,7 @@ class PartitionMetrics:
         self.missing = 0
         self.empty_fields = 0
         self.ignored_fields = 0
+        self.successor_records_left = 0
         self.wrong_types = 0
         self.awaited_schemas = 0
         self.drift_events = 0

@@ -61,6 +61,7 @@ def _summary(partition: HeldPartition) -> dict[str, Any]:
         "partition": partition.tp.partition,
         "fields": partition.pipeline.fields,
         "start": partition.start,
+        "successor_start": partition.successor and partition.successor.start,
         "next_offset": partition.next_offset,
         "committed_offset": partition.committed,
         "snapshot_offset": partition.metrics.snapshot_offset,

@@ -259,8 +259,9 @@ class Assignment:
         metrics = self._metrics.of_partition(*tp)
         schedule = SnapshotSchedule(tp, state.resume.start, self._store, self._settings, metrics)
         partition = HeldPartition(
-            tp, state.pipeline, state.resume, self._compute, self._delivery.send, metrics, schedule
-        )
+            tp, state.pipeline, state.resume, self._compute, self._delivery.send, metrics, schedule,
+            state.successor,
+        )  # fmt: skip
         if state.snapshot is not None:
             schedule.record(*state.snapshot)
             partition.skip_deleted(log.first)

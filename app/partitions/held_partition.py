@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import pairwise
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -20,14 +21,14 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.positions import start_metadata
+from faust_oslrau.app.kafka.positions import RecordedSuccessor, start_metadata
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
-from faust_oslrau.app.pipeline import PartitionPipeline, ProcessedBlock
+from faust_oslrau.app.pipeline import BLOCK, PartitionPipeline, ProcessedBlock, Successor
 from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
 from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, SilentEntity
 from faust_oslrau.learner.extent import Extent
-from faust_oslrau.topics import KafkaRecord
+from faust_oslrau.topics import KafkaRecord, OutMessage
 
 from .compute import Compute
 from .field_log import FieldLog
@@ -100,6 +101,8 @@ class HeldPartition:
         The batches that are processed next, while others are in work; None without any.
     awaits_schemas
         Whether the next record needs a schema that is not known: what is read is dropped.
+    successor
+        The pipeline with changed settings that is to follow; None without one.
     """
 
     def __init__(
@@ -111,8 +114,10 @@ class HeldPartition:
         send: Send,
         metrics: PartitionMetrics,
         schedule: SnapshotSchedule,
+        successor: Successor | None = None,
     ) -> None:
         self.tp = tp
+        self.successor = successor
         self.pipeline = pipeline
         self.start = resume.start
         self.topic_id = resume.topic_id
@@ -226,7 +231,8 @@ class HeldPartition:
         async with self.lock:
             if self.schedule.offset == self.next_offset or not self.is_whole:
                 return
-            if self.pipeline.is_choosing:
+            follows = self.successor and self.successor.pipeline
+            if self.pipeline.is_choosing or (follows and follows.is_choosing):
                 return  # after a restart the first records are read again
             offset = self.next_offset
             state = await self._compute.run(self._state)
@@ -289,18 +295,28 @@ class HeldPartition:
 
     def _state(self) -> Extent:
         """Return a copy of the state as a snapshot; to be called in the compute thread."""
-        return spooled(self.pipeline.snapshot_parts(self.start, self.next_offset, self.topic_id))
+        where = self.next_offset, self.topic_id
+        successor = None if self.successor is None else self.successor.snapshot_parts(*where)
+        return spooled(self.pipeline.snapshot_parts(self.start, *where, successor))
 
     def _position(self, offset: int) -> OffsetAndMetadata:
-        model = self.pipeline.initial_model
-        return OffsetAndMetadata(offset, start_metadata(self.start, self.topic_id, model))
+        model, follows = self.pipeline.initial_model, self.successor
+        successor = None if follows is None else RecordedSuccessor(follows.start, follows.settings)
+        metadata = start_metadata(self.start, self.topic_id, model, successor)
+        return OffsetAndMetadata(offset, metadata)
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
-        """Yield the new records: first those whose outputs exist, then the others."""
+        """Yield the new records: first those whose outputs exist, then the others.
+
+        A successor takes over between two pieces.
+        """
         offset = attrgetter("offset")
         records = batch.records[bisect_left(batch.records, self.next_offset, key=offset) :]
-        n_replayed = bisect_left(records, self.emit_from, key=offset)
-        yield from filter(None, (records[:n_replayed], records[n_replayed:]))
+        cuts = {0, bisect_left(records, self.emit_from, key=offset), len(records)}
+        if self.successor is not None and records:
+            blocks = range(records[0].offset // BLOCK + 1, records[-1].offset // BLOCK + 1)
+            cuts |= {bisect_left(records, BLOCK * block, key=offset) for block in blocks}
+        yield from (records[first:last] for first, last in pairwise(sorted(cuts)))
 
     def _log_missing(self, records: Sequence[KafkaRecord]) -> None:
         missing = records[-1].offset + 1 - self.next_offset - len(records)
@@ -317,7 +333,9 @@ class HeldPartition:
         self.metrics.count_missing(offsets)
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
+        told = self._succeed(records[0])
         block = await self._computed(records)
+        block.incidents.extend(told)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
         else:
@@ -326,13 +344,38 @@ class HeldPartition:
 
     async def _computed(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         if len(records) * self._record_seconds <= pace.SHORT_BLOCK_SECONDS:
-            block = await self._compute.now(self.pipeline.process, records)
+            block = await self._compute.now(self._learned, records)
         else:
-            self._processing = await self._compute.begin(self.pipeline.process, records)
+            self._processing = await self._compute.begin(self._learned, records)
             block = await asyncio.wrap_future(self._processing)
             self._processing = None  # which would keep the block in memory
         self._record_seconds = sum(block.seconds.values()) / len(records)
         return block
+
+    def _learned(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
+        """Process the next records, also by the successor; to be called in the compute thread."""
+        block = self.pipeline.process(records)
+        if self.successor is not None:
+            block.seconds["learn"] += self.successor.learn(records, self.pipeline.translator)
+            self.metrics.successor_records_left = self.successor.records_left
+        return block
+
+    def _succeed(self, record: KafkaRecord) -> list[OutMessage]:
+        """Let the successor take over with the next record if it is time; return what is told."""
+        successor, offset = self.successor, record.offset
+        if successor is None or not successor.takes_over(self.next_offset - 1, offset):
+            return []
+        told = successor.events(self.pipeline, record)
+        self.pipeline, self.start, self.successor = successor.pipeline, successor.start, None
+        self.fields = FieldLog(self.tp, self.pipeline)
+        self.schedule.hurry()
+        logger.info(
+            "%s/%d: the model of the changed settings scores from offset %d on, as it would if a "
+            "new deployment had begun at %d",
+            *(*self.tp, offset, self.start),
+            extra=at(self.tp, offset),
+        )
+        return told
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()

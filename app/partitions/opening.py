@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from faust.types import TP
 
@@ -15,7 +15,11 @@ from faust_oslrau.app.pipeline import (
     IncompatibleSnapshotError,
     PartitionPipeline,
     Snapshot,
+    Successor,
+    changes,
+    continued,
     new_pipeline,
+    settings_digest,
 )
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnapshot
@@ -33,12 +37,13 @@ class PartitionState:
     """A pipeline, and the offsets at which its partition continues.
 
     `snapshot` is the offset and the size in bytes of the snapshot from which the pipeline was
-    restored; None for a new pipeline.
+    restored; None for a new pipeline. `successor` is to follow the pipeline if settings changed.
     """
 
     pipeline: PartitionPipeline
     resume: Resume
     snapshot: tuple[int, int] | None = None
+    successor: Successor | None = None
 
 
 class Opener:
@@ -74,7 +79,7 @@ class Opener:
         LostHistoryError
             Records that the state needs are gone, and `lost_history` is "refuse".
         IncompatibleSnapshotError
-            The snapshot was made with other settings or by another version.
+            The snapshot was made by another version, or of records of another format.
         OtherModelError
             There is no snapshot, and the partition began with another initial model.
         """
@@ -121,18 +126,33 @@ class Opener:
         return None
 
     async def _read(self, log: PartitionLog, stored: StoredSnapshot) -> PartitionState | None:
-        snapshot, scorer = await self._compute.run(Snapshot.read, stored.data)
+        snapshot, scorer, data = await self._compute.run(Snapshot.read, stored.data)
         if (snapshot.topic, snapshot.partition) != log.tp:
             raise StateError(f"expected a state of {log.tp}, got {snapshot.topic}")
-        resume = resume_from(
-            log, snapshot.start, snapshot.next_offset, self._settings, snapshot.topic_id
-        )
+        begun = None if data is None else (await self._compute.run(Snapshot.read, data))[:2]
+        # The group's commit is newer than the snapshot: the successor may have taken over.
+        has_followed = begun is not None and log.recorded == begun[0].start
+        start = log.recorded if has_followed and log.recorded is not None else snapshot.start
+        resume = resume_from(log, start, snapshot.next_offset, self._settings, snapshot.topic_id)
         if resume is None:
             return None
-        pipeline = await self._compute.run(
-            PartitionPipeline.restored, snapshot, self._settings, scorer
+        resume = replace(resume, start=snapshot.start)
+        begins = _successor_start(log, snapshot.next_offset, resume.emit_from, self._settings)
+        pipeline, successor = await self._compute.run(
+            continued, snapshot, scorer, begun, self._settings, begins
         )
-        return PartitionState(pipeline, resume, (snapshot.next_offset, stored.data.size))
+        if successor is not None:
+            self._tell_change(log.tp, changes(snapshot, self._settings), successor)
+        size = stored.data.size
+        return PartitionState(pipeline, resume, (snapshot.next_offset, size), successor)
+
+    def _tell_change(self, tp: TP, changed: list[str], successor: Successor) -> None:
+        logger.warning(
+            "%s/%d: %s: the model goes on as it was, until one with the new settings, from offset "
+            "%d on, has learned %d more records; with the old settings again, it stays",
+            *(*tp, "; ".join(changed), successor.start, successor.records_left),
+            extra=at(tp, successor.start),
+        )
 
     async def _begin(self, log: PartitionLog) -> PartitionState:
         resume = resume_without_state(log, self._settings)
@@ -140,6 +160,16 @@ class Opener:
         await self._store.discard(log.tp)
         pipeline = await self._compute.run(new_pipeline, *log.tp, self._settings)
         return PartitionState(pipeline, resume)
+
+
+def _successor_start(log: PartitionLog, read: int, emit_from: int, settings: Settings) -> int:
+    """Return where a successor of a snapshot that has read so far begins: where it has begun.
+
+    Without one in the commit, at the first record without outputs.
+    """
+    recorded = log.recorded_successor
+    has_begun = recorded is not None and recorded.settings == settings_digest(settings)
+    return recorded.start if recorded and has_begun and recorded.start >= read else emit_from
 
 
 def _is_newer(restored: PartitionState | None, parked: HeldPartition) -> bool:

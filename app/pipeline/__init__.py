@@ -26,9 +26,12 @@ from .snapshot import (
     check_settings,
     installed_version,
     scoring_settings,
+    settings_digest,
 )
+from .succession import BLOCK, Successor, changes, continued
 
 __all__ = [
+    "BLOCK",
     "LEARNERS",
     "STAGES",
     "EntityCounts",
@@ -40,10 +43,13 @@ __all__ = [
     "SilenceCounts",
     "Skipped",
     "Snapshot",
+    "Successor",
     "changed_settings",
+    "changes",
     "check_settings",
     "chosen_told",
     "compile_pipeline",
+    "continued",
     "initial_digest",
     "initial_model",
     "installed_version",
@@ -52,4 +58,5 @@ __all__ = [
     "new_pipeline",
     "profile_data",
     "scoring_settings",
+    "settings_digest",
 ]

@@ -22,6 +22,7 @@ from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import (
     KEY,
     KafkaRecord,
+    OutMessage,
 )
 from faust_oslrau.topics.formats import Translator
 
@@ -37,9 +38,14 @@ from .block import (
 )
 from .building import new_scorer, restored_scorer
 from .messages import Messages, Timed
-from .model_file import initial_digest
 from .reading import Reader, ReadRecords
-from .snapshot import Snapshot, check_settings, installed_version, scoring_settings
+from .snapshot import (
+    Snapshot,
+    check_settings,
+    earlier_settings,
+    installed_version,
+    scoring_settings,
+)
 
 # Texts of categories that are remembered at a time; those that messages may name stay.
 _MOST_TEXTS = 10_000
@@ -57,6 +63,7 @@ class PartitionPipeline:
         self.next_offset: int | None = None
         self.scorer: StreamScorer | None = None
         self._settings = settings
+        self._scoring = scoring_settings(settings)
         self._reader = Reader(settings)
         self._messages = Messages(topic, partition, settings)
 
@@ -74,6 +81,20 @@ class PartitionPipeline:
             The scorer's state is damaged or has another format version.
         """
         check_settings(snapshot, settings)
+        return cls._continued(snapshot, settings, scorer)
+
+    @classmethod
+    def earlier(cls, snapshot: Snapshot, settings: Settings, scorer: Extent | None = None) -> Self:
+        """Return the pipeline of a snapshot as `restored`, with the settings of the snapshot.
+
+        `settings` has those that no p-value depends on.
+        """
+        pipeline = cls._continued(snapshot, earlier_settings(snapshot, settings), scorer)
+        pipeline._scoring["initial_model"] = snapshot.settings.get("initial_model")
+        return pipeline
+
+    @classmethod
+    def _continued(cls, snapshot: Snapshot, settings: Settings, scorer: Extent | None) -> Self:
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
         pipeline.next_offset = snapshot.next_offset
         pipeline._reader.restore(snapshot)
@@ -87,13 +108,20 @@ class PartitionPipeline:
         scorer = self.scorer.to_bytes() if self.scorer else None
         return replace(self._without_scorer(start, next_offset, topic_id), scorer=scorer)
 
-    def snapshot_parts(self, start: int, next_offset: int, topic_id: str | None = None) -> Parts:
+    def snapshot_parts(
+        self,
+        start: int,
+        next_offset: int,
+        topic_id: str | None = None,
+        successor: Parts | None = None,
+    ) -> Parts:
         """Return the bytes of `snapshot` in parts, valid until the next record.
 
-        The scorer's state, perhaps 100 MB, is not copied.
+        The scorer's state, perhaps 100 MB, is not copied. `successor` has the parts of the
+        snapshot of the pipeline that is to follow this one.
         """
         scorer = self.scorer.to_parts() if self.scorer else None
-        return self._without_scorer(start, next_offset, topic_id).parts_with(scorer)
+        return self._without_scorer(start, next_offset, topic_id).parts_with(scorer, successor)
 
     def _without_scorer(self, start: int, next_offset: int, topic_id: str | None) -> Snapshot:
         """Return a snapshot without the scorer's state."""
@@ -106,7 +134,7 @@ class PartitionPipeline:
             start=start,
             next_offset=next_offset,
             fields=decoder.fields,
-            settings=scoring_settings(self._settings),
+            settings=self._scoring,
             version=installed_version(),
             records=self.n_records,
             nodes=self.learner.n_nodes_ if self.learner else 0,
@@ -168,7 +196,7 @@ class PartitionPipeline:
     @property
     def initial_model(self) -> str | None:
         """The digest of the setting `initial_model`; None without one."""
-        return initial_digest(self._settings)
+        return self._scoring.get("initial_model")
 
     @property
     def learner(self) -> NetworkLearner | None:
@@ -188,6 +216,12 @@ class PartitionPipeline:
     def open_incidents(self) -> list[Incident]:
         """The incidents that are open after the last record."""
         return self.scorer.open_incidents if self.scorer else []
+
+    def told_incidents(self, state: str, record: KafkaRecord) -> list[OutMessage]:
+        """Return an event with this state of each open incident, told with the next record."""
+        found = [] if self.scorer is None else self.scorer.told_incidents(state)
+        columns, timed = self._reader.columns, (record, record.timestamp)
+        return [self._messages.incident(timed, event, columns) for event in found]
 
     def needed_schemas(self, records: Sequence[KafkaRecord]) -> Mapping[int, int]:
         """Return the ids of unknown schemas of the next records, each with its first offset."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
 from importlib.metadata import version
 from typing import Any, Self
 
 import msgspec
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.settings import Settings, short
+from faust_oslrau.app.settings import LearnerSettings, Settings, short
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import Parts, contents, parts
@@ -19,6 +20,7 @@ from faust_oslrau.topics import FieldWatch
 from .model_file import digest
 
 _KIND = "Snapshot"
+_DIGEST_BYTES = 8
 _FIRST_KIND = "oslrau"
 # What snapshots without these settings were made with.
 _FIRST_VALUES: Mapping[str, Any] = {
@@ -130,21 +132,24 @@ class Snapshot:
         """Return the snapshot as bytes with a checksum."""
         return b"".join(self.parts_with(None if self.scorer is None else [self.scorer]))
 
-    def parts_with(self, scorer: Parts | None) -> Parts:
-        """Return the snapshot's bytes in parts, with those of the scorer in place of its own."""
+    def parts_with(self, scorer: Parts | None, successor: Parts | None = None) -> Parts:
+        """Return the snapshot's bytes in parts, with those of the scorer in place of its own.
+
+        `successor` has the bytes of the snapshot of the pipeline that is to follow this one.
+        """
         values = {name: getattr(self, name) for name in self.__slots__ if name != "scorer"}
-        state = {} if scorer is None else {"scorer": scorer}
-        return parts(_KIND, values, state)
+        states = {"scorer": scorer, "successor": successor}
+        return parts(_KIND, values, {name: state for name, state in states.items() if state})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read what `to_bytes` wrote, without decoding the scorer's bytes; raises as `read`."""
-        snapshot, scorer = cls.read(Extent.of(data))
+        snapshot, scorer, _ = cls.read(Extent.of(data))
         return snapshot if scorer is None else replace(snapshot, scorer=scorer.read())
 
     @classmethod
-    def read(cls, data: Extent) -> tuple[Self, Extent | None]:
-        """Return a snapshot without the scorer, and where the scorer's bytes are, if it has one.
+    def read(cls, data: Extent) -> tuple[Self, Extent | None, Extent | None]:
+        """Return a snapshot without the scorer, and where the bytes of scorer and successor are.
 
         Raises
         ------
@@ -154,9 +159,10 @@ class Snapshot:
         values, arrays = contents(data, _KIND)
         _check_values(values)
         values |= {name: tuple(values.get(name, ())) for name in _LISTS}
-        scorer = arrays["scorer"].content if "scorer" in arrays else None
+        states = {name: array.content for name, array in arrays.items()}
+        scorer, successor = states.get("scorer"), states.get("successor")
         try:
-            return cls(**values, scorer=None), scorer
+            return cls(**values, scorer=None), scorer, successor
         except TypeError as error:
             raise StateError(f"state: expected the values of a snapshot, {error}") from error
 
@@ -220,6 +226,31 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters
     return values | {f"learner.{name}": value for name, value in parameters.items()}
+
+
+def settings_digest(settings: Settings) -> str:
+    """Return a digest of the settings that p-values depend on."""
+    text = msgspec.json.encode(scoring_settings(settings), order="deterministic")
+    return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def earlier_settings(snapshot: Snapshot, settings: Settings) -> Settings:
+    """Return the settings with which a snapshot was made, and those that no p-value depends on.
+
+    Without an initial model, as the snapshot goes on with what it made of it.
+
+    Raises
+    ------
+    SettingsError
+        The installed version does not know a setting of the snapshot, or its value.
+    """
+    values = {**_FIRST_VALUES, **snapshot.settings, "initial_model": None}
+    prefix = LearnerSettings.prefix
+    of_learner = {name: values.pop(name) for name in list(values) if name.startswith(prefix)}
+    learner = {name.removeprefix(prefix): value for name, value in of_learner.items()}
+    own = {entry.name for entry in fields(LearnerSettings)}
+    learner["oslrau"] = {name: learner.pop(name) for name in learner.keys() - own}
+    return replace(settings, **values, learner=LearnerSettings(**learner))
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,10 @@ class SnapshotSchedule:
         if size > _LARGE_BYTES:
             self._not_before = self._covered + size / _BYTES_PER_SECOND
         self._metrics.set_snapshot(offset, size)
+
+    def hurry(self) -> None:
+        """Let a snapshot be due with the next record."""
+        self._covered = -math.inf
 
     def is_due(self, next_offset: int) -> bool:
         """Tell whether a snapshot at this offset is due, by time or by the number of records."""

@@ -209,6 +209,13 @@ class Incidents:
                 found.append(IncidentEvent(step.row, step.state, step.incident, mean, step.reached))
         return found
 
+    def told(self, state: str) -> list[IncidentEvent]:
+        """Return an event with this state of each open incident, as it stands."""
+        return [
+            IncidentEvent(0, state, held.incident, held.blame.mean(), ())
+            for held in self.open.values()
+        ]
+
     def _weigh(self, row: int, slot: int, found: Found, place: Place, key: Key) -> Step:
         """Open an incident, or add the evidence to the one that is open."""
         held = self.open.get(slot)

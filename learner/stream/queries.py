@@ -12,7 +12,7 @@ from faust_oslrau.learner.entities.roster import Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.scoring.block import Forecast, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.scoring.incident import Incident
+from faust_oslrau.learner.scoring.incident import Incident, IncidentEvent
 
 from .explaining import entity_profile, expected_range
 from .forecasting import forecast_next
@@ -112,6 +112,10 @@ class ScorerQueries:
         """The incidents that are open after the last row, the oldest first."""
         held = {} if self._state.incidents is None else self._state.incidents.open
         return [each.incident for each in held.values()]
+
+    def told_incidents(self, state: str) -> list[IncidentEvent]:
+        """Return an event with this state, at row 0, of each open incident, the oldest first."""
+        return [] if self._state.incidents is None else self._state.incidents.told(state)
 
     def entity_profile(self, entity: Name) -> EntityProfile | None:
         """Return what is known of an entity; None if it is not known, or without ``max_entities``.

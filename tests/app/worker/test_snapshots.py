@@ -14,7 +14,7 @@ from worker_settings import snapshots_in
 
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import Producers
-from faust_oslrau.app.pipeline import Snapshot
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.snapshots.configured import snapshot_store
 from faust_oslrau.learner.extent import Extent
 
@@ -135,20 +135,39 @@ def test_a_snapshot_inside_the_log_makes_up_for_lost_history_and_one_before_it_d
     worker.terminate()
 
 
-def test_other_settings_and_a_snapshot_of_another_version_are_refused_in_one_line(
+def test_with_other_settings_a_model_goes_on_until_the_next_one_has_learned(
+    client, settings, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(3000))
+    start_worker().wait_records(3000).terminate()
+    client.send(topic_name, rows(13_000, seed=1))
+    changed = {"features": "b", "learner.memory": 5000}
+    worker = start_worker(**changed, **_OFTEN)
+    client.wait_messages(settings.scores_topic, 9000)  # in the middle of the change
+    worker.kill()
+    last = start_worker(**changed).wait_ready()
+    last.wait_offsets(16_000)
+    assert (last.model()[0]["start"], last.model()[0]["fields"]) == (3000, ["b"])
+    assert last.terminate() == 0
+    assert "features = 'auto', now ['b']; learner.memory = None, now 5000.0" in worker.log()
+
+    found = {orjson.loads(score)["offset"]: score for score in scores_of(client, settings)[0]}
+    log, before = client.read(topic_name), PartitionPipeline(topic_name, 0, settings)
+    own = {"features": ("b",), "learner": replace(settings.learner, memory=5000)}
+    after = PartitionPipeline(topic_name, 0, replace(settings, **own))
+    old, new = before.process(log).scores, after.process(log[3000:]).scores
+    taken_over = 13_312  # the next multiple of 1,024 after 10,208 records
+    expected = [*old[:taken_over], *new[taken_over - 3000 :]]
+    assert [found[offset] for offset in range(16_000)] == [score.value for score in expected]
+
+
+def test_a_snapshot_of_another_version_is_refused_in_one_line(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
     client.send(topic_name, rows(300))
     start_worker().wait_records(300).terminate()
-    line = _refusal(start_worker, batch_size=128)
-    assert line.startswith(f"Error: the snapshot of {topic_name}/0 at offset 300 was made with")
-    assert "batch_size = 256, now 128" in line
-    line = _refusal(start_worker, features="a,b")
-    assert "features = 'auto', now ['a', 'b']" in line
-    assert "another app_id" in line and "inspect --forget" in line
-    assert start_worker().wait_ready().terminate() == 0
-
     newest = newest_states(settings, 1)
     _save(settings, TP(topic_name, 0), 301, newest[0][:7] + b"\x09" + newest[0][8:])
     line = _refusal(start_worker)

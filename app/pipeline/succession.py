@@ -1,0 +1,118 @@
+"""Settings that change: a partition's pipeline goes on while its successor learns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.scoring.incident import CLOSED, OPENED
+from faust_oslrau.learner.scoring.reference import RECENT, SETTLED
+from faust_oslrau.learner.state import Parts
+from faust_oslrau.topics import KafkaRecord, OutMessage
+from faust_oslrau.topics.formats import Translator
+
+from .initial_model import new_pipeline
+from .pipeline import PartitionPipeline
+from .snapshot import (
+    Snapshot,
+    changed_settings,
+    check_settings,
+    scoring_settings,
+    settings_digest,
+)
+
+TAKES_OVER_AFTER = RECENT + SETTLED
+"""Valid records that a successor has to learn: its reference set is full, of settled scores."""
+
+BLOCK = 1024
+"""Offsets between two at which a successor may take over, whatever records are read together."""
+
+
+class Successor:
+    """A pipeline with changed settings that learns beside a partition's pipeline, to follow it.
+
+    All that it does depends on the records from `start` on alone. So what it scores later is what
+    a new deployment with these settings, beginning at `start`, would score.
+
+    Attributes
+    ----------
+    pipeline
+        The pipeline.
+    start
+        The offset at which it began to learn.
+    settings
+        The digest of its settings.
+    """
+
+    def __init__(self, pipeline: PartitionPipeline, start: int, settings: str) -> None:
+        self.pipeline = pipeline
+        self.start = start
+        self.settings = settings
+
+    @property
+    def records_left(self) -> int:
+        """How many valid records it has to learn before it takes over."""
+        return max(TAKES_OVER_AFTER - self.pipeline.n_records, 0)
+
+    def learn(self, records: Sequence[KafkaRecord], translator: Translator | None) -> float:
+        """Score and learn the next records, of which nothing is told; return the seconds."""
+        began = perf_counter()
+        if translator is not None:
+            self.pipeline.translator = translator
+        records = [record for record in records if record.offset >= self.start]
+        if records:
+            self.pipeline.process(records)
+        return perf_counter() - began
+
+    def takes_over(self, last: int, offset: int) -> bool:
+        """Return whether it takes over at an offset, after that of the `last` record."""
+        return self.records_left == 0 and last // BLOCK != offset // BLOCK
+
+    def events(self, former: PartitionPipeline, record: KafkaRecord) -> list[OutMessage]:
+        """Return what is told as it takes over: incidents of both pipelines, with that record."""
+        opened = self.pipeline.told_incidents(OPENED, record)
+        return former.told_incidents(CLOSED, record) + opened
+
+    def snapshot_parts(self, next_offset: int, topic_id: str | None) -> Parts:
+        """Return the bytes of its snapshot in parts, valid until the next record."""
+        return self.pipeline.snapshot_parts(self.start, max(self.start, next_offset), topic_id)
+
+
+def continued(
+    snapshot: Snapshot,
+    scorer: Extent | None,
+    successor: tuple[Snapshot, Extent | None] | None,
+    settings: Settings,
+    start: int,
+) -> tuple[PartitionPipeline, Successor | None]:
+    """Return the pipeline of a snapshot, and its successor if settings have changed since.
+
+    The successor is that of the snapshot if it has the same settings, else it begins at `start`.
+
+    Raises
+    ------
+    IncompatibleSnapshotError
+        The format of records has changed.
+    SettingsError
+        The installed version does not know a setting of the snapshot.
+    StateError
+        The scorer's state is damaged or has another format version.
+    """
+    if not changes(snapshot, settings):
+        return PartitionPipeline.restored(snapshot, settings, scorer), None
+    if snapshot.settings.get("format", "json") != settings.format:
+        check_settings(snapshot, settings)
+    pipeline = PartitionPipeline.earlier(snapshot, settings, scorer)
+    if successor is not None and not changes(successor[0], settings):
+        begun, state = successor
+        start, follows = begun.start, PartitionPipeline.restored(begun, settings, state)
+    else:
+        follows = new_pipeline(snapshot.topic, snapshot.partition, settings)
+    return pipeline, Successor(follows, start, settings_digest(settings))
+
+
+def changes(snapshot: Snapshot, settings: Settings) -> list[str]:
+    """Describe the settings of a snapshot that p-values depend on and that are others now."""
+    return changed_settings(snapshot.settings, scoring_settings(settings))

@@ -1,0 +1,180 @@
+"""Settings that change under a partition's model: it goes on until its successor has learned."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from aiokafka import OffsetAndMetadata
+from memory_worker import FIRST, SETTINGS, MemoryBroker, MemoryWorker, clean_scores, records, values
+
+from faust_oslrau.app.kafka.positions import RecordedSuccessor, recorded_successor
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, Successor, scoring_settings
+from faust_oslrau.app.pipeline.snapshot import earlier_settings
+from faust_oslrau.app.pipeline.succession import BLOCK, TAKES_OVER_AFTER
+from faust_oslrau.app.settings import Settings
+
+BEGUN = 1500
+OVER = -(-(BEGUN + TAKES_OVER_AFTER) // BLOCK) * BLOCK
+LOG = values(OVER + 700)
+OLD = replace(SETTINGS, features=("a",))
+NEW = {"features": ("a", "b"), "learner": {"memory": 5000}}
+
+
+def old_scores(end):
+    return clean_scores(FIRST, LOG[:end], OLD)
+
+
+def new_scores():
+    """The scores of a deployment with the new settings that begins where the change does."""
+    pipeline = PartitionPipeline(*FIRST, changed())
+    return [score.value for score in pipeline.process(records(FIRST, LOG[BEGUN:], BEGUN)).scores]
+
+
+def changed():
+    return replace(SETTINGS, features=NEW["features"], learner=replace(OLD.learner, memory=5000))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return old_scores(OVER) + new_scores()[OVER - BEGUN :]
+
+
+@pytest.fixture
+def broker():
+    return MemoryBroker(LOG)
+
+
+def worker(folder, broker, settings):
+    own = {"features": settings.features, "learner": settings.learner}
+    return MemoryWorker(folder, broker, **own)
+
+
+async def test_the_model_goes_on_until_its_successor_has_learned(
+    tmp_path, broker, expected, caplog
+):
+    caplog.set_level("INFO")
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    for most in (700, 5000, 4000, None):  # with a restart between any two
+        async with worker(tmp_path, broker, changed()) as after:
+            (partition,) = await after.assign(FIRST)
+            await after.read(FIRST, most)
+            left = after.metric("successor_records_left", topic="features", partition="0")
+    assert broker.scores[FIRST] == expected
+    assert (left, partition.start, partition.successor) == (0, BEGUN, None)
+    assert "features = ['a'], now ['a', 'b']; learner.memory = None, now 5000.0" in caplog.text
+    assert f"scores from offset {OVER} on, as it would if a new deployment" in caplog.text
+    assert f'"start": {BEGUN}' in broker.group[FIRST].metadata
+
+
+@pytest.mark.parametrize("reached", [BEGUN + 900, OVER + 200])
+async def test_after_a_crash_the_successor_has_begun_where_it_had(
+    tmp_path, broker, expected, reached
+):
+    async with worker(tmp_path / "a", broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    async with worker(tmp_path / "a", broker, changed()) as crashed:
+        await crashed.assign(FIRST)
+        await crashed.read(FIRST, reached - BEGUN)
+        await crashed.assignment.commit(crashed.held.values())
+        shutil.copytree(tmp_path / "a", tmp_path / "b")  # without the snapshot of its end
+    committed = broker.committed(FIRST)
+    async with worker(tmp_path / "b", broker, changed()) as after:
+        await after.assign(FIRST)
+        await after.read(FIRST)
+    assert committed == reached
+    assert broker.scores[FIRST] == expected
+
+
+async def test_with_the_old_settings_again_the_model_stays(tmp_path, broker):
+    for settings in (OLD, changed(), OLD):
+        async with worker(tmp_path, broker, settings) as current:
+            (partition,) = await current.assign(FIRST)
+            await current.read(FIRST, 3000)
+    assert broker.scores[FIRST] == old_scores(9000)
+    assert partition.successor is None
+    assert recorded_successor(broker.group[FIRST]) is None
+
+
+async def test_another_change_begins_another_successor(tmp_path, broker):
+    other = replace(changed(), seasons="UTC")
+    for settings in (OLD, changed(), other):
+        async with MemoryWorker(
+            tmp_path, broker,
+            features=settings.features, learner=settings.learner, seasons=settings.seasons,
+        ) as current:  # fmt: skip
+            (partition,) = await current.assign(FIRST)
+            await current.read(FIRST, 1000)
+    assert (partition.start, partition.successor.start) == (0, 2000)
+    assert recorded_successor(broker.group[FIRST]).start == 2000
+
+
+async def test_a_successor_that_learns_nothing_never_takes_over(tmp_path, broker):
+    misspelt = replace(OLD, features=("aa",))
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    async with worker(tmp_path, broker, misspelt) as after:
+        (partition,) = await after.assign(FIRST)
+        await after.read(FIRST)
+    assert broker.scores[FIRST] == old_scores(len(LOG))
+    assert partition.successor.records_left == TAKES_OVER_AFTER
+
+
+async def test_the_format_of_records_cannot_change(tmp_path, broker):
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, 300)
+    registry = replace(SETTINGS.registry, url="http://localhost:1")
+    async with MemoryWorker(tmp_path, broker, format="avro", registry=registry) as after:
+        await after.assign(FIRST)
+    (error,) = after.crashes
+    assert "was made with features = ['a'], now ['a', 'b']; format = 'json', now" in str(error)
+
+
+def test_incidents_are_closed_by_one_model_and_opened_by_the_next():
+    fault = [b'{"a": 90, "b": 90}'] * 30
+    old, new = PartitionPipeline(*FIRST, OLD), PartitionPipeline(*FIRST, changed())
+    found = records(FIRST, LOG[:3000] + fault)
+    for pipeline in (old, new):
+        pipeline.process(found)
+    (last,) = records(FIRST, LOG[:1], len(found))
+    told = Successor(new, 0, "").events(old, last)
+    states = [b'"state":"closed"' in event.value for event in told]
+    assert states == [True, False]
+    assert [event.offset for event in told] == [len(found)] * 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"features": "auto", "entity": "key", "max_entities": 50, "history": ["100", "1000"]},
+        {"kinds": {"a": "count", "b": "category"}, "features": ["a", "b", "c"]},
+        {"transforms": {"a": "log"}, "directions": {"b": "high"}, "least": {"a": 0.5}},
+        {"learner": {"kind": "stacked", "memory": 1e4}, "adapt_after": 64, "batch_size": 512},
+        {"learner": {"oslrau": {"min_count": 9, "max_leaf_vars": 3}}, "seasons": "UTC"},
+        {"wrong_type": "missing", "time": "at"},
+    ],
+)
+def test_a_snapshot_tells_the_settings_that_it_was_made_with(changes):
+    learner = replace(Settings().learner, **changes.pop("learner", {}))
+    made = replace(Settings(), **changes, learner=learner)
+    snapshot = Snapshot("features", 0, 0, 0, ("a",), scoring_settings(made), "0", 0, 0, None)
+    again = Snapshot.from_bytes(snapshot.to_bytes())
+    now = replace(Settings(), entity="machine", seasons="Europe/Berlin", alarm_rate=0.25)
+    found = earlier_settings(again, now)
+    assert scoring_settings(found) == scoring_settings(made)
+    assert found.alarm_rate == 0.25
+
+
+@pytest.mark.parametrize("told", ["1", "[1]", '["1", "a"]', "[-1, null]", '[201, "a"]', "{}"])
+def test_what_another_program_says_of_a_successor_is_ignored(told):
+    commit = OffsetAndMetadata(200, f'{{"start": 0, "format": 2, "successor": {told}}}')
+    assert recorded_successor(commit) is None
+    good = OffsetAndMetadata(200, '{"start": 0, "format": 2, "successor": [200, "a"]}')
+    assert recorded_successor(good) == RecordedSuccessor(200, "a")
