@@ -142,7 +142,7 @@ def test_with_other_settings_a_model_goes_on_until_the_next_one_has_learned(
     client.send(topic_name, rows(3000))
     start_worker().wait_records(3000).terminate()
     client.send(topic_name, rows(13_000, seed=1))
-    changed = {"features": "b", "learner.memory": 5000}
+    changed = {"features": "b", "learner_memory": 5000}
     worker = start_worker(**changed, **_OFTEN)
     client.wait_messages(settings.scores_topic, 9000)  # in the middle of the change
     worker.kill()
