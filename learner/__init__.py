@@ -1,5 +1,6 @@
 """The learner: a sum-product network that grows online, and everything that scores depend on."""
 
+from .categories.density import CategoricalDensity
 from .compile import compile_kernels
 from .entities.density import EntityDensity
 from .errors import (
@@ -24,6 +25,7 @@ __all__ = [
     "OSLRAU",
     "Aspect",
     "Blame",
+    "CategoricalDensity",
     "Change",
     "EntityDensity",
     "EntityEvent",

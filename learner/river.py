@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from numbers import Real
+from hashlib import blake2b
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .categories.density import CategoricalDensity
 from .entities.density import EntityDensity
 from .entities.roster import Key, as_keys
 from .errors import InvalidInputError, InvalidParameterError
@@ -46,6 +48,10 @@ class OSLRAUAnomaly(AnomalyDetector):
     entity
         Name of the field that says which device, customer or service a record belongs to: a text, a
         whole number or bytes. What is usual for that one counts. None for no entities.
+    categories
+        Names of the fields without order, such as a service or a status: a text, a whole number,
+        bytes or a boolean. With a ``CategoricalDensity`` of as many, which is the default then.
+        None for none; not together with ``entity``.
 
     Examples
     --------
@@ -61,23 +67,28 @@ class OSLRAUAnomaly(AnomalyDetector):
 
     def __init__(
         self,
-        learner: OSLRAU | StackedSPN | EntityDensity | None = None,
+        learner: OSLRAU | StackedSPN | EntityDensity | CategoricalDensity | None = None,
         batch_size: int = 256,
         fields: Sequence[Hashable] | None = None,
         entity: Hashable | None = None,
+        categories: Sequence[Hashable] | None = None,
     ) -> None:
         if batch_size < 1:
             raise InvalidParameterError(f"batch_size = {batch_size}: expected at least 1")
-        if learner is None:
-            self._learner: Any = OSLRAU() if entity is None else EntityDensity()
-        else:
-            self._learner = learner.untrained()
+        self._categories = tuple(categories or ())
+        c = len(self._categories)
+        self._learner: Any = (learner or _default(entity, c)).untrained()
         if isinstance(self._learner, EntityDensity) != (entity is not None):
             raise InvalidParameterError(f"entity = {entity!r}: expected with an EntityDensity only")
+        if getattr(self._learner, "n_categories", 0) != c:
+            raise InvalidParameterError(
+                f"categories = {categories!r}: expected as many as a CategoricalDensity has"
+            )
         self.learner = learner
         self.batch_size = batch_size
         self.fields = fields
         self.entity = entity
+        self.categories = categories
         self._columns = None if fields is None else tuple(fields)
         self._pending: list[dict[Hashable, float]] = []
         self._entities: list[Key] = []
@@ -89,8 +100,8 @@ class OSLRAUAnomaly(AnomalyDetector):
         Raises
         ------
         InvalidInputError
-            A field holds something else than a finite number, None or NaN; or that of the entity
-            something else than a text, a whole number, bytes or None.
+            A field holds something else than a finite number, None or NaN; or that of the entity or
+            of a category something else than what it may be.
         """
         if not self._names(x):
             return
@@ -99,7 +110,8 @@ class OSLRAUAnomaly(AnomalyDetector):
         self._entities += entity
         if len(self._pending) >= self._next_batch:
             if self._columns is None:
-                self._columns = tuple(sorted(set().union(*self._pending), key=repr))
+                names: set[Hashable] = set().union(*self._pending)
+                self._columns = tuple(sorted(names - set(self._categories), key=repr))
             self._learner.partial_fit(self._matrix(self._pending), **self._of(self._entities))
             self._pending, self._entities = [], []
             self._next_batch = min(2 * self._next_batch, self.batch_size)
@@ -118,8 +130,11 @@ class OSLRAUAnomaly(AnomalyDetector):
         return -float(self._learner.score_samples(row, **self._of(self._entity(x)))[0])
 
     def _numbers(self, x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
+        """Return the numbers of a record, and those that stand for its categories."""
         fields = self._names(x) if self._columns is None else self._columns
-        return {field: _number(field, x.get(field)) for field in fields}
+        own = self._categories
+        numbers = {name: _number(name, x.get(name)) for name in fields if name not in own}
+        return numbers | {name: _code(name, x.get(name)) for name in own}
 
     def _names(self, x: Mapping[Hashable, Any]) -> Collection[Hashable]:
         return x.keys() if self.entity is None else x.keys() - {self.entity}
@@ -132,8 +147,28 @@ class OSLRAUAnomaly(AnomalyDetector):
         return {} if self.entity is None else {"entity": entities}
 
     def _matrix(self, records: Sequence[Mapping[Hashable, float]]) -> NDArray[np.float64]:
-        columns = self._columns or ()
+        columns = (*(self._columns or ()), *self._categories)
         return np.array([[record.get(field, np.nan) for field in columns] for record in records])
+
+
+def _default(
+    entity: Hashable | None, n_categories: int
+) -> OSLRAU | EntityDensity | CategoricalDensity:
+    if entity is not None:
+        return EntityDensity()
+    return CategoricalDensity(n_categories=n_categories) if n_categories else OSLRAU()
+
+
+def _code(field: Hashable, value: object) -> float:
+    """Return the number that stands for a category: a hash of what it is."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return math.nan
+    if not isinstance(value, str | bytes | Integral | np.bool_):
+        raise InvalidInputError(
+            f"{field}: expected a text, a whole number, bytes, a boolean or None, got {value!r}"
+        )
+    content = value if isinstance(value, bytes) else str(value).encode()
+    return float(int.from_bytes(blake2b(content, digest_size=6).digest()))
 
 
 def _number(field: Hashable, value: object) -> float:

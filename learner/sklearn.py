@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .categories.density import CategoricalDensity
 from .entities.density import EntityDensity, Names
 from .errors import InvalidInputError, InvalidParameterError
 from .oslrau import OSLRAU
@@ -22,7 +23,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 FloatArray = NDArray[np.float64]
-Density = OSLRAU | StackedSPN | EntityDensity
+Density = OSLRAU | StackedSPN | EntityDensity | CategoricalDensity
 
 
 class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -33,7 +34,8 @@ class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     learner
         The model whose hyper-parameters to use, None for ``OSLRAU()``; a grid names them
         ``learner__corr_threshold`` and so on. With an ``EntityDensity``, ``entity`` has the entity
-        of each row; without ``entity``, all rows belong to one.
+        of each row; without ``entity``, all rows belong to one. With a ``CategoricalDensity``, the
+        last columns are categories, as an ``OrdinalEncoder`` makes them of texts.
     batch_size
         Rows of a mini-batch of ``fit``, at least 1.
 

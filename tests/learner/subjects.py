@@ -14,7 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, EntityDensity, IncidentParameters, StackedSPN, StreamScorer
+from faust_oslrau.learner import (
+    OSLRAU,
+    CategoricalDensity,
+    EntityDensity,
+    IncidentParameters,
+    StackedSPN,
+    StreamScorer,
+)
 from faust_oslrau.learner.scoring.block import ScoredBlock
 
 N, PER_DAY, QUARTER = 2000, 96, 900_000
@@ -138,7 +145,7 @@ class Model:
 
     def read(self, state):
         model = self.new()
-        more = [type(model.learner)] if isinstance(model, EntityDensity) else []
+        more = [type(model.learner)] if hasattr(model, "learner") else []
         return type(model).from_bytes(state, *more)
 
     def _given(self, some):
@@ -152,7 +159,7 @@ class Model:
 
     def answers(self, model, _):
         asked = self._given(slice(0, 60))
-        return exact((model.score_samples(*asked), *model.expected(*asked), model.n_records_))
+        return exact((model.score_samples(*asked), model.impute(*asked), model.n_records_))
 
 
 ENTITIES = {"max_entities": 40, "max_former_entities": 30, "entity_events": ["new", "unusual"]}
@@ -179,6 +186,9 @@ SCORERS = {
     "seasons": Scorer(SMALL, {"seasons": "UTC", "batch_size": 64}, later=FORECASTS),
     "categories": Scorer(
         SMALL, {"n_categories": 2} | INCIDENTS, (0, 1, 2, CATEGORY, COUNTER), FORECASTS
+    ),
+    "categories with a history": Scorer(
+        SMALL, LAYERS | {"n_categories": 1}, (0, 1, 2, CATEGORY), FORECASTS
     ),
     "categories of entities": Scorer(
         STACKED,
@@ -223,6 +233,7 @@ WIDE = clusters(5, 900, 7, missing=0.05)
 FIELDS_140 = clusters(1, 1280, 140, missing=0.01)
 RETURNED = np.concatenate([CLUSTERS[:800], -CLUSTERS[:, ::-1]])
 OF = [b"m-%d" % at for at in np.random.default_rng(1).integers(30, size=len(CLUSTERS))]
+MIXED = np.column_stack([CLUSTERS[:, :2], np.floor(CLUSTERS[:, 2:])])
 
 MODELS = {
     "OSLRAU": Model(SMALL, CLUSTERS, 30),
@@ -246,6 +257,11 @@ MODELS = {
     "EntityDensity": Model(partial(EntityDensity, SMALL()), CLUSTERS, 100, OF),
     "EntityDensity of few entities": Model(
         partial(EntityDensity, SMALL(), max_entities=20, max_former_entities=5), CLUSTERS, 100, OF
+    ),
+    "CategoricalDensity": Model(partial(CategoricalDensity, SMALL(), n_categories=2), MIXED, 100),
+    "CategoricalDensity of a StackedSPN": Model(partial(CategoricalDensity, STACKED()), MIXED, 100),
+    "CategoricalDensity of categories alone": Model(
+        partial(CategoricalDensity, SMALL(), n_categories=2), MIXED[:, -2:], 100
     ),
     "EntityDensity of a StackedSPN": Model(partial(EntityDensity, StackedSPN()), CLUSTERS, 100, OF),
 }

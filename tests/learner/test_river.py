@@ -44,8 +44,9 @@ def labelled(n):
         OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10),
         OSLRAUAnomaly(StackedSPN(max_nodes=300)),
         OSLRAUAnomaly(entity="machine"),
+        OSLRAUAnomaly(categories=["service"]),
     ],
-    ids=["oslrau", "stacked", "entities"],
+    ids=["oslrau", "stacked", "entities", "categories"],
 )
 def test_rivers_own_checks_pass(detector, check):
     if isinstance(check, functools.partial):
@@ -173,3 +174,21 @@ def test_an_entity_that_is_none_is_refused_and_not_learned(machine):
 def test_entities_and_their_density_go_together(learner, entity):
     with pytest.raises(InvalidParameterError, match="expected with an EntityDensity only"):
         OSLRAUAnomaly(learner, entity=entity)
+
+
+def test_texts_are_categories_where_they_are_named():
+    rng = np.random.default_rng(0)
+    service = rng.choice(["web", "shop"], size=2000)
+    latency = np.where(service == "web", 10.0, 100.0) * rng.normal(1.0, 0.1, size=2000)
+    detector = OSLRAUAnomaly(categories=["service"], batch_size=128)
+    for x in zip(service.tolist(), latency.tolist(), strict=True):
+        detector.learn_one(dict(zip(("service", "latency"), x, strict=True)))
+    usual = detector.score_one({"service": "shop", "latency": 100.0})
+    assert detector.score_one({"service": "web", "latency": 100.0}) > usual + 10
+    assert detector.score_one({"service": "new", "latency": 100.0}) > usual + 4
+    unknown = detector.score_one({"service": None, "latency": 100.0})
+    assert unknown == detector.score_one({"latency": 100.0}) < usual + 10
+    with pytest.raises(InvalidInputError, match="service: expected a text, a whole number"):
+        detector.score_one({"service": 1.5})
+    with pytest.raises(InvalidParameterError, match="expected as many as a CategoricalDensity"):
+        OSLRAUAnomaly(OSLRAU(), categories=["service"])

@@ -1,0 +1,281 @@
+"""CategoricalDensity: the density of records of numbers and categories, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
+
+from faust_oslrau.learner.errors import InvalidInputError, NotFittedError, StateError
+from faust_oslrau.learner.oslrau import OSLRAU
+from faust_oslrau.learner.parameters import Parameters, require
+from faust_oslrau.learner.queries.derived import as_rows
+from faust_oslrau.learner.stacked import StackedSPN
+from faust_oslrau.learner.state import pack, record_count, unpack
+from faust_oslrau.learner.state_schema import check_types
+
+from .layer import CategoricalRows, Categories
+
+FloatArray = NDArray[np.float64]
+
+REST = np.inf
+"""A value that no category has: that of all values that are not told apart."""
+
+
+class CategoricalDensity(Parameters):
+    """Density of records of numbers and categories: its log is log p(numbers, categories) in nats.
+
+    The probability of the categories is that of a tree. Numbers are learned by one network, in
+    units of the category that tells most of them. Up to 255 values of a field are told apart, the
+    most frequent ones; the others are one.
+
+    Parameters
+    ----------
+    learner
+        The model whose hyper-parameters the network has, None for ``OSLRAU()``.
+    n_categories
+        How many of the columns, the last ones, are categories, from 1 to 128.
+
+    Attributes
+    ----------
+    learner_
+        The network, which knows numbers in units of their categories only.
+    n_records_
+        Records learned so far.
+
+    Notes
+    -----
+    ``X`` is (m, d): numbers in their own units, then a finite number for each category, any that
+    names it; NaN = missing. Numbers whose category is missing are judged by the level and the
+    spread of all of its values. What a `StreamScorer` adds is a guard against learning faults, and
+    p-values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> service = rng.integers(3, size=2000)
+    >>> latency = 10.0 ** service * rng.normal(1.0, 0.1, size=2000)
+    >>> density = CategoricalDensity().partial_fit(np.c_[latency, service], batch_size=256)
+    >>> usual, odd = density.score_samples([[100.0, 2], [100.0, 0]])
+    >>> bool(odd < usual - 10)
+    True
+    """
+
+    def __init__(
+        self, learner: OSLRAU | StackedSPN | None = None, *, n_categories: int = 1
+    ) -> None:
+        self.learner = learner
+        self.n_categories = n_categories
+        self.n_records_ = 0
+        self._fitted: tuple[OSLRAU | StackedSPN, Categories] | None = None
+        self._width: int | None = None
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a hyper-parameter outside its range."""
+        self._begun()
+
+    def partial_fit(self, X: ArrayLike, *, batch_size: int | None = None) -> Self:
+        """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
+
+        Raises
+        ------
+        InvalidInputError
+            ``X`` is not a matrix of finite or missing numbers with as many columns as before.
+        InvalidParameterError
+            A hyper-parameter or ``batch_size`` is outside its range.
+        """
+        require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
+        rows = self._check(X)
+        if len(rows) == 0:
+            return self
+        learner, categories = self._fitted = self._fitted or self._begun()
+        self._width = rows.shape[1]
+        for start in range(0, len(rows), batch_size or len(rows)):
+            batch = rows[start : start + (batch_size or len(rows))]
+            learned = categories.take(batch).rows
+            categories.end_batch(learner.memory, learning=True)
+            if self.n_records_ == 0:  # in units of categories from the beginning
+                learned = categories.average(batch).rows
+            learner.partial_fit(learned)
+            self.n_records_ += len(batch)
+        return self
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density (m,) of each row in nats; missing fields marginalised.
+
+        Raises
+        ------
+        InvalidInputError
+            As ``partial_fit``.
+        NotFittedError
+            Nothing was learned yet.
+        """
+        return self._log_density(self._check(X))
+
+    def contributions(self, X: ArrayLike) -> FloatArray:
+        """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing.
+
+        A category is held against all of its values that are told apart, and all others as one.
+        """
+        learner, categories = self._known()
+        rows = self._check(X)
+        own, first = categories.average(rows), len(rows.T) - self.n_categories
+        numbers = learner.contributions(own.rows)[:, :first] + np.log(own.units[:, :first, 1])
+        found = np.full((len(rows), self.n_categories), np.nan)
+        for f in range(self.n_categories):
+            known = np.flatnonzero(own.slots[:, f] >= 0)
+            _, log_p = self._given_others(rows[known], f)
+            at = np.searchsorted(categories.slots_of(f), own.slots[known, f])
+            found[known, f] = -log_p[np.arange(len(known)), at]
+        return np.column_stack([numbers, found])
+
+    def impute(self, X: ArrayLike) -> FloatArray:
+        """Fill the missing fields of ``X`` (m, d) given the observed ones.
+
+        Categories with the most likely value that is told apart, one after the other, then numbers
+        with their means.
+        """
+        learner, categories = self._known()
+        rows = self._check(X).copy()
+        first = rows.shape[1] - self.n_categories
+        for f in range(self.n_categories):
+            missing = np.flatnonzero(np.isnan(rows[:, first + f]))
+            values, log_p = self._given_others(rows[missing], f)
+            if len(values) > 1:
+                rows[missing, first + f] = values[1 + log_p[:, 1:].argmax(axis=1)]
+        own = categories.average(rows)
+        numbers = own.units[..., 0] + own.units[..., 1] * learner.impute(own.rows)
+        missing = np.isnan(rows[:, :first])
+        rows[:, :first][missing] = numbers[:, :first][missing]
+        return rows
+
+    def sample(
+        self,
+        n: int = 1,
+        *,
+        given: ArrayLike | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> FloatArray:
+        """Draw ``n`` rows (n, d); the observed fields of the row ``given`` are held fixed.
+
+        Categories are drawn among the values that are told apart. ``random_state`` is a seed or a
+        generator; without one, the network's own seed is used.
+
+        Raises
+        ------
+        InvalidInputError, NotFittedError
+            As ``score_samples``.
+        """
+        learner, categories = self._known()
+        row = np.full(self._width or 0, np.nan) if given is None else np.asarray(given, np.float64)
+        rng = np.random.default_rng(learner.random_state if random_state is None else random_state)
+        rows = np.tile(self._check(row[None]), (n, 1))
+        first = rows.shape[1] - self.n_categories
+        for f in np.flatnonzero(np.isnan(row[first:])).tolist():
+            values, log_p = self._given_others(rows, f)
+            if len(values) > 1:  # by the Gumbel-max trick
+                drawn = (log_p[:, 1:] + rng.gumbel(size=log_p[:, 1:].shape)).argmax(axis=1)
+                rows[:, first + f] = values[1 + drawn]
+        own = categories.average(rows)
+        for at in _alike(own):
+            fixed = own.rows[at[0]]
+            drawn = learner.sample(len(at), given=fixed, random_state=rng)
+            rows[at, :first] = (own.units[at, :, 0] + own.units[at, :, 1] * drawn)[:, :first]
+        return np.where(np.isnan(row), rows, row)
+
+    @property
+    def learner_(self) -> OSLRAU | StackedSPN:
+        """The network; NotFittedError before the first mini-batch."""
+        return self._known()[0]
+
+    def to_bytes(self) -> bytes:
+        """Write the whole model, so that learning continues from it to the same bits."""
+        learner, categories = self._fitted or self._begun()
+        values = {
+            "n_categories": int(self.n_categories),
+            "n_records": self.n_records_,
+            "n_fields": self._width,
+        }
+        network = np.frombuffer(learner.to_bytes(), np.uint8)
+        return pack("CategoricalDensity", values, {"learner": network, **categories.state()})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, learner: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> Self:
+        """Read what ``to_bytes`` wrote, with a learner of type ``learner``.
+
+        Raises
+        ------
+        StateError
+            The bytes are damaged, of another format version, or not those of a model.
+        """
+        values, arrays = unpack(data, "CategoricalDensity")
+        try:
+            network = learner.from_bytes(arrays["learner"].tobytes())
+            check_types(values, {"n_categories": (int,), "n_fields": (int, type(None))})
+            model = cls(network.untrained(), n_categories=values["n_categories"])
+            categories = model._begun()[1]
+            model.n_records_, width = record_count(values["n_records"]), values["n_fields"]
+            if (width is not None) != (network.n_records_ > 0) or (
+                width is not None and width < model.n_categories
+            ):
+                raise StateError("state: expected a network and categories")
+            if width is not None:
+                numbers = max(width - model.n_categories, 1)
+                categories.alone = width == model.n_categories
+                categories.restore(arrays, numbers, 0)
+                network.score_samples(np.empty((0, numbers)))
+                model._fitted, model._width = (network, categories), width
+        except StateError:
+            raise
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            raise StateError(f"state: expected that of a CategoricalDensity, {error}") from error
+        return model
+
+    def _given_others(self, rows: FloatArray, f: int) -> tuple[FloatArray, FloatArray]:
+        """Return the values (v,) of a category, the rest first, and their log-probability (k, v).
+
+        That is given the other fields of each row (k, d).
+        """
+        of = self._known()[1]
+        values = np.where(np.isnan(of.values.codes), REST, of.values.codes)[of.slots_of(f)]
+        log_p = np.empty((len(rows), len(values)))
+        for v, value in enumerate(values.tolist()):
+            held = rows.copy()
+            held[:, rows.shape[1] - self.n_categories + f] = value
+            log_p[:, v] = self._log_density(held)
+        return values, np.asarray(log_softmax(log_p, axis=1))
+
+    def _log_density(self, rows: FloatArray) -> FloatArray:
+        learner, categories = self._known()
+        own = categories.average(rows)
+        density: FloatArray = learner.score_samples(own.rows)
+        return own.log_probability + own.log_jacobian + density
+
+    def _begun(self) -> tuple[OSLRAU | StackedSPN, Categories]:
+        learner = OSLRAU() if self.learner is None else self.learner.untrained()
+        learner.check_parameters()
+        return learner, Categories(self.n_categories)
+
+    def _check(self, X: ArrayLike) -> FloatArray:
+        rows = as_rows(X, self._width)
+        if rows.shape[1] < self.n_categories:
+            raise InvalidInputError(
+                f"X: expected at least {self.n_categories} columns, got {rows.shape[1]}"
+            )
+        return rows
+
+    def _known(self) -> tuple[OSLRAU | StackedSPN, Categories]:
+        if self._fitted is None:
+            raise NotFittedError
+        return self._fitted
+
+
+def _alike(own: CategoricalRows) -> Iterator[NDArray[np.int64]]:
+    """Yield the indices of rows with the same categories."""
+    _, group = np.unique(own.slots, axis=0, return_inverse=True)
+    for number in range(group.max(initial=-1) + 1):
+        yield np.flatnonzero(group == number)
