@@ -98,8 +98,6 @@ class CategoricalDensity(Parameters):
             batch = rows[start : start + (batch_size or len(rows))]
             learned = categories.take(batch).rows
             categories.end_batch(learner.memory, learning=True)
-            if self.n_records_ == 0:  # in units of categories from the beginning
-                learned = categories.average(batch).rows
             learner.partial_fit(learned)
             self.n_records_ += len(batch)
         return self

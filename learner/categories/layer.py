@@ -197,11 +197,6 @@ class Categories:
         return np.flatnonzero(self.values.field == f)
 
     @property
-    def has_begun(self) -> bool:
-        """Whether anything was learned: until then, numbers are in their own units."""
-        return self._n > 0
-
-    @property
     def has_pending(self) -> bool:
         """Whether rows wait to be learned; those that are learned anew were before."""
         return len(self._pending) > 0

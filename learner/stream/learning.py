@@ -21,12 +21,11 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
     under full load, the evaluation of all.
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
-    begins = not state.has_units
     if state.categories is not None and state.categories.has_pending:
         latest_rows = state.categories.end_batch(state.learner.memory, learning=state.learning)
-        if begins:
+        if not state.has_units:  # nothing is learned yet: in units of categories from the beginning
             rows = state.categories.average(latest_rows).rows
-    if begins:
+    if state.entities is not None and not state.entities.has_begun:
         rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
     known = ~np.isnan(densities)
@@ -52,9 +51,9 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured
 
 def _begin_units(state: ScorerState, rows: FloatArray) -> FloatArray:
     """Return the stream's first rows (m, d) as the learner is given them, in entities' units."""
-    simultaneous = np.full(len(rows), -1)
-    if state.entities is not None:
-        rows = state.entities.begin(rows)
+    if state.entities is None:
+        return rows
+    rows, simultaneous = state.entities.begin(rows), np.full(len(rows), -1)
     state.less_season(rows, simultaneous)  # changes nothing before a season is known
     return state.widened(rows, simultaneous)
 

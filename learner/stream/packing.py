@@ -189,10 +189,8 @@ def _restore_widths(state: ScorerState, arrays: Arrays) -> None:
     """Restore the number of fields, and the ranges of the columns that the learner is given."""
     given = [*(piece.rows for piece in state.pending), state.reference.held.rows]
     columns, fields = _width(given), _width([state.neighbours.rows, state.tail_mass.mean])
-    has_units = (state.entities is None or arrays["entity_reference"].size > 0) and (
-        state.categories is None or arrays["category_fitted"].any()
-    )
-    history = state.history if has_units else None
+    is_widened = state.entities is None or arrays["entity_reference"].size > 0
+    history = state.history if is_widened else None
     if columns is None and fields is not None:
         columns = fields if history is None else history.n_columns(fields)
     if columns is not None:

@@ -195,9 +195,8 @@ class ScorerState:
 
     @property
     def has_units(self) -> bool:
-        """Whether rows are in the units in which they are learned: of category and entity."""
-        layers = (self.categories, self.entities)
-        return all(layer is None or layer.has_begun for layer in layers)
+        """Whether rows are in the units in which they are learned, those of their entities."""
+        return self.entities is None or self.entities.has_begun
 
     @property
     def n_columns(self) -> int | None:

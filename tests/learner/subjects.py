@@ -187,9 +187,6 @@ SCORERS = {
     "categories": Scorer(
         SMALL, {"n_categories": 2} | INCIDENTS, (0, 1, 2, CATEGORY, COUNTER), FORECASTS
     ),
-    "categories with a history": Scorer(
-        SMALL, LAYERS | {"n_categories": 1}, (0, 1, 2, CATEGORY), FORECASTS
-    ),
     "categories of entities": Scorer(
         STACKED,
         ENTITIES | INCIDENTS | {"history": ("10",), "n_categories": 1},

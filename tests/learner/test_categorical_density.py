@@ -93,8 +93,8 @@ def test_contributions_are_conditional_densities():
 
 def test_what_is_usual_for_another_category_is_unlikely():
     usual, odd = taught().contributions([[100.0, 0.0, 1, 200], [100.0, 0.0, 0, 200]])
-    assert usual[0] < 5 < odd[0] - 20
-    assert odd[2] > usual[2] + 20  # another service would explain it
+    assert usual[0] < 5 < odd[0] - 10
+    assert odd[2] > usual[2] + 10  # another service would explain it
 
 
 def test_missing_fields_are_filled_given_the_others():
