@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pkgutil
 from importlib import import_module
 
 import click
@@ -12,9 +11,26 @@ from . import commands
 from .errors import OslrauError
 from .processor import check_processor, choose_level
 
+COMMANDS = {
+    "advise": "Advise settings for a log.",
+    "broker": "Run a real Apache Kafka on this machine.",
+    "compare": "Compare two settings files on a log.",
+    "demo": "Score simulated machines in a live view; needs no Kafka.",
+    "evaluate": "Evaluate alarms on a labelled file.",
+    "fit": "Learn files offline, as an initial model.",
+    "inspect": "List, export, import snapshots; reset partitions.",
+    "merge": "Merge models of partitions into one.",
+    "notify": "Tell Alertmanager and webhooks of events.",
+    "produce": "Send a file (CSV, NDJSON, Parquet, npz) to a topic.",
+    "replay": "Score a file, or a range of a topic, offline.",
+    "tail": "Follow what a worker writes, a line for each message.",
+    "worker": "Score the source topics until SIGTERM.",
+}
+"""What each command does: listing them imports none."""
+
 
 class Commands(click.Group):
-    """A group whose commands are the modules of `commands`, imported on demand.
+    """A group whose commands are the modules of `commands`, imported when they are called.
 
     The module `name` defines the command `name`. An `OslrauError` ends a command with its message
     and exit code.
@@ -22,11 +38,16 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
-        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is no such command."""
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in COMMANDS:
             return None
         module = import_module(f"{commands.__name__}.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)

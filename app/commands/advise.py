@@ -24,7 +24,7 @@ class _EnoughError(Exception):
     """As many records were read as are wanted."""
 
 
-@click.command(short_help="Advise settings for a log.")
+@click.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, metavar="[FILE]...")
 @log_options
 @click.option("--records", "most", type=click.IntRange(1000), default=_RECORDS, show_default=True,

@@ -13,7 +13,7 @@ from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.jars import jars_folder
 
 
-@click.command(short_help="Run a real Apache Kafka on this machine.")
+@click.command()
 @click.option("--port", type=click.IntRange(0, 65_000), default=9092, show_default=True,
               help="Port of the first node, the others follow; 0 picks free ports.")  # fmt: skip
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path),

@@ -27,7 +27,7 @@ from faust_oslrau.topics import KafkaRecord
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(short_help="Compare two settings files on a log.")
+@click.command()
 @click.argument("a", type=_PATH, metavar="A.toml")
 @click.argument("b", type=_PATH, metavar="B.toml")
 @click.argument("files", type=_PATH, nargs=-1, metavar="[FILE]...")

@@ -18,7 +18,7 @@ from faust_oslrau.app.demo.view import open_view
 _SECONDS = 30.0
 
 
-@click.command(short_help="Score simulated machines in a live view; needs no Kafka.")
+@click.command()
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),

@@ -27,7 +27,7 @@ from faust_oslrau.app.settings.command_line import settings_of_file
 from faust_oslrau.topics import KafkaRecord
 
 
-@click.command(short_help="Evaluate alarms on a labelled file.")
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--labels", required=True, metavar="COLUMN",
               help="Column with 1 or true in anomalous rows, else 0 or false.")  # fmt: skip

@@ -17,7 +17,7 @@ from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
-@click.command(short_help="Learn files offline, as an initial model.")
+@click.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True,
                 metavar="FILE...")  # fmt: skip
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path),

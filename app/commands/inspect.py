@@ -29,7 +29,7 @@ class _Start(click.ParamType):
         return -1 if value == "start" else int(click.IntRange(min=0).convert(value, param, ctx))
 
 
-@click.command(short_help="List, export, import snapshots; reset partitions.")
+@click.command()
 @click.option("--partition", metavar="TOPIC/N", help="One partition.  [default: all]")
 @click.option("--entity", metavar="NAME", help="Show what is known of an entity.")
 @click.option("--export", "target", type=click.Path(dir_okay=False, path_type=Path),

@@ -10,7 +10,7 @@ import orjson
 from faust_oslrau.app.offline import fitting
 
 
-@click.command(short_help="Merge models of partitions into one.")
+@click.command()
 @click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True,
                 metavar="MODEL...")  # fmt: skip
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path),

@@ -15,7 +15,7 @@ from faust_oslrau.app.settings import secrets
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
-@click.command(short_help="Tell Alertmanager and webhooks of events.")
+@click.command()
 @settings_options
 def notify(settings_file: Path | None, broker: str | None) -> None:
     """Post events to an Alertmanager and a webhook, incidents as they open, get worse and close.

@@ -17,7 +17,7 @@ from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
-@click.command(short_help="Send a file (CSV, NDJSON, Parquet, npz) to a topic.")
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--topic", help="Topic to send to.  [default: the first source topic]")
 @click.option("--key", metavar="COLUMN", help="Column with the message's key.")

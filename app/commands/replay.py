@@ -26,7 +26,7 @@ from faust_oslrau.app.offline.told_lines import rejection_told
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
-@click.command(short_help="Score a file, or a range of a topic, offline.")
+@click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path),
               help="File for the scores: .parquet is Parquet, any other NDJSON.")  # fmt: skip

@@ -71,7 +71,7 @@ class _Filter:
         return found in _SEVERITIES[_SEVERITIES.index(self.severity or "minor") :]
 
 
-@click.command(short_help="Follow what a worker writes, a line for each message.")
+@click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--topic", "topics", multiple=True,
               help="Topic to follow; may be repeated.  [default: the anomalies]")  # fmt: skip

@@ -18,7 +18,7 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 logger = logging.getLogger(__name__)
 
 
-@click.command(short_help="Score the source topics until SIGTERM.")
+@click.command()
 @click.option("--topic", "topics", multiple=True, help="Source topic; may be repeated.")
 @click.option("--web-port", type=int, help="Port of the web pages.")
 @click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")

@@ -1,12 +1,15 @@
 """docs/commands.md against the command line."""
 
+import pkgutil
 import re
+import subprocess
+import sys
 
 import pytest
 from click import Context, Option
 from doc_pages import code, read, rows, section
 
-from faust_oslrau.app import errors
+from faust_oslrau.app import commands, errors
 from faust_oslrau.app.cli import main
 
 PAGE = "docs/commands.md"
@@ -15,6 +18,17 @@ COMMANDS = main.list_commands(Context(main))
 
 def test_there_is_one_section_for_every_command_and_no_other():
     assert sorted(re.findall(r"^## faust-oslrau (\w+)$", read(PAGE), re.MULTILINE)) == COMMANDS
+
+
+def test_all_commands_are_listed_without_importing_any():
+    assert [module.name for module in pkgutil.iter_modules(commands.__path__)] == COMMANDS
+    code = (
+        "import sys; from faust_oslrau.app.cli import main;"
+        "main(['--help'], standalone_mode=False); sys.exit('numpy' in sys.modules)"
+    )
+    help_ = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert help_.returncode == 0
+    assert [line.split()[0] for line in help_.stdout.splitlines()[-len(COMMANDS) :]] == COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
