@@ -82,7 +82,6 @@ QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
 @settings(max_examples=2, deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=20), restart=st.booleans())
 @example(cuts=AROUND_BOUNDARIES + IN_THE_MIDST, restart=True)
-@example(cuts=[*range(0, 6400, 97)], restart=False)
 def test_any_cutting_and_any_restart_give_the_same_bits(name, cuts, restart):
     subject = SUBJECTS[name]
     state, answers = whole(name)
