@@ -69,10 +69,12 @@ def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
     rows = np.column_stack([rows, categories])
     keys = [b"%d" % (k % 9) for k in n] if scorer.parameters["max_entities"] else None
     places = np.column_stack([n, 1000 * n])
+    groups = None if scorer.rates_by is None else [None] * len(n)
     for some in np.split(n, [1, 41, 900, 901]):
-        scorer.process(rows[some], keys and [keys[k] for k in some], places[some])
+        own = keys and [keys[k] for k in some]
+        scorer.process(rows[some], own, places[some], groups and groups[: len(some)])
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
-    scorer.process(rows, keys, places + places[-1])
+    scorer.process(rows, keys, places + places[-1], groups)
     halves, weight = np.full((1, 2), 0.5), np.ones((len(RATES), 2))
     follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
 

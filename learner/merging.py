@@ -78,6 +78,7 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     like = scorers[largest]
     merged.incidents, merged.silences = like.incidents, like.silences
     merged.entity_events, merged.rates = like.entity_events, like.rates
+    merged.rates_by = like.rates_by
     return merged.to_bytes()
 
 

@@ -269,7 +269,16 @@ MEMBERS = (
     Member("expected", _RATE, "number", "How many were expected in it.", "0.2"),
     Member("low", _RATE, "integer", "The quantile at 1 % of what was expected.", "0.2"),
     Member("high", _RATE, "integer", "The quantile at 99 %.", "0.2"),
-    Member("field", _FIELD, "string", "The name of the field.", "0.2"),
+    Member(
+        "field",
+        _RATE + _FIELD,
+        "string",
+        "The name of the field; of a rate, that of [`rates_by`](silence.md#rates), if it is of one "
+        "of its values.",
+        "0.2",
+        optional=_RATE,
+    ),
+    Member("category", _RATE, "string", "That value.", "0.2", optional=_RATE),
     Member(
         "before",
         _FIELD,

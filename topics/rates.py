@@ -17,7 +17,11 @@ class RateChange(Protocol):
 
     @property
     def entity(self) -> str | None:
-        """The entity whose records they are; None for the partition."""
+        """The entity, or the group, whose records they are; None for the partition."""
+
+    @property
+    def by(self) -> str | None:
+        """The field whose values are the groups; None for entities and the partition."""
 
     @property
     def since(self) -> int:
@@ -50,7 +54,7 @@ def encode_rate_change(source: Mapping[str, Any], change: RateChange) -> bytes:
         "event": "rate",
         **source,
         "state": change.state,
-        **({} if change.entity is None else {"entity": change.entity}),
+        **_whose(change),
         "since": change.since,
         "window_seconds": change.seconds,
         "records": change.records,
@@ -59,3 +63,11 @@ def encode_rate_change(source: Mapping[str, Any], change: RateChange) -> bytes:
         "high": change.high,
     }
     return orjson.dumps(message)
+
+
+def _whose(change: RateChange) -> dict[str, str]:
+    if change.entity is None:
+        return {}
+    if change.by is None:
+        return {"entity": change.entity}
+    return {"field": change.by, "category": change.entity}

@@ -63,7 +63,8 @@ class Event:
     def key(self) -> Key:
         """What is the same as something begins, gets worse and ends."""
         told = self.message
-        return told.event, told.topic, str(told.partition), told.incident, told.entity
+        whose = told.entity if told.category is None else told.category
+        return told.event, told.topic, str(told.partition), told.incident, whose
 
     @property
     def name(self) -> str:

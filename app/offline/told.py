@@ -103,6 +103,7 @@ class Message(msgspec.Struct):
     before: str | None = None
     now: str | None = None
     factor: float | None = None
+    category: str | None = None
     # Not parsed: numbers in it may be beyond a double.
     record: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 

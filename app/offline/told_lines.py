@@ -147,7 +147,8 @@ def _silence(message: Message) -> str:
 def _rate(message: Message) -> str:
     window, since = _number(message.window_seconds), message.since
     usual = f"{message.low or 0:,} to {message.high or 0:,} usual"
-    came = f"{message.records or 0:,} records in the last {window} s, {usual}"
+    group = "" if message.field is None else f"{message.field} = {message.category}: "
+    came = f"{printable(group)}{message.records or 0:,} records in the last {window} s, {usual}"
     return _joined([came, "" if since is None else f"since {moment(since)}"])
 
 

@@ -77,6 +77,7 @@ def new_scorer(
         entity_events=settings.entity_events,
         silences=settings.silences,
         rates=settings.rate_seconds,
+        rates_by=settings.rates_by,
         forecasting=settings.forecasts,
     )
 
@@ -121,5 +122,5 @@ def restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings
     scorer.learning, scorer.alarm_rate = settings.learning, settings.alarm_rate
     scorer.incidents, scorer.silences = new.incidents, settings.silences
     scorer.entity_events, scorer.forecasting = new.entity_events, new.forecasting
-    scorer.rates = new.rates
+    scorer.rates, scorer.rates_by = new.rates, new.rates_by
     return scorer

@@ -35,6 +35,7 @@ def new_pipeline(topic: str, partition: int, settings: Settings) -> PartitionPip
         scorer.incidents, scorer.silences, scorer.rates = None, False, None
         scorer.incidents = incident_parameters(settings)
         scorer.silences, scorer.rates = settings.silences, settings.rate_seconds
+        scorer.rates_by = settings.rates_by
     return pipeline
 
 

@@ -361,7 +361,8 @@ class PartitionPipeline:
                 self._settings, decoder.fields, decoder.n_categories, decoder.counts
             )
         entities = None if read.entities is None else read.entities[n:]
-        scored = self.scorer.process(read.decoded.rows[n:], entities, read.places[n:])
+        groups = None if read.groups is None else read.groups[n:]
+        scored = self.scorer.process(read.decoded.rows[n:], entities, read.places[n:], groups)
         return scored.after(n) if n else scored
 
     def _forget_texts(self) -> None:

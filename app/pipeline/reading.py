@@ -41,8 +41,9 @@ class ReadRecords:
         The valid ones (m,).
     decoded
         Their rows, and why the others are invalid.
-    entities, times
-        Those of the valid ones (m,); no entities without the setting `entity`.
+    entities, times, groups
+        Those of the valid ones (m,); no entities without the setting `entity`, no groups without
+        `rates_by`.
     n_first, unscored
         How many of all records, and of the valid ones, came before the fields were chosen.
     chosen_by
@@ -54,6 +55,7 @@ class ReadRecords:
     decoded: DecodedBlock
     entities: list[bytes | None] | None
     times: Sequence[int | None]
+    groups: list[bytes | None] | None
     n_first: int = 0
     unscored: int = 0
     chosen_by: ReadRecords | None = None
@@ -103,6 +105,7 @@ class Reader:
         self.watch = FieldWatch()
         self.translator: Translator | None = None
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
+        self._groups = None if settings.rates_by is None else EntityReader(settings.rates_by)
         self._times = None if settings.time is None else TimeReader(settings.time)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -131,9 +134,9 @@ class Reader:
         chosen_by = self.choose_fields() if is_due else None
         decoded = self._decoded(records, first, refused)
         valid = [records[i] for i in decoded.positions] if decoded.rejected else records
-        entities, times = self._whose_and_when(valid)
+        context = self._context(valid)
         return ReadRecords(
-            records, valid, decoded, entities, times, len(first), first.count(None), chosen_by
+            records, valid, decoded, *context, len(first), first.count(None), chosen_by
         )
 
     def choose_fields(self) -> ReadRecords:
@@ -151,7 +154,7 @@ class Reader:
         self.decoder = new_decoder(self._settings, numbers + categories, len(categories), counts)
         decoded = self.decoder.decode([record.value for record in records])
         valid, self.n_unfit = [records[i] for i in decoded.positions], len(decoded.rejected)
-        return ReadRecords(records, valid, decoded, *self._whose_and_when(valid))
+        return ReadRecords(records, valid, decoded, *self._context(valid))
 
     def field_changes(self, read: ReadRecords) -> list[tuple[int, int | None, FieldChange]]:
         """Return changes of what records hold, each with the record's position and time.
@@ -159,7 +162,8 @@ class Reader:
         The fields of entity and time may vanish as those that are scored. An invalid record has the
         time of its timestamp.
         """
-        roles, n = (self._settings.entity, self._settings.time), read.n_first
+        of, n = self._settings, read.n_first
+        roles = (of.entity, of.time, of.rates_by)
         named = tuple(name for name in roles if name is not None and name != KEY)
         values = [record.value for record in read.records]
         found = self.watch.take(values[:n], named)
@@ -182,10 +186,12 @@ class Reader:
             decoded = decoded.after(first)
         return decoded.refusing(refused) if refused else decoded
 
-    def _whose_and_when(
+    def _context(
         self, valid: Sequence[KafkaRecord]
-    ) -> tuple[list[bytes | None] | None, Sequence[int | None]]:
+    ) -> tuple[list[bytes | None] | None, Sequence[int | None], list[bytes | None] | None]:
+        """Return entities, times and groups of valid records."""
         entities = None if self._entities is None else self._entities.read(valid)
+        groups = None if self._groups is None else self._groups.read(valid)
         if self._times is None:
-            return entities, [record.timestamp for record in valid]
-        return entities, self._times.read(valid)
+            return entities, [record.timestamp for record in valid], groups
+        return entities, self._times.read(valid), groups

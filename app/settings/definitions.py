@@ -123,6 +123,7 @@ class Settings(Section):
     history: tuple[str, ...] | None = setting(None, optional(SPANS))
     seasons: str | None = setting(None, optional(ZONE))
     rates: str | None = setting(None, optional(WINDOW))
+    rates_by: str | None = setting(None, optional(FIELD))
     adapt_after: int = setting(512, integer(1, 8192))
     forecasts: bool = setting(False, BOOLEAN)
     scores_format: str = setting("json", choice("json", "avro"))
@@ -170,6 +171,10 @@ class Settings(Section):
                     f"setting {name}: expected none of the setting features, got "
                     f"{getattr(self, name)}"
                 )
+        if self.rates_by is not None and self.rates is None:
+            raise SettingsError(
+                f"setting rates_by: expected none without the setting rates, got {self.rates_by}"
+            )
         self._check_registry()
         self._check_topics()
 

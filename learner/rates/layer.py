@@ -1,4 +1,4 @@
-"""Rates: how many records the partition and each of its entities bring."""
+"""Rates: how many records the partition and each of its entities, or groups, bring."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.clock import N_ROWS, check_clock, new_clock
@@ -32,7 +32,8 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 MOST_ENTITIES = 1000
-"""Entities that are followed, the first ones: the time of a window grows with their number."""
+"""Entities or groups that are followed, the first ones: the time of a window grows with their
+number."""
 
 LEAST_SECONDS, MOST_SECONDS = 1.0, 3600.0
 """Lengths of windows."""
@@ -59,19 +60,23 @@ class Rates:
     the next one begins. It counts if the partition has records in it, before it and after it:
     without, the partition was silent, which is for `Silences` to tell. Windows of an entity count
     from the first whole one on.
+
+    With the name of a field, ``by``, records are counted for each of its values, the groups, in
+    place of entities.
     """
 
-    def __init__(self, seconds: float, zone: str) -> None:
+    def __init__(self, seconds: float, zone: str, by: str | None = None) -> None:
         if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
             raise InvalidParameterError(
                 f"rates = {seconds:g} s: expected {LEAST_SECONDS:g} s to {MOST_SECONDS:g} s"
             )
-        self.seconds, self.zone = seconds, zone
+        self.seconds, self.zone, self.by = seconds, zone, by
         self._calendar = Calendar(zone)
         self._clock = new_clock()
         self._window, self._is_whole = _NO_WINDOW, False
         self._records, self._is_new = np.zeros(1, np.int64), np.zeros(1, np.bool_)
         self._names: Names = [None]
+        self._group_slots: dict[str, int] = {}
         self._is_known = np.ones(1, np.bool_)
         self._filters, self._evidence = Filters(seconds), Evidence()
         self._reserve(1)
@@ -104,6 +109,19 @@ class Rates:
                 self._begin(int(own[start]), keys[start])
             self._count(own[start:stop])
         return changes
+
+    def take_groups(self, places: IntArray, groups: Sequence[Key]) -> list[RateChange]:
+        """Count the next rows as ``take``, with their groups (m,) in place of entities."""
+        slots, fresh = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.bool_)
+        for row, key in enumerate(groups):
+            if key is None:
+                continue
+            name, known = entity_name(key), len(self._group_slots)
+            slots[row] = self._group_slots.get(name, known)
+            if slots[row] == known < MOST_ENTITIES:
+                self._group_slots[name] = known
+                fresh[row] = True
+        return self.take(places, slots, fresh, groups)
 
     @property
     def _length(self) -> int:
@@ -163,6 +181,7 @@ class Rates:
             row,
             BEGAN if found.begins else ENDED,
             self._names[slot],
+            None if slot == PARTITION else self.by,
             max(found.since, 0) * self._length,
             self.seconds,
             int(self._records[slot]),
@@ -186,8 +205,9 @@ class Rates:
 
     def restore(self, arrays: Arrays, entities: int) -> None:
         """Restore a state of so many entities at most; StateError if it cannot be one."""
+        most = entities if self.by is None else MOST_ENTITIES
         clock, window, is_whole, records, is_new, text = read(
-            arrays, _RATES, "rate_", n=range(1, entities + 2)
+            arrays, _RATES, "rate_", n=range(1, most + 2)
         )
         n = len(records)
         names = read_names(text, n)
@@ -196,5 +216,9 @@ class Rates:
         self._records, self._is_new, self._names = records, is_new.astype(np.bool_), names
         self._is_known = np.array([name is not None for name in names])
         self._is_known[PARTITION] = True
+        if self.by is not None:
+            self._group_slots = {str(name): slot for slot, name in enumerate(names[1:])}
+            if None in names[1:] or len(self._group_slots) < n - 1:
+                raise StateError("state: expected groups with names, each once")
         self._filters.restore(arrays, n)
         self._evidence.restore(arrays, n)

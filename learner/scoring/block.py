@@ -95,7 +95,9 @@ class RateChange(NamedTuple):
     state
         ``began`` or ``ended``.
     entity
-        The name of the entity; None for the partition.
+        The name of the entity, or of the group; None for the partition.
+    by
+        The name of the field whose values are the groups; None for entities and the partition.
     since
         When the first window began that speaks for it, in milliseconds since 1970 (UTC).
     seconds
@@ -111,6 +113,7 @@ class RateChange(NamedTuple):
     row: int
     state: str
     entity: str | None
+    by: str | None
     since: int
     seconds: float
     records: int
@@ -234,12 +237,17 @@ class BlockMaker:
     """
 
     def __init__(
-        self, given: FloatArray, places: NDArray[np.int64], keys: Sequence[bytes | None] = ()
+        self,
+        given: FloatArray,
+        places: NDArray[np.int64],
+        keys: Sequence[bytes | None] = (),
+        groups: Sequence[bytes | None] = (),
     ) -> None:
         m, d = given.shape
         self.given = given
         self.places = places
         self.keys = keys
+        self.groups = groups
         self.log_likelihood = np.full(m, np.nan)
         self.p_value = np.full(m, np.nan)
         self.is_anomaly = np.zeros(m, np.bool_)

@@ -62,6 +62,16 @@ def keys_of(state: ScorerState, entity: Sequence[Name] | NDArray[Any] | None, m:
     return []
 
 
+def groups_of(
+    state: ScorerState, groups: Sequence[Name] | NDArray[Any] | None, m: int
+) -> list[Key]:
+    """Return the group of each of m rows, none where records are not counted by groups."""
+    is_counted = state.rates is not None and state.rates.by is not None
+    if is_counted != (groups is not None):
+        raise InvalidInputError("groups: expected with rates_by, and only then")
+    return as_keys(groups, m) if is_counted else []
+
+
 def numbered(first: int, places: ArrayLike | None, m: int) -> IntArray:
     """Return number, offset and timestamp (m, 3) of the next rows, the first one's is ``first``."""
     found = np.empty((m, 3), np.int64)

@@ -114,7 +114,8 @@ def to_parts(state: ScorerState) -> Parts:
     if state.silences is not None:
         arrays |= state.silences.state()
     if state.rates is not None:
-        values["rates"] = [state.rates.seconds, state.rates.zone]
+        by = [] if state.rates.by is None else [state.rates.by]
+        values["rates"] = [state.rates.seconds, state.rates.zone, *by]
         arrays |= state.rates.state()
     if state.incidents is not None:
         values["incidents"], more = state.incidents.state(_slots(state))

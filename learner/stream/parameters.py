@@ -111,10 +111,26 @@ class ScorerParameters:
 
     @rates.setter
     def rates(self, seconds: float | None) -> None:
-        if seconds == self.rates:
+        self._count(seconds, self.rates_by)
+
+    @property
+    def rates_by(self) -> str | None:
+        """The field whose values ``process`` is given as groups, None for entities.
+
+        With a new value, counting begins anew with the next row. It means nothing without
+        ``rates``.
+        """
+        return None if self._state.rates is None else self._state.rates.by
+
+    @rates_by.setter
+    def rates_by(self, field: str | None) -> None:
+        self._count(self.rates, field)
+
+    def _count(self, seconds: float | None, by: str | None) -> None:
+        if (seconds, by) == (self.rates, self.rates_by):
             return
         zone = "UTC" if self._state.seasons is None else self._state.seasons.zone
-        self._state.rates = None if seconds is None else Rates(seconds, zone)
+        self._state.rates = None if seconds is None else Rates(seconds, zone, by)
 
     @property
     def forecasting(self) -> bool:

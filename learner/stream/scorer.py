@@ -29,7 +29,7 @@ from faust_oslrau.learner.state import Parts
 from . import packing
 from .explaining import entity_events
 from .forecasting import forecast
-from .given import checked, keys_of, numbered, transformed
+from .given import checked, groups_of, keys_of, numbered, transformed
 from .learning import learn
 from .parameters import ScorerParameters
 from .queries import ScorerQueries
@@ -104,6 +104,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         Seconds of a window of record time, 1 to 3,600: finds changes of how many records the
         partition and each entity bring in one, given the hour of the day and of the week. None does
         not look at that.
+    rates_by
+        Name of a field: records are counted for each of its values, the ``groups`` of ``process``,
+        in place of each entity. The first 1,000 values are followed.
     forecasting
         Whether blocks tell what was expected of each row before it came. No score depends on it.
 
@@ -150,6 +153,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         entity_events: Sequence[str] = (),
         silences: bool = False,
         rates: float | None = None,
+        rates_by: str | None = None,
         forecasting: bool = False,
     ) -> None:
         self._state = ScorerState(
@@ -171,13 +175,14 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             else None,
         )
         self.entity_events = entity_events
-        self.rates = rates
+        self.rates, self.rates_by = rates, rates_by
 
     def process(
         self,
         X: ArrayLike,
         entity: Sequence[Name] | NDArray[Any] | None = None,
         places: ArrayLike | None = None,
+        groups: Sequence[Name] | NDArray[Any] | None = None,
     ) -> ScoredBlock:
         """Score the stream's next rows (m, d), NaN = missing, and learn at each boundary.
 
@@ -185,8 +190,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         number as its digits, or None for the entity of all rows without one. ``places`` (m, 2) are
         the rows' offsets and timestamps, by which incidents name them; by default their numbers in
         the stream, and -1. Seasons, silences, rates and a history over seconds need the timestamps,
-        in milliseconds; negative ones are unknown. Values beyond 1e150 count as 1e150, and those
-        below -1e150 as -1e150.
+        in milliseconds; negative ones are unknown. With ``rates_by``, ``groups`` (m,) has the value
+        of that field of each row, as ``entity`` has the entity. Values beyond 1e150 count as 1e150,
+        and those below -1e150 as -1e150.
 
         Raises
         ------
@@ -199,7 +205,8 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         keys = keys_of(self._state, entity, len(given))
         rows = transformed(self._state, given)
         self._state.n_fields = given.shape[1] - self._state.n_categories or 1
-        block = BlockMaker(given, numbered(self.n_records, places, len(rows)), keys)
+        numbers = numbered(self.n_records, places, len(rows))
+        block = BlockMaker(given, numbers, keys, groups_of(self._state, groups, len(rows)))
         if self.forecasting:
             block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
         start = 0

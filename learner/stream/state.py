@@ -262,7 +262,10 @@ class ScorerState:
         """Return the changes that the next rows show, whose entities have their slots."""
         if self.rates is None:
             return []
-        found = self.rates.take(block.places[at], *layered.slots, block.keys[at])
+        if self.rates.by is None:
+            found = self.rates.take(block.places[at], *layered.slots, block.keys[at])
+        else:
+            found = self.rates.take_groups(block.places[at], block.groups[at])
         return [change._replace(row=at.start + change.row) for change in found]
 
     @property

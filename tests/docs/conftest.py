@@ -67,12 +67,14 @@ def of_rates():
     """What the pipeline tells of a partition of which most records cease to come."""
     seconds = [second for second in range(900) if second < 800 or second % 5 == 0]
     records = [
-        Record("features", 1, second, 1767225600000 + 1000 * second, b"k", b'{"a": 1.0}')
+        Record("features", 1, second, 1767225600000 + 1000 * second, b"k", b'{"a": 1.0, "b": "x"}')
         for second in seconds
     ]
-    settings = Settings(features=["a"], entity="key", rates="20s")
-    changes = PartitionPipeline("features", 1, settings).process(records).rate_changes
-    return [change for change in changes if b'"entity"' in change.value]
+    changes = []
+    for more in ({"entity": "key"}, {"rates_by": "b"}):
+        settings = Settings(features=["a"], rates="20s", **more)
+        changes += PartitionPipeline("features", 1, settings).process(records).rate_changes
+    return [change for change in changes if b'"entity"' in change.value or b'"b"' in change.value]
 
 
 @pytest.fixture(scope="session")

@@ -117,6 +117,8 @@ def base(row):
     """Return the variables that a setting needs beside itself, such as a kind of learner."""
     if cell(row[0]) == "max_entities":
         return {"OSLRAU_ENTITY": "key"}
+    if cell(row[0]) == "rates_by":
+        return {"OSLRAU_RATES": "1m"}
     if cell(row[0]) in ("format", "scores_format"):
         return {"OSLRAU_REGISTRY_URL": "http://registry"}
     kinds = kinds_of(row)

@@ -193,12 +193,15 @@ def test_a_silence():
 
 def test_a_rate():
     change = SimpleNamespace(
-        state="began", entity="press-7", since=NOON, seconds=60.0,
+        state="began", entity="press-7", by=None, since=NOON, seconds=60.0,
         records=12, expected=109.4, low=80, high=140,
     )  # fmt: skip
     found = f"12 records in the last 60 s, 80 to 140 usual, since {moment(NOON)}"
     expected = (HEAD, "rate began", PLACE, "press-7", found)
     assert cells(encode_rate_change(SOURCE, change)) == expected
+    change.entity, change.by = "503", "status"
+    of_group = (HEAD, "rate began", PLACE, "k", f"status = 503: {found}")
+    assert cells(encode_rate_change(SOURCE, change)) == of_group
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import dataclasses
 
 import numpy as np
 import orjson
+import pytest
 
+from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import PartitionPipeline, new_pipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
@@ -59,3 +61,43 @@ def test_a_partition_with_an_initial_model_has_rates_of_its_own(tmp_path):
     settings = dataclasses.replace(SETTINGS, initial_model=str(tmp_path / "model"))
     later = [record._replace(timestamp=record.timestamp + 10**9) for record in RECORDS[3000:3600:3]]
     assert new_pipeline("features", 2, settings).process(later).rate_changes == []
+
+
+def with_statuses():
+    """Yield requests, ten a second, of which 1 % fail, and half of them for a while."""
+    for tick in range(12_000):
+        share = 0.5 if 8000 <= tick < 8400 else 0.01
+        status = 503 if RNG.random() < share else 200
+        value = orjson.dumps({"a": RNG.normal(), "http": {"status": status}})
+        yield Record("features", 2, tick, START + 100 * tick, None, value)
+
+
+BY_STATUS = Settings(features=["a"], rates="10s", rates_by="http.status")
+
+
+def test_a_surge_of_one_value_of_a_field_is_told():
+    requests = list(with_statuses())
+    whole = PartitionPipeline("features", 2, BY_STATUS).process(requests).rate_changes
+    events = [orjson.loads(message.value) for message in whole]
+    began = [
+        each for each in events if each["state"] == "began" and each["since"] > START + 700_000
+    ]
+    surge = next(each for each in began if each.get("category") == "503")
+    assert (surge["field"], "entity" in surge) == ("http.status", False)
+    assert surge["since"] in (START + 790 * SECOND, START + 800 * SECOND)
+    assert surge["records"] > 30 > surge["high"]
+    assert {each.get("category") for each in began} == {"503", "200"}
+
+    pieces, found = PartitionPipeline("features", 2, BY_STATUS), []
+    for first in range(0, len(requests), 1700):
+        found += pieces.process(requests[first : first + 1700]).rate_changes
+        snapshot = pieces.snapshot(0, pieces.next_offset)
+        pieces = PartitionPipeline.restored(snapshot, BY_STATUS)
+    assert [message.value for message in found] == [message.value for message in whole]
+    by_entity = dataclasses.replace(BY_STATUS, rates_by=None)
+    assert PartitionPipeline.restored(snapshot, by_entity).scorer.rates_by is None
+
+
+def test_groups_without_rates_are_refused():
+    with pytest.raises(SettingsError, match="rates_by: expected none without the setting rates"):
+        Settings(rates_by="status")
