@@ -7,12 +7,11 @@ import logging
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from aiokafka import OffsetAndMetadata
@@ -26,19 +25,17 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import BLOCK, PartitionPipeline, ProcessedBlock, Successor
 from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
-from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, SilentEntity
+from faust_oslrau.learner import NetworkLearner
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
 from .compute import Compute
 from .field_log import FieldLog
+from .partition_queries import PartitionQueries
 from .rejection_log import RejectionLog
 from .resume import Resume
 
 logger = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
-Given = TypeVar("Given")
 
 
 class Send(Protocol):
@@ -72,7 +69,7 @@ class UnknownSchemasError(Exception):
         self.end = end
 
 
-class HeldPartition:
+class HeldPartition(PartitionQueries):
     """A partition's state between two batches.
 
     Attributes
@@ -239,59 +236,6 @@ class HeldPartition:
         with state:
             await self.schedule.save(offset, state)
         self.metrics.observe_stage("snapshot", time.perf_counter() - began)
-
-    async def ask(self, question: Callable[[NetworkLearner], Answer]) -> Answer | None:
-        """Evaluate a function of the model; None if there is no model yet."""
-        learner = self.pipeline.learner
-        return None if learner is None else await self._in_learner_thread(question, learner)
-
-    async def expected_range(
-        self, rows: NDArray[np.float64], deviations: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the range (m, d) in which the model expects each field; NaN without a model."""
-        scorer = self.pipeline.scorer
-        if scorer is None or len(rows) == 0:
-            return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
-        return await self._in_learner_thread(partial(scorer.expected_range, rows), deviations)
-
-    async def common_entity(self, other: HeldPartition) -> bytes | None:
-        """Return an entity that another partition has, too, among some; None if none has."""
-        mine, others = self.pipeline.scorer, other.pipeline.scorer
-        if mine is None or others is None:
-            return None
-        return await self._in_learner_thread(mine.common_entity, others)
-
-    async def entity_profile(self, entity: str) -> EntityProfile | None:
-        """Return what is known of an entity; None if nothing is."""
-        scorer = self.pipeline.scorer
-        if scorer is None:
-            return None
-        return await self._in_learner_thread(scorer.entity_profile, entity)
-
-    async def entity_forecast(self, entity: str) -> Forecast | None:
-        """Return what is expected of an entity's next record; None if the entity is not known."""
-        scorer = self.pipeline.scorer
-        if scorer is None or await self.entity_profile(entity) is None:
-            return None
-        return await self._in_learner_thread(scorer.forecast, [entity])
-
-    async def search_entities(self, part: str, most: int) -> list[str]:
-        """Return up to `most` names of entities that contain a part, the exact one first."""
-        scorer = self.pipeline.scorer
-        if scorer is None:
-            return []
-        return await self._in_learner_thread(partial(scorer.search_entities, most=most), part)
-
-    async def silent_entities(self, most: int) -> list[SilentEntity]:
-        """Return up to `most` entities that are silent for too long, the longest silent first."""
-        scorer = self.pipeline.scorer
-        if scorer is None or not self.metrics.silent_entities:
-            return []
-        return await self._in_learner_thread(scorer.silent_entities, most)
-
-    async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
-        """Evaluate it in the compute thread: no other may read the learner while it learns."""
-        return await self._compute.run(question, given)
 
     def _state(self) -> Extent:
         """Return a copy of the state as a snapshot; to be called in the compute thread."""
