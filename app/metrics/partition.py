@@ -133,6 +133,12 @@ class PartitionMetrics:
         self.history.add_emitted(block)
         self._count_work(block)
 
+    def begin_anew(self) -> None:
+        """Forget what is known of a model that gives way to another one."""
+        self.successor_records_left = 0
+        self.entities = self.silent_entities = self.silence_limit = None
+        self.expected_fields = {}
+
     def set_lag(self, records: int) -> None:
         """Record the number of unread records in the log."""
         self.lag = records

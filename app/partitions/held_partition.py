@@ -115,6 +115,8 @@ class HeldPartition(PartitionQueries):
     ) -> None:
         self.tp = tp
         self.successor = successor
+        self._followed: ProcessedBlock | None = None  # what came of the latest records for it
+        self._told: list[OutMessage] = []  # as it took over, to be sent with the next records
         self.pipeline = pipeline
         self.start = resume.start
         self.topic_id = resume.topic_id
@@ -127,9 +129,11 @@ class HeldPartition(PartitionQueries):
         self._told_without_entity = False
         self.rejections = RejectionLog(tp)
         self.fields = FieldLog(tp, pipeline)
+        self._next_fields = FieldLog(tp, successor.pipeline) if successor else self.fields
         self.metrics = metrics
         self.schedule = schedule
         self.metrics.open = pipeline.open_incidents
+        self.metrics.successor_records_left = successor.records_left if successor else 0
         self._measured_at = 0
         self._record_seconds = math.inf  # what one of the latest block took
         self._processing: Future[ProcessedBlock] | None = None
@@ -228,8 +232,7 @@ class HeldPartition(PartitionQueries):
         async with self.lock:
             if self.schedule.offset == self.next_offset or not self.is_whole:
                 return
-            follows = self.successor and self.successor.pipeline
-            if self.pipeline.is_choosing or (follows and follows.is_choosing):
+            if self.pipeline.is_choosing:
                 return  # after a restart the first records are read again
             offset = self.next_offset
             state = await self._compute.run(self._state)
@@ -258,8 +261,8 @@ class HeldPartition(PartitionQueries):
         records = batch.records[bisect_left(batch.records, self.next_offset, key=offset) :]
         cuts = {0, bisect_left(records, self.emit_from, key=offset), len(records)}
         if self.successor is not None and records:
-            blocks = range(records[0].offset // BLOCK + 1, records[-1].offset // BLOCK + 1)
-            cuts |= {bisect_left(records, BLOCK * block, key=offset) for block in blocks}
+            blocks = [record.offset // BLOCK for record in records]
+            cuts |= {at for at in range(1, len(blocks)) if blocks[at] != blocks[at - 1]}
         yield from (records[first:last] for first, last in pairwise(sorted(cuts)))
 
     def _log_missing(self, records: Sequence[KafkaRecord]) -> None:
@@ -277,13 +280,18 @@ class HeldPartition(PartitionQueries):
         self.metrics.count_missing(offsets)
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
-        told = self._succeed(records[0])
+        self._succeed(records[0])
         block = await self._computed(records)
-        block.incidents.extend(told)
+        block.incidents[:0] = self._told
+        if self.successor is not None:
+            self.metrics.successor_records_left = self.successor.records_left
+        if self._followed is not None:
+            self._next_fields.add(self._followed)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
         else:
             await self._emit(block, records[-1].offset + 1)
+        self._told = []
         self.next_offset = records[-1].offset + 1
 
     async def _computed(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
@@ -300,18 +308,19 @@ class HeldPartition(PartitionQueries):
         """Process the next records, also by the successor; to be called in the compute thread."""
         block = self.pipeline.process(records)
         if self.successor is not None:
-            block.seconds["learn"] += self.successor.learn(records, self.pipeline.translator)
-            self.metrics.successor_records_left = self.successor.records_left
+            self._followed = self.successor.learn(records, self.pipeline.translator)
+            block.seconds["learn"] += sum(self._followed.seconds.values()) if self._followed else 0
         return block
 
-    def _succeed(self, record: KafkaRecord) -> list[OutMessage]:
-        """Let the successor take over with the next record if it is time; return what is told."""
+    def _succeed(self, record: KafkaRecord) -> None:
+        """Let the successor take over with the next record if it is time."""
         successor, offset = self.successor, record.offset
         if successor is None or not successor.takes_over(self.next_offset - 1, offset):
-            return []
-        told = successor.events(self.pipeline, record)
-        self.pipeline, self.start, self.successor = successor.pipeline, successor.start, None
-        self.fields = FieldLog(self.tp, self.pipeline)
+            return
+        self._told = successor.events(self.pipeline, record)
+        self.pipeline, self.start = successor.pipeline, successor.start
+        self.fields, self.successor, self._followed = self._next_fields, None, None
+        self.metrics.begin_anew()
         self.schedule.hurry()
         logger.info(
             "%s/%d: the model of the changed settings scores from offset %d on, as it would if a "
@@ -319,7 +328,6 @@ class HeldPartition(PartitionQueries):
             *(*self.tp, offset, self.start),
             extra=at(self.tp, offset),
         )
-        return told
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()

@@ -88,6 +88,8 @@ class Opener:
             restored = await self._restore(log)
         if parked is not None and not _is_newer(restored, parked) and self._continues(parked, log):
             return parked
+        if restored is None and parked is not None:  # a snapshot may be of this log
+            restored = await self._restore(log)
         return await self._begin(log) if restored is None else restored
 
     def _continues(self, parked: HeldPartition, log: PartitionLog) -> bool:

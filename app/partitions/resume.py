@@ -73,7 +73,8 @@ def resume_from(
     if is_recreated(topic_id, log.topic_id):
         _report_loss(log, f"the state at offset {next_offset} is from {_DELETED_TOPIC}", settings)
         return None
-    if log.recorded not in (None, start):
+    begun = log.recorded_successor  # may have taken over since the commit
+    if log.recorded not in (None, start) and (begun is None or begun.start != start):
         values = (*log.tp, next_offset, start, log.recorded)
         logger.error(
             "%s/%d: the state at %d began at %d, not at %d as recorded",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from typing import Any, Self
 import msgspec
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.settings import LearnerSettings, Settings, short
+from faust_oslrau.app.settings import OSLRAU_PARAMETERS, LearnerSettings, Settings, short
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import Parts, contents, parts
@@ -237,20 +237,23 @@ def settings_digest(settings: Settings) -> str:
 def earlier_settings(snapshot: Snapshot, settings: Settings) -> Settings:
     """Return the settings with which a snapshot was made, and those that no p-value depends on.
 
-    Without an initial model, as the snapshot goes on with what it made of it.
+    Without an initial model, as the snapshot goes on with what it made of it, and without what the
+    installed version does not know, as the state holds it.
 
     Raises
     ------
     SettingsError
-        The installed version does not know a setting of the snapshot, or its value.
+        A value of the snapshot's settings cannot be one.
     """
     values = {**_FIRST_VALUES, **snapshot.settings, "initial_model": None}
-    prefix = LearnerSettings.prefix
-    of_learner = {name: values.pop(name) for name in list(values) if name.startswith(prefix)}
-    learner = {name.removeprefix(prefix): value for name, value in of_learner.items()}
-    own = {entry.name for entry in fields(LearnerSettings)}
-    learner["oslrau"] = {name: learner.pop(name) for name in learner.keys() - own}
-    return replace(settings, **values, learner=LearnerSettings(**learner))
+
+    def of(prefix: str, names: Iterable[str]) -> dict[str, Any]:
+        return {name: values[prefix + name] for name in names if prefix + name in values}
+
+    prefix, own = LearnerSettings.prefix, [entry.name for entry in fields(LearnerSettings)]
+    oslrau = of(prefix, OSLRAU_PARAMETERS)
+    learner = LearnerSettings(**of(prefix, own), oslrau=tuple(oslrau.items()))
+    return replace(settings, **of("", [entry.name for entry in fields(Settings)]), learner=learner)
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

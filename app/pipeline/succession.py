@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.extent import Extent
@@ -13,6 +12,7 @@ from faust_oslrau.learner.state import Parts
 from faust_oslrau.topics import KafkaRecord, OutMessage
 from faust_oslrau.topics.formats import Translator
 
+from .block import ProcessedBlock
 from .initial_model import new_pipeline
 from .pipeline import PartitionPipeline
 from .snapshot import (
@@ -24,7 +24,7 @@ from .snapshot import (
 )
 
 TAKES_OVER_AFTER = RECENT + SETTLED
-"""Valid records that a successor has to learn: its reference set is full, of settled scores."""
+"""Records that a successor has to learn: its reference set is full, of settled scores."""
 
 BLOCK = 1024
 """Offsets between two at which a successor may take over, whatever records are read together."""
@@ -53,30 +53,36 @@ class Successor:
 
     @property
     def records_left(self) -> int:
-        """How many valid records it has to learn before it takes over."""
-        return max(TAKES_OVER_AFTER - self.pipeline.n_records, 0)
+        """How many records it has to learn before it takes over; none with an initial model."""
+        learner = self.pipeline.learner
+        return max(TAKES_OVER_AFTER - (0 if learner is None else learner.n_records_), 0)
 
-    def learn(self, records: Sequence[KafkaRecord], translator: Translator | None) -> float:
-        """Score and learn the next records, of which nothing is told; return the seconds."""
-        began = perf_counter()
+    def learn(
+        self, records: Sequence[KafkaRecord], translator: Translator | None
+    ) -> ProcessedBlock | None:
+        """Score and learn those of the next records that are its own; return what came of them."""
         if translator is not None:
             self.pipeline.translator = translator
         records = [record for record in records if record.offset >= self.start]
-        if records:
-            self.pipeline.process(records)
-        return perf_counter() - began
+        return self.pipeline.process(records) if records else None
 
     def takes_over(self, last: int, offset: int) -> bool:
         """Return whether it takes over at an offset, after that of the `last` record."""
-        return self.records_left == 0 and last // BLOCK != offset // BLOCK
+        has_read = last >= self.start
+        return has_read and self.records_left == 0 and last // BLOCK != offset // BLOCK
 
     def events(self, former: PartitionPipeline, record: KafkaRecord) -> list[OutMessage]:
         """Return what is told as it takes over: incidents of both pipelines, with that record."""
         opened = self.pipeline.told_incidents(OPENED, record)
         return former.told_incidents(CLOSED, record) + opened
 
-    def snapshot_parts(self, next_offset: int, topic_id: str | None) -> Parts:
-        """Return the bytes of its snapshot in parts, valid until the next record."""
+    def snapshot_parts(self, next_offset: int, topic_id: str | None) -> Parts | None:
+        """Return the bytes of its snapshot in parts, valid until the next record.
+
+        None while it chooses its fields: then it begins anew after a restart.
+        """
+        if self.pipeline.is_choosing:
+            return None
         return self.pipeline.snapshot_parts(self.start, max(self.start, next_offset), topic_id)
 
 

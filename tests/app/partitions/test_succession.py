@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from faust_oslrau.app.pipeline import (
     Snapshot,
     Successor,
     continued,
+    new_pipeline,
     scoring_settings,
 )
 from faust_oslrau.app.pipeline.snapshot import earlier_settings
@@ -97,6 +99,81 @@ async def test_after_a_crash_the_successor_has_begun_where_it_had(
     assert broker.scores[FIRST] == expected
 
 
+async def test_a_takeover_outlives_a_commit_that_fails(tmp_path, broker, expected):
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    async with worker(tmp_path, broker, changed()) as after:
+        await after.assign(FIRST)
+        await after.read(FIRST, 2000)
+        await after.assignment.commit(after.held.values())
+        await after.read(FIRST, OVER - BEGUN - 1500)
+        broker.is_away = True
+        await after.assignment.revoked(1)
+        broker.is_away = False
+        assert recorded_successor(broker.group[FIRST]).start == BEGUN
+        (partition,) = await after.assign(FIRST)
+        await after.read(FIRST)
+    assert (partition.start, broker.scores[FIRST]) == (BEGUN, expected)
+    found = {json.loads(score)["offset"]: score for score in broker.scores[FIRST]}
+    assert found == {json.loads(score)["offset"]: score for score in expected}
+
+
+async def test_a_model_that_must_not_learn_does_not_take_over(tmp_path, broker):
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    async with MemoryWorker(tmp_path, broker, features=("a", "b"), learning=False) as after:
+        (partition,) = await after.assign(FIRST)
+        await after.read(FIRST)
+    assert json.loads(broker.scores[FIRST][-1])["n_learned"] > 1000
+    assert partition.successor.records_left == TAKES_OVER_AFTER
+
+
+async def test_an_initial_model_takes_over_once_it_has_read_a_record(tmp_path, broker):
+    fitted = PartitionPipeline(*FIRST, changed())
+    fitted.process(records(FIRST, values(TAKES_OVER_AFTER + 500, seed=1)))
+    (tmp_path / "model").write_bytes(fitted.snapshot(0, 0).to_bytes())
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    own = {"features": NEW["features"], "learner": changed().learner}
+    own["initial_model"] = str(tmp_path / "model")
+    async with MemoryWorker(tmp_path, broker, **own) as after:
+        (partition,) = await after.assign(FIRST)
+        await after.read(FIRST, 1500)
+        settings = after.settings
+    fresh = new_pipeline(*FIRST, settings).process(records(FIRST, LOG[BEGUN:3000], BEGUN)).scores
+    expected = [score.value for score in fresh]
+    assert broker.scores[FIRST] == old_scores(2048) + expected[2048 - BEGUN :]
+    assert partition.start == BEGUN
+
+
+async def test_while_it_chooses_its_fields_the_model_keeps_its_snapshots(tmp_path, broker):
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    for _ in range(2):
+        async with MemoryWorker(tmp_path, broker, features="auto") as after:
+            (partition,) = await after.assign(FIRST)
+            await after.read(FIRST, 100)
+        assert (await after.snapshots(FIRST))[0] == broker.committed(FIRST)
+    assert partition.successor.start == BEGUN + 100
+    assert broker.scores[FIRST] == old_scores(BEGUN + 200)
+
+
+async def test_a_field_that_no_record_has_is_named_before_it_is_too_late(tmp_path, broker, caplog):
+    async with worker(tmp_path, broker, OLD) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, BEGUN)
+    async with MemoryWorker(tmp_path, broker, features=("a", "bb")) as after:
+        await after.assign(FIRST)
+        left = after.metric("successor_records_left", topic="features", partition="0")
+        await after.read(FIRST, 1100)
+    assert "none of the first 1100 records has a value of bb" in caplog.text
+    assert left == TAKES_OVER_AFTER
+
+
 async def test_with_the_old_settings_again_the_model_stays(tmp_path, broker):
     for settings in (OLD, changed(), OLD):
         async with worker(tmp_path, broker, settings) as current:
@@ -175,6 +252,12 @@ def test_a_snapshot_tells_the_settings_that_it_was_made_with(changes):
     found = earlier_settings(again, now)
     assert scoring_settings(found) == scoring_settings(made)
     assert found.alarm_rate == 0.25
+
+
+def test_settings_that_this_version_does_not_know_are_left_to_the_state():
+    unknown = scoring_settings(Settings()) | {"stretches": 4, "learner.spread": 2.0}
+    snapshot = Snapshot("features", 0, 0, 0, ("a",), unknown, "0", 0, 0, None)
+    assert scoring_settings(earlier_settings(snapshot, OLD)) == scoring_settings(Settings())
 
 
 @pytest.mark.parametrize("told", ["1", "[1]", '["1", "a"]', "[-1, null]", '[201, "a"]', "{}"])
