@@ -162,10 +162,13 @@ def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
 
 
 def _steps(values: NDArray[np.float64]) -> int:
-    """Return how many of the largest steps that lead to all values lie between them."""
+    """Return how many steps of their greatest common divisor lie between the values.
+
+    Not of their differences, as identifiers may be so far from each other.
+    """
     if np.ptp(values) == 0.0 or values[-1] > LARGEST_WHOLE:
         return 0
-    return int(np.ptp(values)) // math.gcd(*np.diff(values).astype(np.int64).tolist())
+    return int(np.ptp(values)) // math.gcd(*values.astype(np.int64).tolist())
 
 
 def _are_times(contents: Sequence[str] | Sequence[float]) -> bool:
