@@ -25,8 +25,8 @@ else is advised. Area under the ROC curve and average precision of p-values afte
 the records, by the default settings and by those advised. Where it says *plain*, nothing but the
 kinds of fields needs another setting.
 
-The held-out systems were looked at twice. The second time, a rule of codes that had changed missed
-the entities of *payments* and *logins*. It was mended, so these two prove nothing of that rule."""
+At the fourth look at the held-out systems, a rule of codes that had changed missed the entities
+of *payments* and *logins*. It was mended, so these two prove nothing of that rule."""
 
 
 def run(out: Path, quick: bool) -> None:
