@@ -121,6 +121,9 @@ def _details(found: Found) -> str:
         ("fields", ", ".join(data["fields"] or ())),
         *data["settings"].items(),
     ]
+    if data["successor"] is not None:
+        start, records = data["successor"]["start"], data["successor"]["records"]
+        rows.append(("to be followed", f"by a model from offset {start:,}, {records:,} records"))
     return "\n".join(f"    {name}: {value}" for name, value in rows)
 
 

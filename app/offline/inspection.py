@@ -322,7 +322,17 @@ def describe(found: Found, now: float) -> dict[str, Any]:
     if found.snapshot is None:
         return data
     names = ("start", "records", "nodes", "fields", "version", "settings")
-    return data | {name: getattr(found.snapshot, name) for name in names}
+    successor = {"successor": _successor(found.data)}
+    return data | {name: getattr(found.snapshot, name) for name in names} | successor
+
+
+def _successor(data: bytes) -> dict[str, Any] | None:
+    """Return what a snapshot tells of the model that is to follow with changed settings."""
+    _, _, state = Snapshot.read(Extent.of(data))
+    if state is None:
+        return None
+    successor, *_ = Snapshot.read(state)
+    return {name: getattr(successor, name) for name in ("start", "records", "settings")}
 
 
 def describe_entity(found: Found, entity: str) -> dict[str, Any] | None:

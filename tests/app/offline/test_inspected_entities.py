@@ -7,10 +7,10 @@ import orjson
 import pytest
 from faust.types import TP
 
-from faust_oslrau.app.commands.inspect import entity_text
+from faust_oslrau.app.commands.inspect import _details, entity_text
 from faust_oslrau.app.offline import inspection
 from faust_oslrau.app.offline.inspection import Found
-from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, Successor
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import StoredSnapshot
 from faust_oslrau.learner.extent import Extent
@@ -72,3 +72,24 @@ def test_a_young_entity_cannot_be_compared_yet():
     described = inspection.describe_entity(young, "m")
     assert math.isnan(described["entity_p_value"])
     assert "not comparable yet" in entity_text(described)
+
+
+def test_a_model_that_is_to_follow_with_changed_settings_is_told():
+    records = [Record("features", 2, at, 0, None, b'{"a": %d, "b": 2}' % at) for at in range(50)]
+    old, new = (
+        PartitionPipeline("features", 2, Settings(features=of)) for of in (("a",), ("a", "b"))
+    )
+    successor = Successor(new, 20, "digest")
+    old.process(records)
+    alone = b"".join(old.snapshot_parts(0, 50))
+    successor.learn(records, None)
+    data = b"".join(old.snapshot_parts(0, 50, None, successor.snapshot_parts(50, None)))
+    found = [
+        Found(TP("features", 2), StoredSnapshot("here", 50, 0, Extent.of(each)), each,
+              Snapshot.from_bytes(each)) for each in (alone, data)
+    ]  # fmt: skip
+    told = [inspection.describe(each, 0.0)["successor"] for each in found]
+    assert told[0] is None
+    assert (told[1]["start"], told[1]["records"]) == (20, 30)
+    assert told[1]["settings"]["features"] == ["a", "b"]
+    assert "to be followed: by a model from offset 20, 30 records" in _details(found[1])
