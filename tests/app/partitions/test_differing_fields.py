@@ -19,7 +19,7 @@ def chosen_by(partition, row, number=240):
     pipeline = PartitionPipeline("features", partition, Settings())
     value = orjson.dumps(row)
     pipeline.process([Record("features", partition, i, None, None, value) for i in range(number)])
-    return SimpleNamespace(pipeline=pipeline)
+    return SimpleNamespace(pipeline=pipeline, successor=None)
 
 
 @pytest.mark.parametrize(
