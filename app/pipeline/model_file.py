@@ -32,7 +32,7 @@ def digest(path: str) -> str:
     SettingsError
         The file cannot be read.
     """
-    return _digest(_read(path))
+    return digest_of(_read(path))
 
 
 def read(path: str) -> bytes:
@@ -44,7 +44,7 @@ def read(path: str) -> bytes:
         The file cannot be read, or has changed since the program asked for its digest.
     """
     data = _read(path)
-    if _digest(data) != digest(path):
+    if digest_of(data) != digest(path):
         raise SettingsError(f"setting initial_model: {short(path)} has changed, restart the worker")
     return data
 
@@ -58,5 +58,6 @@ def _read(path: str) -> bytes:
         ) from None
 
 
-def _digest(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
+    """Return a short digest of any bytes."""
     return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()

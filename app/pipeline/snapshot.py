@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from hashlib import blake2b
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -17,10 +16,9 @@ from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.state import Parts, contents, parts
 from faust_oslrau.topics import FieldWatch
 
-from .model_file import digest
+from .model_file import digest, digest_of
 
 _KIND = "Snapshot"
-_DIGEST_BYTES = 8
 _FIRST_KIND = "oslrau"
 # What snapshots without these settings were made with.
 _FIRST_VALUES: Mapping[str, Any] = {
@@ -231,7 +229,7 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
 def settings_digest(settings: Settings) -> str:
     """Return a digest of the settings that p-values depend on."""
     text = msgspec.json.encode(scoring_settings(settings), order="deterministic")
-    return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+    return digest_of(text)
 
 
 def earlier_settings(snapshot: Snapshot, settings: Settings) -> Settings:
