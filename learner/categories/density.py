@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
-from faust_oslrau.learner.errors import InvalidInputError, NotFittedError, StateError
-from faust_oslrau.learner.oslrau import OSLRAU
-from faust_oslrau.learner.parameters import Parameters, require
+from faust_oslrau.learner.errors import InvalidInputError, StateError
+from faust_oslrau.learner.layered import LayeredDensity, Network
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
-from faust_oslrau.learner.stacked import StackedSPN
-from faust_oslrau.learner.state import pack, record_count, unpack
-from faust_oslrau.learner.state_schema import check_types
+from faust_oslrau.learner.state_schema import Arrays
 
 from .layer import CategoricalRows, Categories
 
@@ -25,7 +23,7 @@ REST = np.inf
 """A value that no category has: that of all values that are not told apart."""
 
 
-class CategoricalDensity(Parameters):
+class CategoricalDensity(LayeredDensity[Categories]):
     """Density of records of numbers and categories: its log is log p(numbers, categories) in nats.
 
     The probability of the categories is that of a tree. Numbers are learned by one network, in
@@ -65,18 +63,11 @@ class CategoricalDensity(Parameters):
     True
     """
 
-    def __init__(
-        self, learner: OSLRAU | StackedSPN | None = None, *, n_categories: int = 1
-    ) -> None:
+    state_kind = "CategoricalDensity"
+
+    def __init__(self, learner: Network | None = None, *, n_categories: int = 1) -> None:
         self.learner = learner
         self.n_categories = n_categories
-        self.n_records_ = 0
-        self._fitted: tuple[OSLRAU | StackedSPN, Categories] | None = None
-        self._width: int | None = None
-
-    def check_parameters(self) -> None:
-        """Raise InvalidParameterError for a hyper-parameter outside its range."""
-        self._begun()
 
     def partial_fit(self, X: ArrayLike, *, batch_size: int | None = None) -> Self:
         """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
@@ -185,54 +176,6 @@ class CategoricalDensity(Parameters):
             rows[at, :first] = (own.units[at, :, 0] + own.units[at, :, 1] * drawn)[:, :first]
         return np.where(np.isnan(row), rows, row)
 
-    @property
-    def learner_(self) -> OSLRAU | StackedSPN:
-        """The network; NotFittedError before the first mini-batch."""
-        return self._known()[0]
-
-    def to_bytes(self) -> bytes:
-        """Write the whole model, so that learning continues from it to the same bits."""
-        learner, categories = self._fitted or self._begun()
-        values = {
-            "n_categories": int(self.n_categories),
-            "n_records": self.n_records_,
-            "n_fields": self._width,
-        }
-        network = np.frombuffer(learner.to_bytes(), np.uint8)
-        return pack("CategoricalDensity", values, {"learner": network, **categories.state()})
-
-    @classmethod
-    def from_bytes(cls, data: bytes, learner: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> Self:
-        """Read what ``to_bytes`` wrote, with a learner of type ``learner``.
-
-        Raises
-        ------
-        StateError
-            The bytes are damaged, of another format version, or not those of a model.
-        """
-        values, arrays = unpack(data, "CategoricalDensity")
-        try:
-            network = learner.from_bytes(arrays["learner"].tobytes())
-            check_types(values, {"n_categories": (int,), "n_fields": (int, type(None))})
-            model = cls(network.untrained(), n_categories=values["n_categories"])
-            categories = model._begun()[1]
-            model.n_records_, width = record_count(values["n_records"]), values["n_fields"]
-            if (width is not None) != (network.n_records_ > 0) or (
-                width is not None and width < model.n_categories
-            ):
-                raise StateError("state: expected a network and categories")
-            if width is not None:
-                numbers = max(width - model.n_categories, 1)
-                categories.alone = width == model.n_categories
-                categories.restore(arrays, numbers, 0)
-                network.score_samples(np.empty((0, numbers)))
-                model._fitted, model._width = (network, categories), width
-        except StateError:
-            raise
-        except (LookupError, TypeError, ValueError, OverflowError) as error:
-            raise StateError(f"state: expected that of a CategoricalDensity, {error}") from error
-        return model
-
     def _given_others(self, rows: FloatArray, f: int) -> tuple[FloatArray, FloatArray]:
         """Return the values (v,) of a category, the rest first, and their log-probability (k, v).
 
@@ -253,10 +196,16 @@ class CategoricalDensity(Parameters):
         density: FloatArray = learner.score_samples(own.rows)
         return own.log_probability + own.log_jacobian + density
 
-    def _begun(self) -> tuple[OSLRAU | StackedSPN, Categories]:
-        learner = OSLRAU() if self.learner is None else self.learner.untrained()
-        learner.check_parameters()
-        return learner, Categories(self.n_categories)
+    def _new_layer(self) -> Categories:
+        return Categories(self.n_categories)
+
+    def _restore(self, layer: Categories, arrays: Arrays, width: int) -> int:
+        if width < self.n_categories:
+            raise StateError("state: expected categories")
+        layer.alone = width == self.n_categories
+        columns = max(width - self.n_categories, 1)
+        layer.restore(arrays, columns, 0)
+        return columns
 
     def _check(self, X: ArrayLike) -> FloatArray:
         rows = as_rows(X, self._width)
@@ -265,11 +214,6 @@ class CategoricalDensity(Parameters):
                 f"X: expected at least {self.n_categories} columns, got {rows.shape[1]}"
             )
         return rows
-
-    def _known(self) -> tuple[OSLRAU | StackedSPN, Categories]:
-        if self._fitted is None:
-            raise NotFittedError
-        return self._fitted
 
 
 def _alike(own: CategoricalRows) -> Iterator[NDArray[np.int64]]:

@@ -8,14 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.errors import NotFittedError, StateError
-from faust_oslrau.learner.oslrau import OSLRAU
-from faust_oslrau.learner.parameters import Parameters, require
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.layered import LayeredDensity, Network
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.stacked import StackedSPN
-from faust_oslrau.learner.state import pack, record_count, unpack
-from faust_oslrau.learner.state_schema import check_types
+from faust_oslrau.learner.state_schema import Arrays
 
 from .habits import WIDEST
 from .layer import Entities, Others
@@ -29,7 +27,7 @@ AT_ONCE = 4096
 """Rows that are asked about at once: each takes a copy of what is known of its entity."""
 
 
-class EntityDensity(Parameters):
+class EntityDensity(LayeredDensity[Entities]):
     """Density of records that belong to entities: devices, customers, services.
 
     All entities share one network. It learns rows in units of their entity: each entity has a level
@@ -74,9 +72,11 @@ class EntityDensity(Parameters):
     True
     """
 
+    state_kind = "EntityDensity"
+
     def __init__(
         self,
-        learner: OSLRAU | StackedSPN | None = None,
+        learner: Network | None = None,
         *,
         max_entities: int = 100_000,
         max_former_entities: int = 100_000,
@@ -84,13 +84,6 @@ class EntityDensity(Parameters):
         self.learner = learner
         self.max_entities = max_entities
         self.max_former_entities = max_former_entities
-        self.n_records_ = 0
-        self._fitted: tuple[OSLRAU | StackedSPN, Entities] | None = None
-        self._width: int | None = None
-
-    def check_parameters(self) -> None:
-        """Raise InvalidParameterError for a hyper-parameter outside its range."""
-        self._begun()
 
     def partial_fit(self, X: ArrayLike, entity: Names, *, batch_size: int | None = None) -> Self:
         """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
@@ -204,64 +197,22 @@ class EntityDensity(Parameters):
         return None if self._fitted is None else self._fitted[1].profile(key)
 
     @property
-    def learner_(self) -> OSLRAU | StackedSPN:
-        """The network; NotFittedError before the first mini-batch."""
-        return self._known()[0]
-
-    @property
     def n_entities_(self) -> int:
         """The number of entities that are known."""
         return 0 if self._fitted is None else len(self._fitted[1].roster)
 
-    def to_bytes(self) -> bytes:
-        """Write the whole model, so that learning continues from it to the same bits."""
-        learner, entities = self._fitted or self._begun()
-        values = {
-            "max_entities": int(self.max_entities),
-            "max_former_entities": int(self.max_former_entities),
-            "n_records": self.n_records_,
-            "n_fields": self._width,
-        }
-        network = np.frombuffer(learner.to_bytes(), np.uint8)
-        return pack("EntityDensity", values, {"learner": network, **entities.state()})
+    def _new_layer(self) -> Entities:
+        return Entities(self.max_entities, self.max_former_entities)
 
-    @classmethod
-    def from_bytes(cls, data: bytes, learner: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> Self:
-        """Read what ``to_bytes`` wrote, with a learner of type ``learner``.
-
-        Raises
-        ------
-        StateError
-            The bytes are damaged, of another format version, or not those of a model.
-        """
-        values, arrays = unpack(data, "EntityDensity")
-        try:
-            network = learner.from_bytes(arrays["learner"].tobytes())
-            check_types(values, {"max_entities": (int,), "max_former_entities": (int,)})
-            limits = values["max_entities"], values["max_former_entities"]
-            model = cls(network.untrained(), max_entities=limits[0], max_former_entities=limits[1])
-            entities = model._begun()[1]
-            model.n_records_, d = record_count(values["n_records"]), values["n_fields"]
-            entities.restore(arrays, d, 0, 0)
-            if (d is not None) != (network.n_records_ > 0) or (d is not None) != entities.has_begun:
-                raise StateError("state: expected a network and entities")
-            if d is not None:
-                network.score_samples(np.empty((0, d)))
-                model._fitted, model._width = (network, entities), d
-        except StateError:
-            raise
-        except (LookupError, TypeError, ValueError, OverflowError) as error:
-            raise StateError(f"state: expected that of an EntityDensity, {error}") from error
-        return model
-
-    def _begun(self) -> tuple[OSLRAU | StackedSPN, Entities]:
-        learner = OSLRAU() if self.learner is None else self.learner.untrained()
-        learner.check_parameters()
-        return learner, Entities(self.max_entities, self.max_former_entities)
+    def _restore(self, layer: Entities, arrays: Arrays, width: int) -> int:
+        layer.restore(arrays, width, 0, 0)
+        if not layer.has_begun:
+            raise StateError("state: expected entities")
+        return width
 
     def _learn(
         self,
-        learner: OSLRAU | StackedSPN,
+        learner: Network,
         entities: Entities,
         rows: FloatArray,
         keys: Sequence[Key],
@@ -288,11 +239,6 @@ class EntityDensity(Parameters):
     def _check(self, X: ArrayLike, entity: Names) -> tuple[FloatArray, list[Key]]:
         rows = as_rows(X, self._width)
         return rows, as_keys(entity, len(rows))
-
-    def _known(self) -> tuple[OSLRAU | StackedSPN, Entities]:
-        if self._fitted is None:
-            raise NotFittedError
-        return self._fitted
 
 
 def _pieces(m: int, size: int) -> Iterator[slice]:
