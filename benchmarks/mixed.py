@@ -19,8 +19,9 @@ IntArray = NDArray[np.int64]
 
 KINDS = ("rare value", "rare pair", "other number")
 
-ANOMALIES = 0.005
-"""Share of the records that are anomalies."""
+ANOMALIES, FEW = 0.005, 0.0005
+"""Shares of the records that are anomalies: so many that areas are sure, and so few that an alarm
+rate of 0.001 can tell them from usual records."""
 
 
 class Mixed(NamedTuple):
@@ -49,12 +50,12 @@ class Mixed(NamedTuple):
 Family = Callable[[np.random.Generator, int], tuple[FloatArray, IntArray]]
 
 
-def mixed(family: Family, seed: int, n: int) -> Mixed:
+def mixed(family: Family, seed: int, n: int, anomalies: float = ANOMALIES) -> Mixed:
     """Draw ``n`` records of a family, with anomalies after the first sixth."""
     rng = np.random.default_rng([777, seed])
     numbers, categories = family(rng, n)
     kind = np.full(n, -1)
-    chosen = rng.permutation(np.arange(n // 6, n))[: int(ANOMALIES * n)]
+    chosen = rng.permutation(np.arange(n // 6, n))[: int(anomalies * n)]
     for i, record in enumerate(np.sort(chosen).tolist()):
         kind[record] = i % len(KINDS)
         _spoil(rng, numbers, categories, record, KINDS[kind[record]])

@@ -27,6 +27,7 @@ from .tree import (
     add_pairs,
     depths,
     fill_log_probability,
+    fill_log_rarity,
     gains,
     parents,
 )
@@ -55,8 +56,8 @@ class CategoricalRows(NamedTuple):
     ----------
     rows
         The numbers (m, d).
-    log_probability
-        The log-probability (m,) of the categories.
+    log_probability, log_rarity
+        The log-probability (m,) of the categories, and that of one as rare as the rarest.
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
@@ -68,6 +69,7 @@ class CategoricalRows(NamedTuple):
 
     rows: FloatArray
     log_probability: FloatArray
+    log_rarity: FloatArray
     log_jacobian: FloatArray
     units: FloatArray
     slots: IntArray
@@ -138,7 +140,8 @@ class Categories:
         slopes = np.where(np.isnan(X), 0.0, log_slope)
         learned = (X - units[..., 0]) / units[..., 1]
         log_probability = row_sums(self.log_probability(slots))
-        return CategoricalRows(learned, log_probability, row_sums(slopes), units, slots)
+        rarity = self._log_rarity(slots)
+        return CategoricalRows(learned, log_probability, rarity, row_sums(slopes), units, slots)
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.
@@ -165,6 +168,12 @@ class Categories:
         result = np.zeros(slots.shape)
         if self._n > 0:
             fill_log_probability(slots, self._tables, result)
+        return result
+
+    def _log_rarity(self, slots: IntArray) -> FloatArray:
+        result = np.zeros(len(slots))
+        if self._n > 0:
+            fill_log_rarity(slots, self._tables, result)
         return result
 
     def given_others(self, slots: IntArray, f: int) -> FloatArray:

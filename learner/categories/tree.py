@@ -4,6 +4,11 @@ The tree is that of Chow and Liu (1968): of all trees, the one with the highest 
 dependence counts if it pays for its parameters (the description length of Rissanen 1978), so fields
 that are independent stay so. Probabilities leave room for what was not seen yet: as much as came
 once so far (Good 1953), and once more.
+
+The log-probability of a category does not tell how rare it is: of a thousand values that all come
+as often, each has a low one. How rare it is tells the probability of all values that are no more
+frequent. So one rare category among many fields counts, and many that are as usual as others do
+not.
 """
 
 from __future__ import annotations
@@ -21,6 +26,10 @@ IntArray = NDArray[np.int64]
 
 NONE = -1
 """The parent of a field that depends on none."""
+
+ALIKE = 4.0
+"""Values are as frequent as another one if they are at most so many times more frequent: counts of
+few records say no more."""
 
 SEEN, TWICE = 0.5, 1.5
 """Least counts of what has been seen, and seen more than once: counts fade with a memory."""
@@ -109,16 +118,48 @@ class Tables(NamedTuple):
 
 
 @kernel
-def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the log-probability of a slot of field ``f`` given that of its parent, if it has one.
+def probability(tables: Tables, slot: int, f: int, given: int) -> float:
+    """Return the probability of a slot of field ``f`` given that of its parent, if it has one.
 
     That of the slot alone without one.
     """
-    p = tables.marginal[slot]
+    p: float = tables.marginal[slot]
     if given >= 0:
         room = tables.room[given, f]
         p = (tables.joint[given, slot] + room * p) / (tables.total[given, f] + room)
-    return math.log(p)
+    return p
+
+
+@kernel
+def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
+    """Return the logarithm of ``probability``."""
+    return math.log(probability(tables, slot, f, given))
+
+
+@kernel
+def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
+    """Fill ``result`` (m,) with how likely it is that a record has a category as rare as its own.
+
+    That is the logarithm of that probability for the rarest of its observed categories (m, c), each
+    given that of its parent.
+    """
+    for i in range(slots.shape[0]):
+        rarest, observed = 1.0, 0
+        for f in range(slots.shape[1]):
+            if slots[i, f] < 0:
+                continue
+            parent = tables.parent[f]
+            given = slots[i, parent] if parent >= 0 else -1
+            most, share = ALIKE * probability(tables, slots[i, f], f, given), 0.0
+            for slot in range(len(tables.field)):
+                if tables.field[slot] == f:
+                    p = probability(tables, slot, f, given)
+                    if p <= most:
+                        share += p
+            rarest, observed = min(rarest, share), observed + 1
+        result[i] = 0.0  # the rarest of so many, as if they were independent
+        if rarest < 1.0:
+            result[i] = math.log(-math.expm1(observed * math.log1p(-rarest)))
 
 
 @kernel

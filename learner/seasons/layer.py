@@ -94,17 +94,17 @@ class Seasons:
         times: IntArray,
         slots: IntArray,
         fresh: Mask,
-        log_probability: FloatArray | float = 0.0,
+        beside: FloatArray | None = None,
     ) -> SeasonalRows:
         """Return the next rows (m, d) less what is usual at their hour, and keep them.
 
-        ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots``,
-        ``fresh`` and ``log_probability`` (m,) are kept beside the rows.
+        ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots``, ``fresh`` (m,)
+        and ``beside`` (m, 2) are kept with the rows.
         """
         filled = self.known(times)
         self._last = int(filled[-1]) if len(filled) else self._last
-        beside = np.full(len(values), log_probability)
-        rows = Rows(values, filled, slots, fresh, beside)
+        kept = np.zeros((len(values), 2)) if beside is None else beside
+        rows = Rows(values, filled, slots, fresh, kept)
         self.recent.add(rows)
         return self.less_usual(rows)
 

@@ -28,15 +28,15 @@ class Rows(NamedTuple):
         negative before the first.
     slots, fresh
         Their entities' slots (m,), and which began anew there (m,).
-    log_probability
-        That of their categories (m,).
+    beside
+        What else is known of them (m, 2): of their categories, numbers up to 0.
     """
 
     values: FloatArray
     times: IntArray
     slots: IntArray
     fresh: NDArray[np.bool_]
-    log_probability: FloatArray
+    beside: FloatArray
 
     def part(self, at: slice) -> Self:
         """Return some of the rows."""
@@ -48,7 +48,7 @@ _ROWS = {
     "times": Entry(("m",), dtype="<i8"),
     "slots": counts("m"),
     "fresh": flags("m"),
-    "log_probability": Entry(("m",), most=0.0),
+    "beside": Entry(("m", 2), most=0.0),
 }
 
 
@@ -84,15 +84,15 @@ class RecentRows:
             "season_times": rows.times,
             "season_slots": rows.slots,
             "season_fresh": rows.fresh.astype(np.uint8),
-            "season_log_probability": rows.log_probability,
+            "season_beside": rows.beside,
         }
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
         """Restore a state of ``d`` fields, whose last ``pending`` rows came after the boundary."""
-        values, times, slots, fresh, log_probability = read(
+        values, times, slots, fresh, beside = read(
             arrays, _ROWS, "season_", m=range(pending, pending + MOST + 1), d=(0, d or 0)
         )
-        rows = Rows(values, times, slots, fresh.astype(np.bool_), log_probability)
+        rows = Rows(values, times, slots, fresh.astype(np.bool_), beside)
         m = len(values)
         if m > pending:
             self._settled = [rows.part(slice(m - pending))]
@@ -107,4 +107,4 @@ def joined(parts: list[Rows]) -> Rows:
 
 def _no_rows() -> Rows:
     none = np.empty(0, np.int64)
-    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty(0))
+    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty((0, 2)))

@@ -30,7 +30,7 @@ def all_measures(
     rows: FloatArray,
     evaluation: Measured,
     log_jacobian: FloatArray | float,
-    log_probability: FloatArray | float,
+    log_probability: FloatArray,
     past: FloatArray | None,
 ) -> FloatArray:
     """Return the learner's measures of rows that it is given, then nearness and tail mass (m, k).

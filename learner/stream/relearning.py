@@ -67,7 +67,7 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
     evaluation, marks = None, state.marks(rows.values, rows.slots)
     piece = Pending.unscored(learned, marks)
     if state.has_model:
-        ranked = rank(state, learned, 0.0, rows.log_probability)
+        ranked = rank(state, learned, 0.0, rows.beside)
         evaluation = ranked.evaluation
         piece = Pending(learned, ranked.measures, ranked.scores, marks)
     state.collect(piece)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
+from faust_oslrau.learner.scoring.ranking import in_spreads
 
 from .explaining import explain, relevant_p_value
 from .measures import all_measures, log_jacobian, past_density
@@ -51,11 +52,12 @@ def rank(
     state: ScorerState,
     learned: FloatArray,
     slopes: FloatArray | float,
-    log_probability: FloatArray | float,
+    of_categories: FloatArray,
 ) -> Ranked:
     """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units.
 
-    ``log_probability`` (m,) is that of their categories.
+    ``of_categories`` (m, 2) are the log-probability of their categories, and that of one as rare as
+    the rarest.
     """
     evaluation = state.learner.evaluate(learned)
     density, measured = state.shares.take(state.learner, evaluation)
@@ -65,8 +67,11 @@ def rank(
     past = None
     if state.history is not None:
         given, past = past_density(density, state.history, learned)
+    log_probability, log_rarity = of_categories.T
     measures = all_measures(state, learned, measured, slopes, log_probability, past)
     scores = state.ranking.score(measures)
+    if state.categories is not None:
+        scores = np.minimum(scores, in_spreads(log_rarity))
     if state.entities is not None:
         scores = state.entities.relate(scores)
     return Ranked(evaluation, density, measured.log_density, given, measures, scores)
@@ -88,9 +93,10 @@ def score(
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at][: max(WARM_UP - state.n_records, 0)] = True
     if state.has_model:
-        slopes, log_probability = log_jacobian(state, layered), layered.log_probability
-        ranked = rank(state, layered.learned, slopes, log_probability)
-        block.log_likelihood[at] = ranked.log_density + slopes - ranked.past + log_probability
+        slopes, of_categories = log_jacobian(state, layered), layered.of_categories
+        ranked = rank(state, layered.learned, slopes, of_categories)
+        density = ranked.log_density + slopes - ranked.past
+        block.log_likelihood[at] = density + of_categories[:, 0]
         p_value = relevant_p_value(
             state, ranked.density, layered, ranked.measures[:, 0],
             state.reference.p_value(ranked.scores, marks), block.given[at],

@@ -35,7 +35,7 @@ from .parameters import ScorerParameters
 from .queries import ScorerQueries
 from .relearning import relearn
 from .row_scores import score
-from .state import Layered, Pending, ScorerState
+from .state import Layered, Pending, ScorerState, of_categories
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -247,8 +247,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         if state.entities is not None:
             own = state.entities.take(learned, keys)
             learned = own.rows
-        log_probability = 0.0 if categorical is None else categorical.log_probability
-        seasonal = state.less_season(learned, times, log_probability)
+        seasonal = state.less_season(learned, times, of_categories(categorical, len(rows)))
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
         slots = state.latest_slots(len(rows))
         return Layered(rows, numbers, slots, categorical, own, seasonal, learned)

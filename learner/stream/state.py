@@ -86,9 +86,16 @@ class Layered(NamedTuple):
     learned: FloatArray
 
     @property
-    def log_probability(self) -> FloatArray | float:
-        """The log-probability (m,) of their categories."""
-        return 0.0 if self.categorical is None else self.categorical.log_probability
+    def of_categories(self) -> FloatArray:
+        """The log-probability of their categories, and that of one as rare as the rarest (m, 2)."""
+        return of_categories(self.categorical, len(self.rows))
+
+
+def of_categories(categorical: CategoricalRows | None, m: int) -> FloatArray:
+    """Return log-probability and log-rarity (m, 2) of the categories of rows, 0 for none."""
+    if categorical is None:
+        return np.zeros((m, 2))
+    return np.column_stack([categorical.log_probability, categorical.log_rarity])
 
 
 @dataclass
@@ -221,16 +228,16 @@ class ScorerState:
         return 0 if self.categories is None else self.categories.c
 
     def less_season(
-        self, rows: FloatArray, times: IntArray, log_probability: FloatArray | float = 0.0
+        self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None
     ) -> SeasonalRows | None:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
         ``times`` (m,) are their time stamps in milliseconds, negative for none;
-        ``log_probability`` (m,) is that of their categories.
+        ``beside`` (m, 2) is what `of_categories` knows of them.
         """
         if self.seasons is None or not self.has_units:
             return None
-        return self.seasons.take(rows, times, *self.slots(len(rows)), log_probability)
+        return self.seasons.take(rows, times, *self.slots(len(rows)), beside)
 
     def widened(self, rows: FloatArray, times: IntArray) -> FloatArray:
         """Return the next rows (m, d) beside the running means of their fields, if any are kept.

@@ -91,20 +91,29 @@ def test_what_was_never_seen_is_as_likely_as_what_came_once():
     assert usual == pytest.approx(998 / 1003)
 
 
-def naive_log_probability(rows, row, parent):
-    """Return the log-probability of a row's categories, counted with dictionaries."""
-    total = 0.0
-    for f, value in enumerate(row):
-        column = [other[f] for other in rows]
-        once = sum(column.count(v) == 1 for v in set(column))
-        n = len(column) + 1 + once
-        p = column.count(value) / n if value in column else (1 + once) / n
-        if parent[f] >= 0:
-            given = [other[f] for other in rows if other[parent[f]] == row[parent[f]]]
-            room = 1 + sum(given.count(v) == 1 for v in set(given))
-            p = (given.count(value) + room * p) / (len(given) + room)
-        total += math.log(p)
-    return total
+def naive_probability(rows, row, parent, f):
+    """Return the probability of a row's category given that of its parent, counted with lists."""
+    value, column = row[f], [other[f] for other in rows]
+    once = sum(column.count(v) == 1 for v in set(column))
+    n = len(column) + 1 + once
+    p = column.count(value) / n if value in column else (1 + once) / n
+    if parent[f] >= 0:
+        given = [other[f] for other in rows if other[parent[f]] == row[parent[f]]]
+        room = 1 + sum(given.count(v) == 1 for v in set(given))
+        p = (given.count(value) + room * p) / (len(given) + room)
+    return p
+
+
+def naive_log_rarity(rows, row, parent):
+    """Return the logarithm of how likely a category as rare as the rarest of a row is."""
+    rarest = 1.0
+    for f in range(len(row)):
+        values = {other[f] for other in rows} | {"new"}
+        every = [[*row[:f], value, *row[f + 1 :]] for value in values]
+        shares = [naive_probability(rows, other, parent, f) for other in every]
+        own = naive_probability(rows, row, parent, f)
+        rarest = min(rarest, sum(p for p in shares if p <= 4.0 * own))
+    return math.log(1.0 - (1.0 - rarest) ** len(row)) if rarest < 1.0 else 0.0
 
 
 @given(st.integers(0, 10**6), st.integers(20, 400))
@@ -113,9 +122,11 @@ def test_probabilities_are_those_of_counts(seed, n):
     rows = codes(seed, n, (3, 3, 2))
     layer = learned(rows, 3)
     seen = [tuple(row) for row in rows[:, 1:].tolist()]
-    found = layer.take(rows[:20]).log_probability
-    expected = [naive_log_probability(seen, row, layer.parent) for row in seen[:20]]
-    assert found == pytest.approx(expected)
+    found = layer.take(rows[:20])
+    for row, p, rarity in zip(seen, found.log_probability, found.log_rarity, strict=False):
+        shares = [naive_probability(seen, row, layer.parent, f) for f in range(3)]
+        assert p == pytest.approx(np.log(shares).sum())
+        assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.parent), abs=1e-9)
 
 
 def test_a_dependence_is_found_and_independent_fields_stay_independent():
@@ -170,6 +181,24 @@ def test_two_categories_that_never_come_together_are_an_anomaly_and_one_is_to_bl
 def test_the_category_that_the_numbers_contradict_is_to_blame():
     blamed, blame = blame_of_late([5.0, 0.0, BATCH, MOVED])  # all but the service is of a slow one
     assert blamed == [2] and blame.expected[2] == SLOW
+
+
+@pytest.mark.parametrize("alarm_rate", [0.01, 0.001])
+def test_a_category_that_never_came_alarms_among_many_numbers(alarm_rate):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(N, 12)), rng.integers(4, size=N)])
+    rows[5000] = [*np.zeros(12), FAILED]
+    block = StreamScorer(OSLRAU(), alarm_rate=alarm_rate, n_categories=1).process(rows)
+    assert blame_of(block, 5000)[0] == [12]
+
+
+def test_categories_that_come_once_do_not_alarm_where_many_do():
+    rng = np.random.default_rng(0)
+    users = np.where(rng.random(N) < 0.05, 1000 + np.arange(N), rng.integers(50, size=N))
+    rows = np.column_stack([rng.normal(size=(N, 3)), users])
+    block = StreamScorer(OSLRAU(), alarm_rate=0.01, n_categories=1).process(rows)
+    late = np.arange(N) >= 1000
+    assert block.is_anomaly[late & (users >= 1000)].mean() < 0.05
 
 
 def test_alarms_come_at_their_rate_in_categories_and_numbers():

@@ -319,7 +319,7 @@ ACCEPTED = {
     "held_densities drift_reference history_spread incident_means incident_seen",
     "below zero": "run_last pending_marks pending_scores mass_location mass_votes "
     "gaussian_votes season_centre season_latest season_dates season_open season_last "
-    "season_log_probability entity_levels habit_products habit_new_common watch_others "
+    "season_beside entity_levels habit_products habit_new_common watch_others "
     "history_last silence_deadlines incident_means changes background rate_log_weight rate_nats "
     "rate_against",
 }
