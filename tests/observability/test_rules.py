@@ -42,9 +42,16 @@ def check(tool, tmp_path):
                 }
             ],
         }
-        content = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}
+        # Only the rules in question: all of them take half a second.
+        groups = yaml.safe_load(RULES.read_text())["groups"]
+        for group in groups:
+            group["rules"] = [
+                of for of in group["rules"] if "record" in of or re.fullmatch(alert, of["alert"])
+            ]
+        (tmp_path / "rules.yml").write_text(json.dumps({"groups": groups}))  # which is YAML as well
+        content = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": [test]}
         path = tmp_path / "test.yml"
-        path.write_text(json.dumps(content))  # which is YAML as well
+        path.write_text(json.dumps(content))
         command = [tool("promtool"), "test", "rules", path]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
