@@ -259,19 +259,7 @@ def test_shapes_are_those_of_the_oracle(groups):
     np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))
 
 
-@pytest.mark.parametrize(
-    "zone",
-    [
-        "",
-        "Mars/Olympus",
-        "../etc/passwd",
-        "Europe",
-        "no\0zone",
-        "localtime",
-        "posixrules",
-        "Factory",
-    ],
-)
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", "no\0zone"])
 def test_what_is_no_time_zone_is_refused(zone):
     with pytest.raises(InvalidParameterError, match=r"seasons = .*: expected a time zone such as"):
         StreamScorer(OSLRAU(), seasons=zone)
