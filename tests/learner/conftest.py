@@ -2,11 +2,36 @@
 
 import pytest
 from interpreter import needs_compiler
+from subjects import MODELS
 
 from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner.entities import watch
 
 
 @pytest.fixture(params=[OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("long streams"))])
 def kind(request):
     """Each kind of model that a scorer may have."""
     return request.param
+
+
+@pytest.fixture(scope="module")
+def sooner():
+    """Let entities be told of, and fields be many, on a stream that is short and narrow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watch, "YOUNG", 800)
+        patch.setattr(watch, "EVERY", 128)
+        patch.setattr(watch, "FEWEST_ENTITIES", 5)
+        yield
+
+
+@pytest.fixture
+def blocks_of_three(request, monkeypatch):
+    """Let three fields be many, where a model is to have many."""
+    name = request.getfixturevalue("name") if "name" in request.fixturenames else None
+    if name in MODELS and MODELS[name].wide:
+        for place in (
+            "algorithm.start.WIDEST_BACKGROUND",
+            "stacked.background.WIDEST",
+            "stacked.sizes.WIDEST_MIXTURE",
+        ):
+            monkeypatch.setattr(f"faust_oslrau.learner.{place}", 3)

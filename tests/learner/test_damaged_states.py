@@ -1,0 +1,335 @@
+"""What every model and every scorer makes of a state that cannot be one: it is refused.
+
+With a `StateError`, damaged bytes too; whatever is accepted goes on to finite numbers.
+"""
+
+import numpy as np
+import pytest
+from contract import unpacked, whole
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import examples, needs_compiler
+from subjects import MODELS, SUBJECTS
+
+from faust_oslrau.learner import InvalidInputError, StateError
+from faust_oslrau.learner.state import pack
+
+pytestmark = pytest.mark.usefixtures("sooner", "blocks_of_three")
+
+LONG = needs_compiler("whole streams, again and again")
+
+
+STATES = [
+    ("plain", 10),
+    ("small batches", 1350),
+    ("stacked", 1960),
+    ("incidents", 1340),
+    ("categories", 1460),
+    ("seasons", 1960),
+    ("few entities", 700),
+    ("entities", 10),
+    ("entities", 1460),
+    ("all but entities", 1460),
+    ("all", 1460),
+    ("OSLRAU", 0),
+    ("OSLRAU", 600),
+    ("OSLRAU of many fields", 600),
+    ("StackedSPN", 0),
+    ("StackedSPN", 256),
+    ("StackedSPN with a challenger", 100),
+    ("StackedSPN with a challenger", 1000),
+    ("StackedSPN of many fields", 600),
+    ("StackedSPN that is settled", 5888),
+    ("EntityDensity of few entities", 900),
+    ("CategoricalDensity", 900),
+]
+"""States to be damaged: of what, and after how many records. Each array has numbers in one of them.
+"""
+
+
+def is_quick(name, at=0):
+    return at <= 700 and "tacked" not in name
+
+
+at_states = pytest.mark.parametrize(
+    ("name", "at"),
+    [pytest.param(*state, marks=() if is_quick(*state) else LONG) for state in STATES],
+)
+
+
+def read(name, values, arrays):
+    arrays = {each: np.ascontiguousarray(array) for each, array in arrays.items()}
+    return SUBJECTS[name].read(pack(SUBJECTS[name].kind, values, arrays))
+
+
+def is_refused(name, values, arrays):
+    """Say so; any error but a `StateError` fails the test."""
+    try:
+        read(name, values, arrays)
+    except StateError:
+        return True
+    return False
+
+
+TYPES = {"<f8": "<f4", "<f4": "<f8", "<i8": "<i4", "<i4": "<i8", "|u1": "<i8", "|i1": "|u1"}
+
+
+def with_one(array, number):
+    changed = array.copy()
+    changed.reshape(-1)[array.size // 2] = number
+    return changed
+
+
+def damages(array):
+    """Return arrays that can hardly be in the place of one, by what was done to it."""
+    if array.size == 0:
+        return {}
+    of_another_type = array.astype(TYPES[array.dtype.str])
+    found = {"of another type": of_another_type, "in another dimension": array[None]}
+    found["longer"] = np.concatenate([array, array[-1:]])
+    found |= {f"shorter along {axis}": np.delete(array, 0, axis) for axis in range(array.ndim)}
+    if array.ndim > 1:
+        found["flat"] = array.reshape(-1)
+    if array.dtype.kind == "f" and not np.isnan(array).any():
+        found["missing"] = with_one(array, np.nan)
+    if array.dtype.kind == "f" and not np.isinf(array).any():
+        found["infinite"] = with_one(array, np.inf)
+    if array.dtype.kind != "u" and (array >= 0).all():
+        found["below zero"] = -1 - array
+    return found
+
+
+ACCEPTED = {
+    "removed": "silence_clock kinds_count kinds_mean kinds_sums kinds_squares",
+    "of another type": "incident_means incident_seen",
+    "in another dimension": "learner",
+    "longer": "recent_marks drift_reference history challenger_history",
+    "shorter along 0": "recent_marks drift_reference history challenger_history neighbours",
+    "missing": "run_last pending_marks pending_measures pending_scores level "
+    "drift_reference incident_means",
+    "infinite": "pending_marks pending_scores recent_scores recent_densities held_scores "
+    "held_densities drift_reference history_spread incident_means incident_seen",
+    "below zero": "run_last pending_marks pending_scores mass_location mass_votes "
+    "gaussian_votes season_centre season_latest season_dates season_open season_last "
+    "season_beside entity_levels habit_products habit_new_common watch_others "
+    "history_last silence_deadlines incident_means changes background rate_log_weight rate_nats "
+    "rate_against",
+}
+"""What may be done to which arrays: they may have any length or any number, or may be left out."""
+
+
+@at_states
+def test_an_array_that_cannot_be_is_refused(name, at):
+    values, arrays = unpacked(name, at)
+    accepted = []
+    for array in arrays:
+        rest = {each: kept for each, kept in arrays.items() if each != array}
+        some = {damage: {array: to} for damage, to in damages(arrays[array]).items()}
+        for damage, damaged in ({"removed": {}} | some).items():
+            if array in ACCEPTED.get(damage, "").split():
+                continue
+            if not is_refused(name, values, rest | damaged):
+                accepted.append((array, damage))
+    assert accepted == []
+
+
+WRONG = [-1, 2**70, float("nan"), "x", [None], [[0, 1]]]
+
+ACCEPTED_VALUES = {
+    "incidents removed",
+    "seasons removed",
+    "rates removed",
+    "least = [[0, 1]]",
+    "max_entities removed",
+    "entity_events removed",
+    *(f"{limit} = {2**70}" for limit in ("batch_size", "max_entities", "max_former_entities")),
+}
+"""Scorers of other settings."""
+
+
+def wrong_values(values):
+    """Return values of which one is removed or hardly can be, by what was done to it."""
+    for name, value in values.items():
+        yield f"{name} removed", {each: kept for each, kept in values.items() if each != name}
+        for wrong in WRONG:
+            yield f"{name} = {wrong}", values | {name: wrong}
+        if isinstance(value, dict) and name != "parameters":
+            for what, changed in wrong_values(value):
+                yield f"{name}.{what}", values | {name: changed}
+
+
+@at_states
+def test_a_value_that_cannot_be_is_refused(name, at):
+    values, arrays = unpacked(name, at)
+    accepted = {what for what, wrong in wrong_values(values) if not is_refused(name, wrong, arrays)}
+    assert accepted <= ACCEPTED_VALUES
+
+
+def zero(array):
+    return 0 * array
+
+
+def backwards(array):
+    return array[::-1]
+
+
+TOGETHER = [
+    # name, at, and what is done to arrays whose own shapes and ranges stay possible
+    ("plain", 1000, {"recent_marks": np.ones_like}),
+    ("plain", 1400, {"drift_reference": backwards}),
+    ("plain", 1400, {"drift_reference": lambda a: np.append(a, a[-1])}),
+    ("plain", 1400, {"lowest": lambda a: a + 1e9}),
+    ("plain", 1400, {"lowest": lambda a: a[:2], "highest": lambda a: a[:2]}),
+    ("plain", 1400, {"neighbours": lambda a: a[:, :2], "variance": lambda a: a[:2]}),
+    ("plain", 1400, {"neighbours": lambda a: np.tile(a, (9, 1))}),
+    ("plain", 1400, {"neighbours": lambda a: a[:0]}),
+    ("plain", 1400, {"mass_count": zero}),
+    ("plain", 1400, {"spread": zero}),
+    ("plain", 1400, {"level": lambda a: a[:2], "spread": lambda a: a[:2]}),
+    ("plain", 1960, {"held_rows": lambda a: a[:, :2]}),
+    ("plain", 1960, {"held_numbers": backwards}),
+    ("plain", 1960, {"held_numbers": zero}),
+    ("history", 1000, {"level": lambda a: np.append(a, 1), "spread": lambda a: np.append(a, 1)}),
+    ("history", 1000, {"history_spread": zero}),
+    ("incidents", 1340, {"evidence": lambda a: a + 2}),
+    ("incidents", 1340, {"evidence_marks": lambda a: zero(a) - 10}),
+    ("silences", 1000, {"silence_clock": lambda a: a - 10**15}),
+    ("silences", 1000, {"silence_numbers": lambda a: a + 1}),
+    ("silences", 1000, {"silence_largest": lambda a: a[..., ::-1]}),
+    ("seasons", 1960, {"season_usual": zero}),
+    ("entities", 1460, {"level": lambda a: np.append(a, 1), "spread": lambda a: np.append(a, 1)}),
+    ("entities", 1460, {"entity_ages": zero}),
+    ("entities", 1460, {"entity_reference": zero}),
+    ("entities", 1460, {"entity_population": zero}),
+    ("entities", 1460, {"entity_key_lengths": lambda a: a + 100}),
+    ("entities", 1460, {"former_key_lengths": lambda a: a + 100}),
+    ("entities", 1460, {"watch_slots": lambda a: zero(a) + 999}),
+    ("entities", 1460, {"watch_name_lengths": lambda a: zero(a) + 999}),
+    ("entities", 1460, {"watch_others": zero}),
+    ("OSLRAU", 600, {"weight": lambda a: zero(a) + 1e-310}),
+    ("StackedSPN with a challenger", 1000, {"background_sums": lambda a: a + 1e36}),
+]
+"""What fits neither other arrays nor a narrower range than the damage above goes beyond."""
+
+
+@LONG
+@pytest.mark.parametrize(("name", "at", "damage"), TOGETHER)
+def test_arrays_that_do_not_go_together_are_refused(name, at, damage):
+    values, arrays = unpacked(name, at)
+    damaged = {array: change(arrays[array]) for array, change in damage.items()}
+    assert is_refused(name, values, arrays | damaged)
+
+
+@LONG
+@pytest.mark.parametrize(
+    ("name", "at", "changes"),
+    [
+        *(("plain", 100, {"transforms": each}) for each in ([[1.5, "asinh"]], [[0, "exp"]], 7)),
+        ("plain", 100, {"adapt_after": 0}),
+        ("plain", 100, {"neighbours_taken": 1}),
+        *(("incidents", 1340, {"incidents": change}) for change in (
+            {"open": {}}, {"open": 3}, {"slots": [1]}, {"slots": [0, 0]}, {"quiet": [-1]},
+            {"anomalies": [-1]}, {"parameters": {"quiet_records": 0}}, {"parameters": {"no": 0}},
+        )),
+        ("EntityDensity of few entities", 900, {"n_fields": 2}),
+        ("OSLRAU", 600, {"parameters": {"evil": 1}}),
+        ("OSLRAU", 600, {"n_records": float("inf")}),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_fit_are_refused(name, at, changes):
+    values, arrays = unpacked(name, at)
+    for each, change in changes.items():
+        inner = isinstance(values[each], dict) and each == "incidents"
+        values[each] = values[each] | change if inner else change
+    assert is_refused(name, values, arrays)
+
+
+def goes_on(name, at, values, arrays):
+    """Say whether a state is refused, or goes on to finite numbers and to states that are read."""
+    try:
+        taught = read(name, values, arrays)
+    except StateError:
+        return True
+    try:
+        SUBJECTS[name].go_on(taught, slice(at, at + 128))
+    except InvalidInputError:  # a state of other settings wants other rows
+        return True
+    return taught.to_bytes() != b""
+
+
+def changed(draw, array, largest):
+    """Return an array of another content, type or length."""
+    how = draw(st.sampled_from(["one", "one", "all", "type", "cut", "more", "order"]))
+    if how == "type":
+        with np.errstate(invalid="ignore", over="ignore"):
+            return array.astype(draw(st.sampled_from(sorted(TYPES))))
+    if how in ("cut", "more", "order"):
+        cut = array[: draw(st.integers(0, 2))]
+        return {"cut": cut, "more": np.concatenate([array, cut]), "order": array[::-1]}[how]
+    if array.dtype.kind == "f":
+        special = st.sampled_from([0.0, 1.0, -1.0, np.nan, np.inf, -np.inf])
+        numbers = st.floats(-largest, largest, width=8 * array.dtype.itemsize) | special
+    else:
+        bounds = np.iinfo(array.dtype)
+        numbers = st.integers(int(bounds.min), int(bounds.max)) | st.integers(0, 3)
+    result = array.copy()
+    at = draw(st.integers(0, array.size - 1)) if how == "one" and array.size else slice(None)
+    result.reshape(-1)[at] = draw(numbers)
+    return result
+
+
+DAMAGE = {
+    "kinds_sums": ("entities", 1460, lambda a: with_one(a, 1e300)),
+    "kinds_squares": ("entities", 1460, lambda a: with_one(a, 1e45)),
+    "category_joint": ("categories", 1460, lambda a: 0 * a),
+    "habit_new_common": ("entities", 1460, lambda a: 0 * a - 1e300),
+    "entity_population": ("entities", 1460, lambda a: 0 * a + 1e300),
+    "location": ("OSLRAU", 600, lambda a: a.astype("<i4")),
+    "scale": ("OSLRAU", 600, lambda a: (a + 1.0).astype("<i4")),
+    "pending_measures": ("plain", 100, lambda a: a[:, 1:]),
+    "season_rows": ("seasons", 1960, lambda a: a[:, 1:]),
+}
+"""Damage after which scores would not be finite, or there would be another error."""
+
+
+@LONG
+@pytest.mark.parametrize(
+    ("array", "name", "at", "damage"), [(array, *damage) for array, damage in DAMAGE.items()]
+)
+def test_damage_that_would_show_later_is_refused_or_goes_on(array, name, at, damage):
+    values, arrays = unpacked(name, at)
+    assert goes_on(name, at, values, arrays | {array: damage(arrays[array])})
+
+
+@at_states
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_a_damaged_state_is_refused_or_goes_on(name, at, data):
+    values, arrays = unpacked(name, at)
+    some = data.draw(st.sampled_from(sorted(arrays) or [None]))
+    if some is not None:
+        largest = 1.0 if arrays[some].dtype == "<f4" else 1e300
+        arrays[some] = changed(data.draw, arrays[some], largest)
+    assert goes_on(name, at, values, arrays)
+
+
+@LONG
+@pytest.mark.parametrize("name", ["all stacked", *MODELS])
+@settings(max_examples=examples(10), deadline=None)
+@given(data=st.data())
+def test_damaged_bytes_are_refused(name, data):
+    good = whole(name)[0]
+    at = data.draw(st.integers(0, len(good) - 1))
+    flipped = bytes([good[at] ^ data.draw(st.integers(1, 255))])
+    more = data.draw(st.binary(min_size=1, max_size=20))
+    for bad in (good[:at], good[:at] + flipped + good[at + 1 :], good + more):
+        with pytest.raises(StateError):
+            SUBJECTS[name].read(bad)
+
+
+def test_the_bytes_of_another_kind_are_refused():
+    kinds = ["plain", "OSLRAU", "StackedSPN", "EntityDensity"]
+    for name in kinds:
+        for other in set(kinds) - {name}:
+            with pytest.raises(StateError, match=f"expected the kind '{SUBJECTS[name].kind}', got"):
+                SUBJECTS[name].read(SUBJECTS[other].new().to_bytes())
