@@ -459,4 +459,21 @@ MEMBERS = (
         "0.2",
         values=("application/json", "application/avro"),
     ),
+    Member(
+        "traceparent",
+        _DEAD_LETTER + _JSON,
+        "text",
+        "That of the record, as W3C trace context has it; left out first of what is [too large]"
+        "(#too-large-messages).",
+        "0.2",
+        optional=_DEAD_LETTER + _JSON,
+    ),
+    Member(
+        "tracestate",
+        _DEAD_LETTER + _JSON,
+        "text",
+        "The same of its `tracestate`.",
+        "0.2",
+        optional=_DEAD_LETTER + _JSON,
+    ),
 )

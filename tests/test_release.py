@@ -26,7 +26,24 @@ def test_nothing_is_published_before_the_tests_and_a_try_of_the_packages():
     assert jobs["test"]["uses"] == "./.github/workflows/ci.yml"
     assert jobs["build"]["needs"] == "test"
     assert any(".ci/package" in step.get("run", "") for step in jobs["build"]["steps"])
-    assert {jobs[name]["needs"] for name in ("index", "image")} == {"build"}
+    assert jobs["image"]["needs"] == "build"
+    assert jobs["index"]["needs"] == ["build", "image"]  # what is in the index cannot be taken back
+    assert jobs["release"]["needs"] == ["index", "image"]
+
+
+def test_the_image_needs_a_registry_and_a_name_in_lower_case():
+    job = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]["image"]
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    assert _ran(steps[0], REGISTRY="").returncode == 1
+    assert _ran(steps[0], REGISTRY="registry.example").returncode == 0
+    named = {"GITHUB_REPOSITORY": "Owner/Project", "GITHUB_REF_NAME": "v0.2.0"}
+    made = _ran(steps[1], GITHUB_OUTPUT="/dev/stdout", **named)
+    assert made.stdout == "name=owner/project:0.2.0\n"
+    assert job["permissions"] == {"contents": "read", "packages": "write"}
+
+
+def _ran(command, **environment):
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment)
 
 
 def test_the_index_believes_the_workflow_and_no_password():

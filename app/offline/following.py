@@ -17,7 +17,7 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
 
-from .input_files import InputFileError, NdjsonInput, ParquetInput
+from .input_files import InputFileError, NdjsonInput, ParquetInput, check_regular
 
 _POLL_MS = 200
 _LETTER = {"key", "value", "headers"}
@@ -31,6 +31,7 @@ def file_messages(path: Path) -> Iterator[KafkaRecord]:
     InputFileError
         The file cannot be read.
     """
+    check_regular(path)
     is_table = path.suffix.lower() == ".parquet"
     try:
         source = ParquetInput(path, None) if is_table else NdjsonInput(path, None)

@@ -27,6 +27,8 @@ _OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+
 # Words of pandas and NumPy, of spreadsheets and of JSON, in capitals or not.
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+# Far more than any message of Kafka, so that a file without line feeds does not take all memory.
+_LONGEST_LINE = 1 << 28
 # Names of columns that an error lists.
 _MOST_LISTED = 20
 # JSON has no infinity. This number exceeds every double, and is rejected as `not_finite`.
@@ -75,9 +77,14 @@ def open_input(path: Path, key: str | None = None, extra: str | None = None) -> 
     }
     if path.suffix.lower() not in formats:
         raise InputFileError(f"{path}: expected a name that ends in {', '.join(formats)}")
-    if not path.is_file():
-        raise InputFileError(f"{path}: expected a file, there is none")
+    check_regular(path)
     return formats[path.suffix.lower()](path, key)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a path that is missing, or of a pipe or device, which may never end."""
+    if not path.is_file():
+        raise InputFileError(f"{path}: expected a regular file, there is none")
 
 
 class JoinedInput:
@@ -114,9 +121,15 @@ class _TextInput:
         return self._position / self._size if self._size else 1.0
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes]:
-        for line in file:
+        lines = iter(partial(file.readline, _LONGEST_LINE + 1), b"")
+        for number, line in enumerate(lines, start=1):
+            if len(line) > _LONGEST_LINE:
+                raise self._wrong(number, f"expected at most {_LONGEST_LINE:,} bytes")
             self._position += len(line)
             yield line
+
+    def _wrong(self, line: int, what: str) -> InputFileError:
+        return InputFileError(f"{self._path} line {line}: {what}")
 
 
 class NdjsonInput(_TextInput):
@@ -187,9 +200,6 @@ class CsvInput(_TextInput):
         document = dict(zip(names, map(_cell, row), strict=True))
         key = row[names.index(self._key)].encode() if self._key is not None else None
         return InputMessage(key or None, orjson.dumps(document))
-
-    def _wrong(self, line: int, what: str) -> InputFileError:
-        return InputFileError(f"{self._path} line {line}: {what}")
 
 
 class _TableInput:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.logs import at
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from faust_oslrau.app.kafka.transactions import TransactionalProducer
 
 logger = logging.getLogger(__name__)
+
+_FORMAT = 1
+
+
+class OtherAcceptanceError(OslrauError):
+    """A later version has accepted a schema, in a format that this one does not read."""
 
 
 class AcceptanceLog:
@@ -52,6 +59,8 @@ class AcceptanceLog:
         ------
         KafkaError
             The topic cannot be read, or another deployment's transaction is open for too long.
+        OtherAcceptanceError
+            A later version wrote some.
         """
         prefix = self._prefix(tp)
         found: dict[bytes, bytes] = {}
@@ -80,7 +89,9 @@ class AcceptanceLog:
             They could not be written, or may be.
         """
         messages = [
-            OutMessage(0, self._key(tp, each), self._value(each, topic_id), None)
+            OutMessage(
+                0, self._key(tp, each), acceptance_value(each, self._registry, topic_id), None
+            )
             for each in accepted
         ]
         async with producer.transaction() as transaction:
@@ -106,7 +117,7 @@ class AcceptanceLog:
         for value in found.values():
             data = orjson.loads(value)
             if not is_recreated(data["topic_id"], topic_id):
-                accepted.append(_acceptance(data))
+                accepted.append(acceptance_of(data))
                 registries.add(data["registry"])
         others = sorted(registries - {self._registry})
         if others:
@@ -125,21 +136,29 @@ class AcceptanceLog:
     def _key(self, tp: TP, accepted: Acceptance) -> bytes:
         return self._prefix(tp) + f"{accepted.start}/{accepted.schema_id}".encode()
 
-    def _value(self, accepted: Acceptance, topic_id: str | None) -> bytes:
-        schema = accepted.schema
-        return orjson.dumps(
-            {
-                "id": accepted.schema_id,
-                "schema": None if schema is None else schema._asdict(),
-                "start": accepted.start,
-                "end": accepted.end,
-                "registry": self._registry,
-                "topic_id": topic_id,
-            }
+
+def acceptance_value(accepted: Acceptance, registry: str | None, topic_id: str | None) -> bytes:
+    """Return the message of an acceptance, as JSON."""
+    schema = accepted.schema
+    return orjson.dumps(
+        {
+            "format": _FORMAT,
+            "id": accepted.schema_id,
+            "schema": None if schema is None else schema._asdict(),
+            "start": accepted.start,
+            "end": accepted.end,
+            "registry": registry,
+            "topic_id": topic_id,
+        }
+    )
+
+
+def acceptance_of(data: Mapping[str, Any]) -> Acceptance:
+    """Return the acceptance of a message; one that names no format has the first."""
+    if (version := data.get("format", 1)) != _FORMAT:
+        raise OtherAcceptanceError(
+            f"accepted schema {data.get('id')}: expected format {_FORMAT}, got {version!r}"
         )
-
-
-def _acceptance(data: Mapping[str, Any]) -> Acceptance:
     found = data["schema"]
     if found is not None:
         references = tuple((name, text) for name, text in found["references"])

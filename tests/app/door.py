@@ -22,6 +22,8 @@ class Door(socketserver.ThreadingTCPServer):
         Requests with these bytes wait.
     deaf_to
         Requests with these bytes pass, and the connection ends in place of an answer.
+    late
+        By how many seconds each piece of an answer is late.
     is_full
         Whether each request is answered that there is no room for it.
     stuck
@@ -43,6 +45,7 @@ class Door(socketserver.ThreadingTCPServer):
     def open(self) -> None:
         """Let everything pass."""
         self.is_full = False
+        self.late = 0.0
         self.room: int | None = None
         self.holds: bytes | None = None
         self.deaf_to: bytes | None = None
@@ -93,6 +96,7 @@ class _Passage(socketserver.BaseRequestHandler):
     def _answer(self, inside: socket.socket) -> None:
         with suppress(OSError):
             while (found := inside.recv(65_536)) and not self._is_deaf:
+                time.sleep(self.server.late)
                 self.request.sendall(found)
         _end(inside, self.request)
 

@@ -1,4 +1,4 @@
-"""Snapshots of a version as it is released, so that later ones are held to read them.
+"""What a version keeps, as it is released, so that later ones are held to read it.
 
 python tests/app/released_snapshots.py
 """
@@ -6,14 +6,20 @@ python tests/app/released_snapshots.py
 from __future__ import annotations
 
 import random
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import orjson
 
+from faust_oslrau.app.kafka.positions import RecordedSuccessor, start_metadata
 from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.registry.acceptance_log import acceptance_value
 from faust_oslrau.app.settings import LearnerSettings, Settings
+from faust_oslrau.app.snapshots.claim import Claim
+from faust_oslrau.app.snapshots.manifest import manifest_value
 from faust_oslrau.topics import Record
+from faust_oslrau.topics.formats import Acceptance, Schema
 
 RELEASED = Path(__file__).parent / "snapshots" / "released"
 TOPIC, PARTITION = "features", 3
@@ -30,6 +36,18 @@ WITH = {
         entity="machine", rates="1m", events=("incidents", "silences", "unusual_entities")
     ),
 }
+
+
+CLAIM = Claim("ab" * 8, (f"{N:020d}-{'cd' * 8}.snapshot",))
+ACCEPTED = Acceptance(7, Schema("AVRO", '"double"', (("a.avsc", '"int"'),)), 12, None)
+SUCCESSOR = RecordedSuccessor(40, "ef" * 16)
+TEXTS = {
+    "manifest": manifest_value(N, 900_001, "01" * 16, [5, 6], 3),
+    "claim": CLAIM.to_bytes(),
+    "commit": start_metadata(17, "topic-1", "23" * 16, SUCCESSOR).encode(),
+    "acceptance": acceptance_value(ACCEPTED, "https://registry.example", "topic-1"),
+}
+"""The small messages that decide from where a partition goes on, and how it reads records."""
 
 
 def records(first: int, last: int) -> list[Record]:
@@ -51,7 +69,11 @@ def records(first: int, last: int) -> list[Record]:
 
 def write() -> None:
     folder = RELEASED / version("faust-oslrau")
+    if folder.exists() and sys.argv[1:] != ["--force"]:
+        sys.exit(f"{folder} is there: write it anew with --force if it is not released yet")
     folder.mkdir(parents=True, exist_ok=True)
+    for name, text in TEXTS.items():
+        (folder / f"{name}.json").write_bytes(text)
     for name, settings in WITH.items():
         pipeline = PartitionPipeline(TOPIC, PARTITION, settings)
         pipeline.process(records(0, N))

@@ -299,6 +299,17 @@ def test_formats_are_timed_and_give_the_same_scores(tmp_path):
 
 
 @pytest.mark.slow
+def test_every_codec_makes_messages_smaller(tmp_path):
+    figures = quick("codecs", tmp_path)
+    kinds = {(row["messages"], row["in a batch"]) for row in figures}
+    assert len(kinds) == 4 and len(figures) == 5 * len(kinds)
+    for kind in kinds:
+        whole, *small = [row for row in figures if (row["messages"], row["in a batch"]) == kind]
+        assert whole["codec"] == "none"
+        assert all(row["bytes"] < whole["bytes"] for row in small)
+
+
+@pytest.mark.slow
 def test_sequence_cost_times_both_learners_with_and_without_a_history(tmp_path):
     figures = quick("sequence-cost", tmp_path)
     assert [row["learner"] for row in figures] == ["oslrau"] * 3 + ["stacked"] * 3

@@ -11,6 +11,8 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.value_types import CHOSEN_EVENTS
 from faust_oslrau.topics import Record
 
+TRACE = (("traceparent", b"00-1f-2e-01"), ("tracestate", b"a=b"))
+
 NEW = {2000, *range(6000, 6040)}
 """Records with another category, which is to blame beside numbers."""
 
@@ -29,8 +31,8 @@ def processed():
     keys = [b"silent" if 100 < row < 2000 and row % 9 == 0 else b"k" for row in range(9002)]
     values += [b"broken", b'"%b"' % (b"x" * 100_000)]
     records = [
-        Record("features", 1, offset, None if offset == 7 else 1767225600000 + offset, key, value)
-        for offset, (key, value) in enumerate(zip(keys, values, strict=True))
+        Record("features", 1, i, None if i == 7 else 1767225600000 + i, key, value, TRACE)
+        for i, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
     settings = Settings(
         features=["a", "b", "c", "s"],
@@ -54,7 +56,7 @@ def of_entities():
     rows[of == 8, 1] *= 20.0
     values = [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
     records = [
-        Record("features", 1, offset, 1767225600000, b"machine-%d" % of[offset], value)
+        Record("features", 1, offset, 1767225600000, b"machine-%d" % of[offset], value, TRACE)
         for offset, value in enumerate(values)
     ]
     records[6000] = records[6000]._replace(key=b"new")
@@ -65,9 +67,10 @@ def of_entities():
 @pytest.fixture(scope="session")
 def of_rates():
     """What the pipeline tells of a partition of which most records cease to come."""
+    value = b'{"a": 1.0, "b": "x"}'
     seconds = [second for second in range(900) if second < 800 or second % 5 == 0]
     records = [
-        Record("features", 1, second, 1767225600000 + 1000 * second, b"k", b'{"a": 1.0, "b": "x"}')
+        Record("features", 1, second, 1767225600000 + 1000 * second, b"k", value, TRACE)
         for second in seconds
     ]
     changes = []
@@ -89,6 +92,7 @@ def of_fields():
             1767225600000,
             b"k",
             (before, after)[offset > 3000] % (offset % 97 + 50),
+            TRACE,
         )
         for offset in range(6000)
     ]

@@ -23,7 +23,10 @@ def render():
     """A function that renders the chart with some values, as text."""
     helm = shutil.which("helm")
     if helm is None:
-        pytest.skip("no helm; go install helm.sh/helm/v3/cmd/helm@latest brings it")
+        pytest.skip(
+            "no helm, which the runners of continuous integration have; "
+            "go install helm.sh/helm/v3/cmd/helm@latest brings it"
+        )
 
     def run(command="template", **values):
         chosen = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]

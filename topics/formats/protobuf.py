@@ -20,6 +20,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from .documents import as_json, object_maker
 from .errors import ContentError, SchemaError
@@ -157,8 +158,20 @@ def _message(descriptor: Descriptor, known: dict[str, _Get]) -> _Get:
     make = object_maker([field.name for field in descriptor.fields])
     getters = [_field(field, known) for field in descriptor.fields]
 
+    get = _whole(lambda message: make(*[read(message) for read in getters]))
+    return get
+
+
+def _whole(read: _Get) -> _Get:
+    """Return what reads a message, and refuses bytes that are none of its fields.
+
+    The schema is that of the writer, who knew all fields.
+    """
+
     def get(message: Any) -> Any:
-        return make(*[read(message) for read in getters])
+        if len(UnknownFieldSet(message)):
+            raise ContentError("it has fields that its schema does not have")
+        return read(message)
 
     return get
 
@@ -188,7 +201,9 @@ def _plain(field: FieldDescriptor, known: dict[str, _Get]) -> _Get:
     if field.message_type is None:
         return lambda content: content
     if field.message_type.full_name == _TIMESTAMP:
-        return lambda content: content.seconds * _MILLISECONDS + content.nanos * _NANOSECONDS
+        return _whole(
+            lambda content: content.seconds * _MILLISECONDS + content.nanos * _NANOSECONDS
+        )
     if field.message_type.full_name in _WRAPPERS:
-        return attrgetter("value")
+        return _whole(attrgetter("value"))
     return _message(field.message_type, known)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faust_oslrau.app.offline import input_files
 from faust_oslrau.app.offline.input_files import InputFileError, open_input
 from faust_oslrau.topics import FeatureDecoder, Reason
 
@@ -101,6 +102,13 @@ def test_ndjson_lines_go_byte_for_byte(tmp_path):
     assert [message.value for message in open_input(ended)] == lines
 
 
+def test_a_line_without_an_end_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(input_files, "_LONGEST_LINE", 8)
+    path = write(tmp_path, "rows.ndjson", b'{"a":1}\n' + b"\0" * 9)
+    with pytest.raises(InputFileError, match="line 2: expected at most 8 bytes"):
+        list(open_input(path))
+
+
 def test_a_key_is_the_content_of_its_column(tmp_path):
     csv = write(tmp_path, "a.csv", "id,x\npump-1,1\n,2\n")
     assert [message.key for message in open_input(csv, "id")] == [b"pump-1", None]
@@ -168,7 +176,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, name, content):
 
 
 def test_a_missing_file_and_an_unknown_ending_are_refused(tmp_path):
-    with pytest.raises(InputFileError, match="expected a file"):
+    with pytest.raises(InputFileError, match="expected a regular file"):
         open_input(tmp_path / "none.csv")
     with pytest.raises(InputFileError, match=r"expected a name that ends in \.csv"):
         open_input(write(tmp_path, "a.xls", b""))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 
 import numpy as np
@@ -141,6 +142,11 @@ def test_wrong_use_has_its_own_exit_codes_and_one_line(file, tmp_path):
     assert "999999999 is not in the range 1<=x<=100000" in told
     merging = CliRunner().invoke(main, ["merge", "/dev/zero", "--out", str(out)])
     assert _told(merging) == "Error: file /dev/zero: not a regular file"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for endless in ("/dev/zero", str(pipe)):
+        told = _told(CliRunner().invoke(main, ["tail", endless]))
+        assert told == f"Error: {endless}: expected a regular file, there is none"
     chosen = tmp_path / "settings.toml"
     chosen.write_text('initial_model = "/dev/zero"')
     told = _told(run(file, "--out", out, "--settings", chosen))

@@ -142,7 +142,7 @@ def test_colours_are_for_terminals_without_no_color(replayed, monkeypatch):
 def test_wrong_use_has_its_own_exit_codes(replayed, tmp_path):
     assert run(replayed / "alerts.ndjson", "--topic", "anomalies").exit_code == 2
     missing = run(tmp_path / "none.ndjson")
-    assert missing.exit_code == 1 and "No such file" in missing.stderr
+    assert missing.exit_code == 1 and "there is none" in missing.stderr
     assert run("--broker", f"127.0.0.1:{free_ports(1)[0]}").exit_code == 3
 
 

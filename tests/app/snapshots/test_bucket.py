@@ -252,6 +252,18 @@ def test_a_store_that_is_away_is_an_error_until_it_is_back(address, buckets, doo
         back.shut()
 
 
+@pytest.mark.parametrize("size", [0, len(_LARGE)], ids=["a put", "pieces"])
+def test_a_store_that_answers_late_is_waited_for(size, address, door):
+    store = _opened(bucket_store(address, "app"))
+    door.late = 0.3
+    _save(store, 10, size=size)
+    owner = _opened(bucket_store(address, "app"))
+    with pytest.raises(LostPartitionError):
+        _save(store, 20)
+    door.open()
+    assert load(owner, _TP) == [(10, _LARGE[:size] or b"state at 10")]
+
+
 @pytest.mark.parametrize("deaf_to", [b"claim.json", b"PUT "])
 def test_a_save_whose_answer_was_lost_costs_its_owner_nothing(address, door, deaf_to):
     store = _opened(bucket_store(address, "app"))

@@ -7,9 +7,32 @@ from importlib.metadata import version
 import numpy as np
 import orjson
 import pytest
-from released_snapshots import PARTITION, RELEASED, TOPIC, WITH, N, records
+import released_snapshots
+from aiokafka import OffsetAndMetadata
+from released_snapshots import (
+    ACCEPTED,
+    CLAIM,
+    PARTITION,
+    RELEASED,
+    SUCCESSOR,
+    TEXTS,
+    TOPIC,
+    WITH,
+    N,
+    records,
+)
 
+from faust_oslrau.app.kafka.positions import (
+    is_of_earlier_version,
+    recorded_model,
+    recorded_start,
+    recorded_successor,
+    recorded_topic,
+)
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.registry.acceptance_log import OtherAcceptanceError, acceptance_of
+from faust_oslrau.app.snapshots.claim import Claim
+from faust_oslrau.app.snapshots.manifest import Manifest
 
 MORE = 600
 
@@ -40,6 +63,33 @@ def test_a_snapshot_of_a_released_version_goes_on(path, without_upgrade):
     assert pipeline.snapshot(0, N + MORE).records == N + MORE
 
 
+@pytest.mark.parametrize("folder", sorted(RELEASED.iterdir()), ids=lambda folder: folder.name)
+def test_the_small_messages_of_a_released_version_are_read(folder):
+    text = {name: (folder / f"{name}.json").read_bytes() for name in TEXTS}
+    manifest = Manifest.from_record(text["manifest"], 7, 0)
+    assert manifest == Manifest(N, 900_001, "01" * 16, (5, 6), 3, 7, 0)
+    assert Claim.from_bytes(text["claim"]) == CLAIM
+    assert acceptance_of(orjson.loads(text["acceptance"])) == ACCEPTED
+    commit = OffsetAndMetadata(N, text["commit"].decode())
+    assert (recorded_start(commit), recorded_topic(commit)) == (17, "topic-1")
+    assert (recorded_model(commit), recorded_successor(commit)) == ("23" * 16, SUCCESSOR)
+    assert not is_of_earlier_version(commit)
+
+
+def test_an_acceptance_without_a_format_has_the_first_and_others_are_refused():
+    data = orjson.loads(TEXTS["acceptance"])
+    with pytest.raises(OtherAcceptanceError, match="schema 7: expected format 1, got 2"):
+        acceptance_of(data | {"format": 2})
+    del data["format"]
+    assert acceptance_of(data) == ACCEPTED
+
+
 def test_this_version_has_its_snapshots_among_those_released():
     folder = RELEASED / version("faust-oslrau")
-    assert {path.stem for path in folder.glob("*.bin")} == {*WITH}, "run released_snapshots.py"
+    assert {path.stem for path in folder.iterdir()} == {*WITH, *TEXTS}, "run released_snapshots.py"
+
+
+def test_what_is_released_is_not_written_again(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["released_snapshots.py"])
+    with pytest.raises(SystemExit, match="--force"):
+        released_snapshots.write()

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections import Counter, defaultdict
-from itertools import count
+from itertools import chain, count
 
 import orjson
 import pytest
@@ -28,7 +28,8 @@ def _rows(number, partitions=1, seed=0):
     for i in range(number):
         a = rng.gauss(0, 1) + 1000 * (i % 1999 == 1998)
         value = orjson.dumps({"a": a, "b": a + rng.gauss(0, 0.1)})
-        rows.append((i % partitions, value, b"key-%d" % i, (), _NOW + i))
+        key = b"key-%d" % i
+        rows.append((i % partitions, value, key, (("traceparent", key),), _NOW + i))
     return rows
 
 
@@ -85,8 +86,10 @@ def test_live_scores_equal_those_of_the_pipeline_offline(
     worker.wait_records(9001).terminate()
     scores, anomalies = _offline(client.read(topic_name), settings)
     assert _outputs(client.read(settings.scores_topic)) == scores
-    assert _outputs(client.read(settings.anomalies_topic)) == anomalies
-    assert anomalies
+    alerts = _outputs(client.read(settings.anomalies_topic))
+    assert alerts == anomalies
+    traces = [(key, dict(headers)["traceparent"]) for key, *_, headers in chain(*alerts.values())]
+    assert traces and all(key == trace for key, trace in traces)
 
 
 def test_without_snapshots_a_restart_learns_again_and_emits_nothing_twice(
@@ -151,7 +154,7 @@ def test_bad_input_of_every_kind_and_in_any_number_is_dead_letters_byte_for_byte
         b" " * 1_048_400: "too_large",  # just below what the broker takes
     }
     client.create(topic_name, 2)
-    headers = (("trace", b"7"),)
+    headers = (("traceparent", b"00-1f-2e-01"),)
     flood = [b"[%d]" % i for i in range(10_000)]
     rows = [(1, value, b"k" if value is None else None, headers) for value in [*bad, *flood]]
     client.send(topic_name, [*rows, *[(1, row[1]) for row in _rows(100)]])

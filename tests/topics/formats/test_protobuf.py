@@ -107,6 +107,17 @@ def test_what_names_no_message_or_is_cut_is_refused(content, codec_of_readings):
         codec_of_readings.decode(framed(3, content))
 
 
+@pytest.mark.parametrize("left_over", [b"\x78\x01", b"\x7a\x02ab", b"\x79" + bytes(8)])
+@pytest.mark.parametrize("member", [None, "vibration", "before", "at", "pressure"])
+def test_bytes_that_are_a_field_of_no_message_are_refused(
+    left_over, member, codec_of_readings, message_of
+):
+    message = message_of("Reading")(temperature=1.5)
+    (getattr(message, member) if member else message).MergeFromString(left_over)
+    with pytest.raises(ContentError, match="does not have"):
+        codec_of_readings.decode(framed(3, READING + message.SerializeToString()))
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(content):
     with suppress(ContentError):
