@@ -53,9 +53,10 @@ class Channel(Protocol):
 class Alertmanager:
     """Posts alerts to an Alertmanager, one for each notice.
 
-    An alert is known by its labels. So a notice that becomes more severe ends one and begins
-    another. What has no end is told once, and ends as Alertmanager hears no more of it: it does not
-    tell people of an alert that ends at once.
+    An alert is known by its labels, which are those of what opened the notice: later events may
+    blame other fields. So a notice that becomes more severe ends one and begins another. What has
+    no end is told once, and ends as Alertmanager hears no more of it: it does not tell people of an
+    alert that ends at once.
     """
 
     name = "alertmanager"

@@ -47,18 +47,19 @@ class Scene:
         self.client, self.topic, self.folder = client, topic, folder
         client.create(topic)
 
-    def send(self, name, state, severity="minor"):
-        """Write the event of an incident."""
+    def send(self, name, state, severity="minor", fields=None, partition=0):
+        """Write the event of an incident, which blames the field of its name, or these."""
         event = {
             "event": "incident", "topic": "pumps", "partition": 0, "offset": 1, "state": state,
             "incident": f"pumps/0/{name}", "severity": 10, "severity_name": severity, "length": 4,
-            "start_timestamp": 1_790_000_000_000, "contributions": [BLAME | {"field": name}],
+            "start_timestamp": 1_790_000_000_000,
+            "contributions": [BLAME | {"field": field} for field in fields or [name]],
         }  # fmt: skip
-        self.write(event)
+        self.write(event, partition)
 
-    def write(self, event):
+    def write(self, event, partition=0):
         """Write an event."""
-        self.client.send(self.topic, [(0, json.dumps(event).encode())])
+        self.client.send(self.topic, [(partition, json.dumps(event).encode())])
 
     def notifier(self, **variables):
         """Start a notifier, and wait until it reads."""
@@ -123,6 +124,23 @@ def test_what_was_told_is_remembered_through_a_kill(scene):
         stop(process)
     told = [(body["fields"], body["state"]) for body in server.bodies]
     assert told == [(["flow"], "opened"), (["heat"], "opened"), (["flow"], "closed")]
+
+
+def test_an_alert_keeps_its_labels_through_a_kill(scene):
+    server = PostServer(200)
+    process = scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=server.address)
+    wait_until_it_reads(scene)
+    scene.send("leak", "opened", fields=["flow", "heat"])
+    wait_for(lambda: server.bodies)
+    stop(process)
+    scene.send("leak", "closed", fields=["heat", "flow"])
+    process = scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=server.address)
+    try:
+        wait_for(lambda: server.bodies[-1][0]["endsAt"] < server.bodies[0][0]["endsAt"])
+    finally:
+        stop(process)
+    labels = [alert["labels"] for alerts in server.bodies for alert in alerts]
+    assert all(each == labels[0] for each in labels) and labels[0]["field"] == "flow"
 
 
 def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
