@@ -45,7 +45,7 @@ class Scene:
 
     def __init__(self, client, topic, folder):
         self.client, self.topic, self.folder = client, topic, folder
-        client.create(topic)
+        client.create(topic, partitions=2)
 
     def send(self, name, state, severity="minor", fields=None, partition=0):
         """Write the event of an incident, which blames the field of its name, or these."""
@@ -124,6 +124,25 @@ def test_what_was_told_is_remembered_through_a_kill(scene):
         stop(process)
     told = [(body["fields"], body["state"]) for body in server.bodies]
     assert told == [(["flow"], "opened"), (["heat"], "opened"), (["flow"], "closed")]
+
+
+def test_what_happened_at_once_in_two_partitions_is_one_notice_to_who_reads_it_later(scene):
+    server = PostServer(200)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    wait_until_it_reads(scene)
+    scene.send("heat", "opened")
+    wait_for(lambda: server.bodies)
+    stop(process)
+    for state in ("opened", "closed"):
+        for partition in (0, 1):
+            scene.send(f"leak-{partition}", state, fields=["flow"], partition=partition)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    try:
+        wait_for(lambda: server.bodies[-1]["state"] == "closed")
+    finally:
+        stop(process)
+    told = [(body["state"], len(body["incidents"])) for body in server.bodies[-2:]]
+    assert told == [("opened", 1), ("closed", 2)]
 
 
 def test_an_alert_keeps_its_labels_through_a_kill(scene):
