@@ -105,11 +105,9 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
 
 
 def _description(notice: Mapping[str, Any]) -> str:
-    fields, entities = (", ".join(notice[name][:20]) for name in ("fields", "entities"))
-    if notice["event"] != "incident":
-        return f"In {notice['topic']}" + (f", fields {fields}." if fields else ".")
-    of = f" of {entities}" if entities else ""
-    return f"{notice['records']} records{of}, fields {fields}."
+    listed = {name: ", ".join(notice[name][:20]) for name in ("fields", "entities")}
+    told = (f", {name} {names}" for name, names in listed.items() if names)
+    return f"In {notice['topic']}{''.join(told)}."
 
 
 class Webhook:

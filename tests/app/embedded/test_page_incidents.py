@@ -43,7 +43,7 @@ def test_an_incident_is_shown_as_it_opens_and_closes_and_again_after_a_restart(s
     title = "#incidents .incident h3"
     page.wait_until(lambda: page.count(title) == 1, "showing the incident")
     assert re.fullmatch(r"(minor|major|critical) open(, unusual for \d+ s)?", page.text(title))
-    assert f"{scene.topic}/0" in page.text("#incidents .incident p")
+    assert re.search(rf"{scene.topic}/0 · \d+ records, ", page.text("#incidents .incident p"))
     assert page.number("#open-incidents") == 1
     assert page.text("#incidents li:first-child .name") == STRANGE
     scene.score_more(worker, usual_rows(300, seed=2))
@@ -103,6 +103,7 @@ def test_the_chart_of_an_incident_has_values_of_its_entity_alone(scene, page):
     low, high = page.text(".incident .spark").split(", ")[1].split(" to ")
     assert 900 < float(low.replace("k", "e3")) < 1100 and high == "5k"
     assert page.shaded(".incident canvas") > 100  # the band
+    assert "record" not in page.text(".incident p")  # those from start to end are of all machines
     assert not re.search(r"\bnats\b|\bp = |for 0 s", page.text("#overview"))
 
 

@@ -36,4 +36,5 @@ async def test_an_alert_ends_with_the_labels_with_which_it_began():
     (began,), (ended,) = server.bodies
     assert began["labels"]["field"] == "flow"
     assert began["labels"] == ended["labels"]
+    assert began["annotations"]["description"] == "In pumps, fields flow, heat."
     assert began["endsAt"] > ended["endsAt"]
