@@ -160,7 +160,7 @@ class Notice:
         """A sentence that says what is wrong."""
         worst, others = self.worst.message, len(self.events) - 1
         where = worst.entity or f"{worst.topic}/{worst.partition}"
-        more = f", and {others} more incidents" if others else ""
+        more = f", and {others} more incident{'s' * (others > 1)}" if others else ""
         return f"{where}: {_described(worst)}{more}"
 
     def as_dict(self, state: str) -> dict[str, Any]:
