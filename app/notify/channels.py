@@ -85,7 +85,8 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
     first, now = notice.first.message, datetime.now(UTC)
     began = now if notice.since is None else datetime.fromtimestamp(notice.since / 1000, UTC)
     labels = {
-        "alertname": f"Oslrau{str(first.event).title()}",
+        # Not the name of an alert of docker/prometheus/rules.yml.
+        "alertname": f"OslrauNotice{str(first.event).title()}",
         "topic": first.topic,
         "severity": severity,
         "notice": notice.name,

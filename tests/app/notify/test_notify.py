@@ -191,8 +191,8 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         scene.send("flow", "opened")
         (alert,) = wait_for(alerts)
         assert alert["labels"] == {
-            "alertname": "OslrauIncident", "topic": "pumps", "severity": "minor", "field": "flow",
-            "notice": "pumps/0/flow",
+            "alertname": "OslrauNoticeIncident", "topic": "pumps", "severity": "minor",
+            "field": "flow", "notice": "pumps/0/flow",
         }  # fmt: skip
         assert alert["annotations"]["summary"] == "pumps/0: flow is 1, expected 13.2 ± 0.28"
         assert alert["startsAt"].startswith("2026-09-21T")
@@ -204,15 +204,15 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         scene.write(SILENCE | {"state": "began"})
         (alert,) = wait_for(alerts)
         assert alert["labels"] == {
-            "alertname": "OslrauSilence", "topic": "pumps", "severity": "minor", "entity": "p-7",
-            "notice": "pumps/0/7/silence/p-7",
+            "alertname": "OslrauNoticeSilence", "topic": "pumps", "severity": "minor",
+            "entity": "p-7", "notice": "pumps/0/7/silence/p-7",
         }  # fmt: skip
         assert alert["annotations"]["summary"] == f"p-7: silence began: {SILENT}"
         scene.write(SILENCE | {"state": "ended"})
         wait_for(lambda: alerts() == [])
         scene.write(FIELD)
         (alert,) = wait_for(alerts)
-        assert alert["labels"]["alertname"] == "OslrauField"
+        assert alert["labels"]["alertname"] == "OslrauNoticeField"
         assert alert["annotations"]["summary"] == "pumps/0: field vanished: flow"
     finally:
         stop(process)
