@@ -64,6 +64,14 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
     }  # fmt: skip
 
 
+def test_a_title_counts_the_other_incidents():
+    notices = Notices(Settings())
+    for name in (1, 2, 3):
+        notices.add(incident(name, OPENED))
+    (notice,) = notices.open
+    assert notice.title.endswith("± 0.28, and 2 more incidents")
+
+
 def test_a_category_to_blame_has_its_probability():
     found = incident(1, OPENED).message
     found.contributions = [
