@@ -63,11 +63,7 @@ def _take(port: int) -> None:
         )
         page.theme("light")
         page.open()  # a page plots the field and the entity of the latest incident at first
-        plot = page.find("#field canvas")
-        page.wait_until(
-            lambda: plot.get_attribute("aria-label") not in (None, "no values yet"),
-            "plotting an incident's field",
-        )
+        _wait_for_plot(page)
         _resize(page, _HEIGHT)
         _save("page.png", browser.get_screenshot_as_png())
         _take_incident(page)
@@ -79,11 +75,20 @@ def _take(port: int) -> None:
         _save("network.png", page.find("#network").screenshot_as_png)
 
 
+def _wait_for_plot(page: Page) -> None:
+    plot = page.find("#field canvas")
+    page.wait_until(
+        lambda: plot.get_attribute("aria-label") not in (None, "no values yet"),
+        "plotting an incident's field",
+    )
+
+
 def _take_incident(page: Page) -> None:
     """Take the page of one incident, and the same on a phone."""
     page.find(".incident details").click()
     page.find(".incident details a").click()
     page.wait_until(lambda: page.count("#addressed .incident .spark:not([hidden])") > 0, "alone")
+    _wait_for_plot(page)
     _save("incident.png", page.browser.get_screenshot_as_png())
     _resize(page, _PHONE_HEIGHT, _PHONE_WIDTH)
     _save("phone.png", page.browser.get_screenshot_as_png())

@@ -33,15 +33,19 @@ export async function askCourse({ topic, partition }, field, since = 0, entity =
 export async function courseOf(event, entry) {
   if (typeof event.since !== "number") return [];
   const found = await askCourse(event, entry.name, Math.floor(event.since - BEFORE), event.entity ?? null);
-  const until = event.state === "closed" ? event.noted : Infinity;
-  const rows = found ? found.rows.filter((row) => row.value !== null && row.time <= until + AFTER) : [];
+  const until = event.state === "closed" ? event.noted + AFTER : Infinity;
+  const rows = found ? found.rows.filter((row) => row.value !== null && row.time <= until) : [];
   if (rows.length < LEAST_POINTS) return [];
-  return found.is_of_next ? withBand(rows, bandOf(entry), Math.floor(event.since), Math.min(until, rows.at(-1).time)) : rows;
+  return found.is_of_next ? withBand(rows, bandOf(entry), event) : rows;
 }
 
-/** The rows with the band of an incident from its first to its last second, in place of that of the next record. */
-function withBand(rows, band, from, until) {
-  const ends = [from - 0.5, until + 0.5].map((time) => ({ ...band, time, value: null, unusual: false }));
+/** The rows with the band of an incident from its start to its latest record, in place of that of the next record. */
+function withBand(rows, band, { since, start_timestamp: start, opened_timestamp: opened, latest_timestamp: latest }) {
+  const isTimed = [start, opened, latest].every(Number.isFinite);
+  // Rows lie where they were read, as the opening did at `since`.
+  const read = (timestamp) => Math.floor(since + (isTimed ? (timestamp - opened) / 1000 : 0));
+  const [from, until] = [Math.max(read(start), rows[0].time) - 0.5, Math.min(read(latest), rows.at(-1).time) + 0.5];
+  const ends = [from, until].map((time) => ({ ...band, time, value: null, unusual: false }));
   return [...rows.map((row) => ({ ...row, ...NO_BAND })), ...ends].toSorted((one, other) => one.time - other.time);
 }
 
