@@ -4,8 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := learner topics app
-# Once, before several processes need the kernels at the same time.
-COMPILE = $(BIN)/python -c 'from faust_oslrau.learner import *; compile_kernels(); compile_kernels(StackedSPN)'
 # Most tests wait for workers and brokers: more processes than the two cores of CI.
 PROCESSES ?= 5
 # Tests start hundreds of processes. Without bytecode on disk each compiles all that it imports, for 2 seconds.
@@ -28,7 +26,7 @@ test-slow: prepare ## run the tests that `make test` leaves out: whole benchmark
 
 prepare: $(READY) ## download Kafka's jars and compile the kernels, which the tests need
 	@$(BIN)/python -m faust_oslrau.app.brokers || true
-	@$(COMPILE)
+	@$(BIN)/python tests/compile_kernels.py
 
 test-interpreted: $(READY) ## run the learner's tests without the compiler; make test-interpreted ARGS="-k structure"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 3 tests/learner $(ARGS)

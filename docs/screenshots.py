@@ -17,6 +17,7 @@ from selenium.webdriver import Keys
 _IMAGES = Path(__file__).parent / "images"
 _DEMO = ("demo", "--seconds", "600", "--rate", "1500", "--partitions", "2")
 _WIDTH, _HEIGHT = 1240, 1330
+_PHONE_WIDTH, _PHONE_HEIGHT = 360, 780
 # By then the charts are full, there are incidents to see, and the network has grown.
 _SECONDS = 180
 _ENOUGH_INCIDENTS = 3
@@ -62,18 +63,36 @@ def _take(port: int) -> None:
         )
         page.theme("light")
         page.open()  # a page plots the field and the entity of the latest incident at first
-        plot = page.find("#field canvas")
-        page.wait_until(
-            lambda: plot.get_attribute("aria-label") not in (None, "no values yet"),
-            "plotting an incident's field",
-        )
+        _wait_for_plot(page)
         _resize(page, _HEIGHT)
         _save("page.png", browser.get_screenshot_as_png())
+        _take_incident(page)
+        page.open().wait_until(lambda: page.count(".incident") > 0, "back")
         _choose_a_leaf(page)
         page.theme("dark")
         # The window holds the whole page, so that a section lies in it as a whole.
         _resize(page, page.run("return document.documentElement.scrollHeight"))
         _save("network.png", page.find("#network").screenshot_as_png)
+
+
+def _wait_for_plot(page: Page) -> None:
+    plot = page.find("#field canvas")
+    page.wait_until(
+        lambda: plot.get_attribute("aria-label") not in (None, "no values yet"),
+        "plotting an incident's field",
+    )
+
+
+def _take_incident(page: Page) -> None:
+    """Take the page of one incident, and the same on a phone."""
+    page.find(".incident details").click()
+    page.find(".incident details a").click()
+    page.wait_until(lambda: page.count("#addressed .incident .spark:not([hidden])") > 0, "alone")
+    _wait_for_plot(page)
+    _save("incident.png", page.browser.get_screenshot_as_png())
+    _resize(page, _PHONE_HEIGHT, _PHONE_WIDTH)
+    _save("phone.png", page.browser.get_screenshot_as_png())
+    _resize(page, _HEIGHT)
 
 
 def _choose_a_leaf(page: Page) -> None:
@@ -90,9 +109,9 @@ def _choose_a_leaf(page: Page) -> None:
         tree.send_keys(Keys.ARROW_DOWN)
 
 
-def _resize(page: Page, height: int) -> None:
-    """Give the window a height, and wait until everything is drawn."""
-    size = {"width": _WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+def _resize(page: Page, height: int, width: int = _WIDTH) -> None:
+    """Give the window a size, and wait until everything is drawn."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     page.browser.execute_async_script(
         "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"

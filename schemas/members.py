@@ -180,7 +180,10 @@ MEMBERS = (
         "The evidence so far, in nats.",
     ),
     Member(
-        "length", _INCIDENT, "integer", "Valid records from the start to the latest with evidence."
+        "length",
+        _INCIDENT,
+        "integer",
+        "Valid records of the partition from the start to the latest with evidence.",
     ),
     Member("anomalies", _INCIDENT, "integer", "Anomalies among these."),
     Member("opened_offset", _INCIDENT, "integer", "The record that opened the incident."),

@@ -27,27 +27,35 @@ class EntityReader:
     ----------
     name
         `KEY`, or the name of a field.
+    booleans
+        Whether true and false are entities, "true" and "false".
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, booleans: bool = False) -> None:
         self._content = None if name == KEY else content_reader(name)
+        self._booleans = {True: b"true", False: b"false"} if booleans else {}
 
     def read(self, records: Sequence[KafkaRecord]) -> list[bytes | None]:
         """Return the entity of each record; None where it has none."""
         content = self._content
         if content is None:
             return [record.key for record in records]
-        return [as_entity(content(record.value or b"")) for record in records]
+        return [self._entity(content(record.value or b"")) for record in records]
+
+    def _entity(self, content: Any) -> bytes | None:
+        if isinstance(content, bool):
+            return self._booleans.get(content)
+        return _as_entity(content)
 
 
-def as_entity(content: Any) -> bytes | None:
+def _as_entity(content: Any) -> bytes | None:
     """Return the entity that the content of a field names."""
     if isinstance(content, str):
         try:
             return content.encode()
         except UnicodeEncodeError:  # half a surrogate pair
             return None
-    if not is_number(content) or isinstance(content, bool) or is_beyond(content):
+    if not is_number(content) or is_beyond(content):
         return None
     if abs(content) < LARGEST_INTEGER and content == int(content):
         return b"%d" % int(content)

@@ -8,7 +8,11 @@ from time import monotonic
 import click
 import orjson
 
-from faust_oslrau.app.offline.command_line import tell_of_fields, warn_of_missing_times
+from faust_oslrau.app.offline.command_line import (
+    tell_of_fields,
+    warn_of_empty_fields,
+    warn_of_missing_times,
+)
 from faust_oslrau.app.offline.fitting import Fit, write_model
 from faust_oslrau.app.offline.input_files import JoinedInput, open_input
 from faust_oslrau.app.offline.kernels import compile_kernels
@@ -48,6 +52,7 @@ def fit(
     with progress("learned") as report:
         read_file(source, settings.source_topics[0], 1, run.process, report)
     model = run.model()
+    warn_of_empty_fields("fit", run.seen.empty)
     write_model(model, out)
     summary = {
         "records": run.records,

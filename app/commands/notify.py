@@ -18,7 +18,7 @@ from faust_oslrau.app.settings.command_line import chosen_settings, settings_opt
 @click.command()
 @settings_options
 def notify(settings_file: Path | None, broker: str | None) -> None:
-    """Post events to an Alertmanager and a webhook, incidents as they open, get worse and close.
+    """Post events to an Alertmanager and webhooks, incidents as they open, get worse and close.
 
     The settings notify.alertmanager and notify.webhook say where, notify.events and others of
     which. Incidents that overlap in time and blame a common field are one notice. Runs until

@@ -55,6 +55,8 @@ class Situation:
         The last anomalies, oldest first.
     alarming
         The keys with the most anomalies, and how many each has, most first.
+    compiled
+        About the share of the kernels that are compiled; None unless they are being compiled.
     """
 
     title: str
@@ -69,6 +71,7 @@ class Situation:
     log_likelihoods: Sequence[float]
     alarms: Sequence[Alarm]
     alarming: Sequence[tuple[str, int]]
+    compiled: float | None = None
 
 
 class Observer:
@@ -76,6 +79,7 @@ class Observer:
 
     def __init__(self, title: str, seconds: float | None, account: Account) -> None:
         self.phase = "starting"
+        self.compiled: float | None = None
         self.network = Network()
         self._title = title
         self._seconds = seconds
@@ -121,6 +125,7 @@ class Observer:
             list(self._log_likelihoods),
             list(collector.alarms),
             collector.alarms_by_key.most_common(_ALARMING),
+            self.compiled,
         )
 
 

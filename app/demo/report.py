@@ -62,8 +62,8 @@ def _judged(summary: Summary) -> str:
         return f"among the most unusual {summary.alarm_rate:.2%} of recent records"
     others, expected = summary.other_alarms, summary.expected_alarms
     return (
-        f"{summary.alarms - others:,} injected ones; {others:,} of the usual records, where "
-        f"{expected:,.0f} are expected at the alarm rate {summary.alarm_rate:.2%}"
+        f"{summary.alarms - others:,} injected ones; {others:,} of {summary.usual:,} usual "
+        f"records, where {expected:,.0f} are expected at the alarm rate {summary.alarm_rate:.2%}"
     )
 
 

@@ -194,6 +194,7 @@ class _Run:
                 return
             reason = page.get("reason", "it does not answer yet")
             self._observer.phase = f"starting the worker: {reason}"
+            self._observer.compiled = page.get("compiled")
             if not self._worker.is_running or monotonic() > deadline:
                 raise WorkerError(
                     f"the worker did not become ready: {reason}\n{self._worker.last_lines()}"
@@ -202,6 +203,7 @@ class _Run:
 
     async def _stream(self, feed: Iterator[Message]) -> None:
         plan = self._plan
+        self._observer.compiled = None
         self._observer.phase = f"streaming {plan.csv or 'simulated machines'}"
         self._observer.begin()
         if plan.seconds is not None:

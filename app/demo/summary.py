@@ -112,6 +112,13 @@ class Summary:
         """Whether each record was scored or dead-lettered, once."""
         return not (self.missing or self.duplicates or self.strangers or self.unmatched)
 
+    @property
+    def usual(self) -> int:
+        """The number of scored records without an injected anomaly."""
+        return max(
+            0, self.scored - sum(each.caught + each.missed for each in self.injected.values())
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain data."""
         latest = [each.to_json() for each in self.latest_injected]

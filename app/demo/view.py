@@ -12,6 +12,7 @@ from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -28,6 +29,7 @@ _BLAMED_SHOWN = 2
 _COLOURS = {"minor": "green", "major": "yellow", "critical": "bold red"}
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARKLINE = 40
+_BAR_WIDTH = 14
 
 
 class View(AbstractContextManager["View"], Protocol):
@@ -76,10 +78,11 @@ class LineView:
         if situation.title != self._title:
             self._title = situation.title
             self._print(situation.title)
-        if situation.phase != self._phase:
+        is_due = monotonic() - self._last >= _SECONDS_BETWEEN_LINES
+        if situation.phase != self._phase and (situation.compiled is None or is_due):
             self._phase = situation.phase
             self._print(situation.phase)
-        elif situation.account.sent and monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+        elif situation.account.sent and is_due:
             self._print(line(situation))
 
     def _print(self, text: str) -> None:
@@ -132,8 +135,10 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def _title(situation: Situation) -> RenderableType:
-    time = ""
-    if situation.elapsed:
+    time: RenderableType = ""
+    if situation.compiled is not None:
+        time = ProgressBar(total=1.0, completed=situation.compiled, width=_BAR_WIDTH)
+    elif situation.elapsed:
         time = f"{situation.elapsed:.0f} s"
         if situation.seconds is not None:
             time = f"{min(situation.elapsed, situation.seconds):.0f} of {situation.seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Where notices go: Alertmanager, and a webhook."""
+"""Where notices go: Alertmanager, and webhooks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from string import Template
 from typing import Any, Protocol
@@ -53,9 +54,10 @@ class Channel(Protocol):
 class Alertmanager:
     """Posts alerts to an Alertmanager, one for each notice.
 
-    An alert is known by its labels. So a notice that becomes more severe ends one and begins
-    another. What has no end is told once, and ends as Alertmanager hears no more of it: it does not
-    tell people of an alert that ends at once.
+    An alert is known by its labels, which are those of what opened the notice: later events may
+    blame other fields. So a notice that becomes more severe ends one and begins another. What has
+    no end is told once, and ends as Alertmanager hears no more of it: it does not tell people of an
+    alert that ends at once.
     """
 
     name = "alertmanager"
@@ -83,7 +85,8 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
     first, now = notice.first.message, datetime.now(UTC)
     began = now if notice.since is None else datetime.fromtimestamp(notice.since / 1000, UTC)
     labels = {
-        "alertname": f"Oslrau{str(first.event).title()}",
+        # Not the name of an alert of docker/prometheus/rules.yml.
+        "alertname": f"OslrauNotice{str(first.event).title()}",
         "topic": first.topic,
         "severity": severity,
         "notice": notice.name,
@@ -104,21 +107,19 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
 
 
 def _description(notice: Mapping[str, Any]) -> str:
-    fields, entities = (", ".join(notice[name][:20]) for name in ("fields", "entities"))
-    if notice["event"] != "incident":
-        return f"In {notice['topic']}" + (f", fields {fields}." if fields else ".")
-    of = f" of {entities}" if entities else ""
-    return f"{notice['records']} records{of}, fields {fields}."
+    listed = {name: ", ".join(notice[name][:20]) for name in ("fields", "entities")}
+    told = (f", {name} {names}" for name, names in listed.items() if names)
+    return f"In {notice['topic']}{''.join(told)}."
 
 
 class Webhook:
     """Posts JSON to an address: the notice, or what a template makes of it."""
 
-    name = "webhook"
-
     def __init__(
         self, address: str, template: Template | None, session: aiohttp.ClientSession
     ) -> None:
+        # The address itself may be a secret, its place in the list may change.
+        self.name = f"webhook-{sha256(address.encode()).hexdigest()[:8]}"
         self._address = address
         self._template = template
         self._session = session
@@ -172,11 +173,11 @@ def read_template(path: str | None) -> Template | None:
 def channels(
     settings: NotifySettings, template: Template | None, session: aiohttp.ClientSession
 ) -> Iterable[Channel]:
-    """Yield the channels of the settings, with the webhook's template."""
+    """Yield the channels of the settings, with the webhooks' template."""
     if settings.alertmanager is not None:
         yield Alertmanager(settings.alertmanager, session)
-    if settings.webhook is not None:
-        yield Webhook(settings.webhook, template, session)
+    for address in settings.webhook or ():
+        yield Webhook(address, template, session)
 
 
 async def _post(session: aiohttp.ClientSession, address: str, content: bytes) -> None:
@@ -185,12 +186,13 @@ async def _post(session: aiohttp.ClientSession, address: str, content: bytes) ->
     place = address.split("/")[2]  # the path may hold a secret
     for attempt in itertools.count():
         try:
+            # Behind a redirect, a post becomes a request without the notice.
             async with session.post(
-                address, data=content, headers=headers, timeout=_TIMEOUT
+                address, data=content, headers=headers, timeout=_TIMEOUT, allow_redirects=False
             ) as answer:
                 if answer.status < 300:
                     return
-                if answer.status < 500 and answer.status not in _RETRIED:
+                if 400 <= answer.status < 500 and answer.status not in _RETRIED:
                     logger.error("%s refuses a notice: status %d", place, answer.status)
                     return
                 reason = f"status {answer.status}"

@@ -106,8 +106,8 @@ class Notice:
 
     Attributes
     ----------
-    name
-        The id of what opened it.
+    first
+        What opened it, as it opened: what names the notice stays, whatever is told later.
     events
         The latest event of each incident, by key, in the order in which they opened.
     since
@@ -118,7 +118,7 @@ class Notice:
         Where people find its most severe incident; empty without the setting `page_url`.
     """
 
-    name: str
+    first: Event
     events: dict[Key, Event] = field(default_factory=dict)
     since: int | None = None
     told: str | None = None
@@ -131,9 +131,9 @@ class Notice:
         self.since = min(times, default=None)
 
     @property
-    def first(self) -> Event:
-        """The latest event of what opened it."""
-        return next(iter(self.events.values()))
+    def name(self) -> str:
+        """The id of what opened it."""
+        return self.first.name
 
     @property
     def worst(self) -> Event:
@@ -160,7 +160,7 @@ class Notice:
         """A sentence that says what is wrong."""
         worst, others = self.worst.message, len(self.events) - 1
         where = worst.entity or f"{worst.topic}/{worst.partition}"
-        more = f", and {others} more incidents" if others else ""
+        more = f", and {others} more incident{'s' * (others > 1)}" if others else ""
         return f"{where}: {_described(worst)}{more}"
 
     def as_dict(self, state: str) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class Notices:
             common = notice.fields.intersection(event.message.fields)
             if common and notice.first.is_of_incident:
                 return notice
-        notice = Notice(name=event.name)
+        notice = Notice(event)
         self.open.append(notice)
         return notice
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
+from heapq import merge
 from time import monotonic
 
 import aiohttp
@@ -101,15 +102,18 @@ class Notifier:
     async def _follow(self, consumer: AIOKafkaConsumer) -> None:
         reminded = monotonic()
         while True:
-            for tp, records in (await consumer.getmany(timeout_ms=_POLL_MS)).items():
-                for record in records:
-                    await self._take(tp, record)
+            batches = await consumer.getmany(timeout_ms=_POLL_MS)
+            # One partition after the other, what happened at once would not overlap.
+            for record in merge(*batches.values(), key=lambda record: record.timestamp):
+                await self._take(record)
+            if batches:
                 await self._commit(consumer)
             if monotonic() - reminded >= _REMIND_SECONDS:
                 reminded = monotonic()
                 await self._channel.remind([each for each in self._notices.open if each.told])
 
-    async def _take(self, tp: TopicPartition, record: KafkaRecord) -> None:
+    async def _take(self, record: KafkaRecord) -> None:
+        tp = TopicPartition(record.topic, record.partition)
         self._next[tp] = record.offset + 1
         event = event_of(await self._read(record))
         if event is None:

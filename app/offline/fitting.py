@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faust_oslrau.app.errors import OslrauError, SettingsError
 from faust_oslrau.app.files import LARGEST_MODEL, read_file
-from faust_oslrau.app.pipeline import LEARNERS, Snapshot, changed_settings
+from faust_oslrau.app.pipeline import LEARNERS, SeenFields, Snapshot, changed_settings
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import StreamScorer
 from faust_oslrau.learner.errors import LearnerError
@@ -32,6 +32,8 @@ class Fit:
     ----------
     records, rejected, first_rejection
         Records so far, the rejected ones by their reason, and what is wrong with the first one.
+    seen
+        Which fields had a value.
 
     Raises
     ------
@@ -45,6 +47,7 @@ class Fit:
         self.records = 0
         self.rejected: Counter[str] = Counter()
         self.first_rejection: str | None = None
+        self.seen = SeenFields()
         self._pipelines = Pipelines(settings, tell=tell)
         self._last: Sequence[KafkaRecord] = ()
 
@@ -54,6 +57,7 @@ class Fit:
         self.rejected += block.reasons
         self.first_rejection = self.first_rejection or block.first_rejection
         self.records += len(records)
+        self.seen.add(self._pipelines.of(records).fields, block)
         self._last = records
 
     def model(self) -> Snapshot:

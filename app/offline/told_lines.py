@@ -128,7 +128,7 @@ def _density(message: Message) -> str:
 def _incident(message: Message) -> str:
     severity = f"{message.severity_name or 'severity'} {_number(message.severity)}"
     since = "" if message.start_timestamp is None else f"since {moment(message.start_timestamp)}"
-    length = "" if message.length is None else f"{message.length:,} records"
+    length = "" if message.length is None else f"{message.length:,} records of the partition"
     blamed, peak = _blamed(message.contributions), odds(message.peak_p_value)
     return _joined([blamed, peak, severity, since, length])
 

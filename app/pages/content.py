@@ -65,7 +65,7 @@ class PageContent:
 
     async def readyz(self, _: Request) -> Answer:
         """Return whether the worker is ready."""
-        return _verdict(self._readiness())
+        return _verdict(self._readiness(), self._runtime.compiled)
 
     async def metrics(self, request: Request) -> Answer:
         """Return the metrics in OpenMetrics if the request asks for it, else as Prometheus does."""
@@ -209,7 +209,8 @@ def _names(chosen: list[HeldPartition]) -> tuple[Any, ...]:
     return tuple(partition.tp for partition in chosen)
 
 
-def _verdict(reason: str | None) -> Answer:
+def _verdict(reason: str | None, compiled: float | None = None) -> Answer:
     if reason is None:
         return json_answer({"status": "ok"})
-    return json_answer({"status": "unavailable", "reason": reason}, status=503)
+    share = {} if compiled is None else {"compiled": compiled}
+    return json_answer({"status": "unavailable", "reason": reason, **share}, status=503)

@@ -25,8 +25,8 @@ async def field_course(
     quantiles at 1 % and 99 % that were expected before the record came. Without them, they are two
     standard deviations below and above what the present model expects, given the fields of the
     record that are not to blame. With an `entity`, the records are its own, and without forecasts
-    the band is the forecast of its next record; None if the partition does not know it. NaN stands
-    for what is not known. Without a `field`, only the names are returned.
+    the band is the forecast of its next record, which `is_of_next` says; None if the partition does
+    not know it. NaN stands for what is not known. Without a `field`, only the names are returned.
     """
     foreseen = None if entity is None else await partition.entity_forecast(entity)
     if entity is not None and foreseen is None:
@@ -57,5 +57,6 @@ async def field_course(
         "values": rows[:, column].tolist(),
         "expected_low": low[:, column].tolist(),
         "expected_high": high[:, column].tolist(),
+        "is_of_next": foreseen is not None and not bands,
         "is_anomaly": [row.is_anomaly for row in sampled],
     }

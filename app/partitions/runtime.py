@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 from faust.types import TP
 from prometheus_client import CollectorRegistry
@@ -36,8 +37,8 @@ logger = logging.getLogger(__name__)
 # How long a stop waits for batches in work. Brokers answer in milliseconds, and the next worker
 # repeats what they do not acknowledge.
 _STOP_SECONDS = 5.0
-# After how many kernels to tell how many are compiled: a few seconds pass in between.
-_TOLD_KERNELS = 25
+# After how many kernels to log how many are compiled: a few seconds pass in between.
+_LOGGED_KERNELS = 25
 
 
 class Runtime:
@@ -56,6 +57,8 @@ class Runtime:
     ----------
     preparing
         The current step before the worker joins the group; None afterwards.
+    compiled
+        About the share of the kernels that are compiled; None unless they are being compiled.
     assignment
         The partitions; None before the worker joins the group.
     contact
@@ -76,6 +79,7 @@ class Runtime:
         self.contact = BrokerContact()
         self.metrics = Metrics(registry, settings, self.contact)
         self.preparing: str | None = "starting"
+        self.compiled: float | None = None
         self.assignment: Assignment | None = None
         self.acknowledged = True
         self.past_incidents = PastIncidents(settings, client_arguments(settings))
@@ -114,8 +118,9 @@ class Runtime:
             The registry does not take the schemas of the outputs.
         """
         self.preparing = "loading the kernels"
-        await asyncio.to_thread(compile_pipeline, self.settings, self._tell_of_kernels)
+        await asyncio.to_thread(compile_pipeline, self.settings, self._tell_of_kernels(monotonic()))
         return_compiler()
+        self.compiled = None
         self.preparing = "waiting for the broker and the topics"
         self.contact.mark_answer()
         topics = OutputTopics(self.settings, client_arguments(self.settings))
@@ -173,11 +178,18 @@ class Runtime:
         await self.past_incidents.aclose()
         await self._emitter.stop()
 
-    def _tell_of_kernels(self, done: int, needed: int) -> None:
-        if done % _TOLD_KERNELS == 1:
-            so_far = f"{done} of some {needed}"
+    def _tell_of_kernels(self, began: float) -> Callable[[int, int], None]:
+        """Return what tells of each kernel who asks, and the log of some."""
+
+        def tell(done: int, needed: int) -> None:
+            seconds = (monotonic() - began) * (needed - done) / done
+            so_far = f"{done} of some {needed}, about {seconds:.0f} s to go"
             self.preparing = f"compiling the kernels, once for this version: {so_far}"
-            logger.info(self.preparing)
+            self.compiled = done / needed
+            if done % _LOGGED_KERNELS == 1:
+                logger.info(self.preparing)
+
+        return tell
 
     @property
     def _joined(self) -> Assignment:

@@ -117,7 +117,8 @@ class ProcessedBlock:
     changed_fields
         The number of these by state.
     context
-        Whether any scored record has a value of the field of its entity, and of its time, by name.
+        Whether any scored record has a value of the field of its entity, of its time and of
+        `rates_by`, by name; of other fields in settings those that no record has.
     silence_counts
         Counts of silences; None without the setting `silences`.
     expected_fields

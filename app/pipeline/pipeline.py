@@ -49,6 +49,7 @@ from .snapshot import (
 
 # Texts of categories that are remembered at a time; those that messages may name stay.
 _MOST_TEXTS = 10_000
+_KEY_TOLD = "the message's key"
 
 
 class PartitionPipeline:
@@ -316,12 +317,22 @@ class PartitionPipeline:
         return self._score(self._reader.choose_fields())
 
     def _context(self, read: ReadRecords) -> dict[str, bool]:
-        named = ((self._settings.entity, read.entities), (self._settings.time, read.times))
-        return {
-            name: any(value is not None for value in values)
-            for name, values in named
-            if values and name not in (None, KEY)
+        of = self._settings
+        roles = ((of.entity, read.entities), (of.rates_by, read.groups), (of.time, read.times))
+        found = {
+            _KEY_TOLD if name == KEY else name: any(value is not None for value in values)
+            for name, values in roles
+            if values and name is not None
         }
+        return found | dict.fromkeys(self._unknown(), False)
+
+    def _unknown(self) -> list[str]:
+        """Return fields that settings name, and the records that chose the fields do not."""
+        of = self._settings
+        tables = (of.kinds, of.transforms, of.directions, of.least)
+        named = {field for table in tables for field, _ in table}
+        left_out = (text.rpartition(" (")[0] for text in self.left_out)
+        return sorted(named.difference(self.fields or named, left_out))
 
     @property
     def _evicted(self) -> int:

@@ -105,7 +105,8 @@ class Reader:
         self.watch = FieldWatch()
         self.translator: Translator | None = None
         self._entities = None if settings.entity is None else EntityReader(settings.entity)
-        self._groups = None if settings.rates_by is None else EntityReader(settings.rates_by)
+        by = settings.rates_by
+        self._groups = None if by is None else EntityReader(by, booleans=True)
         self._times = None if settings.time is None else TimeReader(settings.time)
 
     def restore(self, snapshot: Snapshot) -> None:

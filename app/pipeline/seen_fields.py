@@ -17,7 +17,7 @@ class SeenFields:
         self._has_values: dict[str, bool] = {}
 
     def add(self, fields: Sequence[str] | None, block: ProcessedBlock) -> None:
-        """Look at the rows of `fields`, and at the fields of entity and time."""
+        """Look at the rows of `fields`, and at other fields of settings."""
         self.records += len(block.rows)
         for field, column in zip(fields or (), block.rows.T, strict=True):
             if not self._has_values.get(field):

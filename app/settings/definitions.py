@@ -343,7 +343,11 @@ def secrets(settings: Settings) -> list[str]:
         for entry in fields(section)
         if entry.metadata["secret"]
     ]
-    return list(filter(None, found))
+    return [text for value in found for text in _listed(value)]
+
+
+def _listed(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value or ()
 
 
 def _describe_section(section: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .section import Section, setting
-from .value_types import ADDRESS, ALL_EVENTS, NAMES, TEXT, choice, optional, some
+from .value_types import ADDRESS, ADDRESSES, ALL_EVENTS, NAMES, TEXT, choice, optional, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class NotifySettings(Section):
     prefix: ClassVar[str] = "notify."
 
     alertmanager: str | None = setting(None, optional(ADDRESS))
-    webhook: str | None = setting(None, optional(ADDRESS), secret=True)
+    webhook: tuple[str, ...] | None = setting(None, optional(ADDRESSES), secret=True)
     template: str | None = setting(None, optional(TEXT))
     events: tuple[str, ...] = setting(ALL_EVENTS, some(*ALL_EVENTS))
     severity: str = setting("minor", choice("minor", "major", "critical"))

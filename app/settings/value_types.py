@@ -232,6 +232,10 @@ def _read_address(value: Any) -> str:
     return str(value)
 
 
+def _read_addresses(value: Any) -> tuple[str, ...]:
+    return _distinct(_read_address(address) for address in _listed(value))
+
+
 def _read_start(value: Any) -> str:
     if value in ("earliest", "latest"):
         return str(value)
@@ -302,6 +306,7 @@ SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h",
 WINDOW = ValueType("a time from 1s to 1h such as 30s or 1m", _read_window)
 NAMES = ValueType("a list of distinct names", _read_fields)
 ADDRESS = ValueType("an address that begins with http:// or https://", _read_address)
+ADDRESSES = ValueType("distinct addresses that begin with http:// or https://", _read_addresses)
 ZONE = ValueType("a time zone such as Europe/Berlin or UTC", _read_zone)
 START = ValueType(
     '"earliest", "latest" or a time with its zone such as 2026-01-31T00:00:00Z', _read_start

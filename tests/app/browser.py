@@ -111,11 +111,11 @@ class Page:
 
     def pixels(self, selector: str, colour: str) -> int:
         """Count a canvas's pixels that have one of the style sheet's colours."""
-        return int(self.run(_COUNT_PIXELS % (selector, colour)))
+        return int(self.run(_COUNT_PIXELS % (selector, colour))[0])
 
-    def shaded(self, selector: str) -> int:
-        """Count a canvas's pixels that let through what is behind them, as those of a band do."""
-        return int(self.run(_COUNT_SHADED % selector))
+    def columns(self, selector: str, colour: str) -> float:
+        """Return the share of a canvas's columns in which there is such a pixel."""
+        return float(self.run(_COUNT_PIXELS % (selector, colour))[1])
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + self.patience
@@ -143,28 +143,23 @@ class Page:
 
 
 # Of a copy: the browser warns of a canvas that is read often.
-_READ = """
+_COUNT_PIXELS = """
 const canvas = document.querySelector(%r);
 const copy = document.createElement("canvas");
 [copy.width, copy.height] = [canvas.width, canvas.height];
 const context = copy.getContext("2d", { willReadFrequently: true });
 context.drawImage(canvas, 0, 0);
 const { data } = context.getImageData(0, 0, copy.width, copy.height);
-let found = 0;
-"""
-_COUNT_SHADED = f"""
-{_READ}
-for (let i = 3; i < data.length; i += 4) found += data[i] > 0 && data[i] < 128;
-return found;
-"""
-_COUNT_PIXELS = f"""
-{_READ}
 const probe = document.createElement("canvas").getContext("2d");
 probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--%s");
 probe.fillRect(0, 0, 1, 1);
-const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-for (let i = 0; i < data.length; i += 4) {{
-  found += data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255;
-}}
-return found;
+const wanted = probe.getImageData(0, 0, 1, 1).data;
+const columns = new Set();
+let found = 0;
+for (let i = 0; i < data.length; i += 4) {
+  if (!wanted.every((part, at) => data[i + at] === part)) continue;
+  columns.add((i / 4) %% copy.width);
+  found += 1;
+}
+return [found, columns.size / copy.width];
 """

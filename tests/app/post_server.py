@@ -21,7 +21,7 @@ class PostServer:
         What was posted and answered with 200.
     """
 
-    def __init__(self, *statuses: int | None) -> None:
+    def __init__(self, *statuses: int | None, port: int = 0) -> None:
         self.bodies: list[Any] = []
         left, bodies = list(statuses or (200,)), self.bodies
 
@@ -35,12 +35,14 @@ class PostServer:
                 if status == 200:
                     bodies.append(body)
                 self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", "/elsewhere")
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.port = self._server.server_port
         self.address = f"http://127.0.0.1:{self.port}/token-9f2"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

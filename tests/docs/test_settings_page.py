@@ -23,6 +23,7 @@ _WRONG_VALUES = ("", "=\n")
 _OF_NAMES = " of letters, digits, '.', '_' and '-'"
 _LENGTH_OF_NAMES = ", at most 249"
 _OF_ADDRESSES = " that begins with http:// or https://"
+_OF_ALL_ADDRESSES = _OF_ADDRESSES.replace("begins", "begin")
 
 
 def cell(text):
@@ -80,7 +81,7 @@ def test_the_type_is_what_the_error_expects(row):
 
 
 def without_rules(message):
-    for rule in (_OF_NAMES, _LENGTH_OF_NAMES, _OF_ADDRESSES):
+    for rule in (_OF_NAMES, _LENGTH_OF_NAMES, _OF_ADDRESSES, _OF_ALL_ADDRESSES):
         message = message.replace(rule, "")
     return message
 

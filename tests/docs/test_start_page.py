@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from doc_pages import blocks
+from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
 
@@ -67,7 +68,7 @@ def test_a_reader_gets_from_a_file_to_an_incident(kafka, tmp_path):
     reader = Reader(tmp_path, kafka.bootstrap_servers, port)
     (script,), (settings,) = texts("python"), texts("toml")
     (tmp_path / "pumps.py").write_text(script)
-    make, advise, try_it, first, watch, later = (block.splitlines() for block in texts(""))
+    make, advise, try_it, first, watch, tell, later = (block.splitlines() for block in texts(""))
     for line in (*make, *advise[1:]):
         reader.run(line)
     assert tomllib.loads((tmp_path / "pumps.toml").read_text()) == tomllib.loads(settings)
@@ -82,9 +83,15 @@ def test_a_reader_gets_from_a_file_to_an_incident(kafka, tmp_path):
     try:
         reader.wait_for("reading pumps/", "worker.log")
         programs.append(reader.start(f"{watch[0]} --since earliest", "tail.txt"))
+        server = PostServer()
+        line = f"env {tell[0].replace('https://chat.example/hook', server.address)}"
+        programs.append(reader.start(line, "notify.log"))
+        reader.wait_for("reading anomalies", "notify.log")
         reader.run(later[0])
         reader.wait_for("incident opened", "tail.txt")
         assert "flow 1 (expected 1" in (tmp_path / "tail.txt").read_text()
+        reader.wait_for("told, opened: pump-3: flow is 1, expected 1", "notify.log")
+        assert [body["entities"] for body in server.bodies][:1] == [["pump-3"]]
     finally:
         for program in programs:
             program.terminate()

@@ -142,6 +142,13 @@ def test_the_settings_of_the_compose_file_are_settings_and_their_topics_are_made
         assert f"--topic={topic}" in _SERVICES["topics"]["command"]
 
 
+def test_the_compose_file_tells_its_own_alertmanager():
+    variables = _image_settings() | _SERVICES["notify"]["environment"]
+    settings = load_settings(None, variables)
+    assert settings.broker == "kafka:9092"
+    assert settings.notify.alertmanager == "http://alertmanager:9093"
+
+
 def test_grafana_finds_the_dashboards_where_the_provider_looks():
     folder = ROOT / "grafana" / "provisioning" / "dashboards"
     (provider,) = yaml.safe_load((folder / "faust-oslrau.yml").read_text())["providers"]

@@ -121,10 +121,10 @@ def test_a_chat_message_says_what_since_when_and_in_which_fields(tool, tmp_path)
 
 
 def test_a_chat_message_of_notify_says_what_is_wrong(tool, tmp_path):
-    notice = {"summary": "press-7: load is high", "description": "74 records of press-7."}
+    notice = {"summary": "press-7: load is high", "description": "In machines, fields load."}
     begun = {"startsAt": "2026-01-02T03:04:05Z", "labels": {"notice": "n"}, "annotations": notice}
     told = _rendered(tool, "oslrau.text", {"alerts": [begun]}, tmp_path)
-    assert told == "press-7: load is high. 74 records of press-7. Since 2026-01-02 03:04:05 UTC."
+    assert told == "press-7: load is high. In machines, fields load. Since 2026-01-02 03:04:05 UTC."
 
 
 def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(tool, tmp_path):

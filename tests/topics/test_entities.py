@@ -50,6 +50,12 @@ def test_texts_and_numbers_in_a_field_are_entities(name, content, expected):
     assert entity(value, name) == expected
 
 
+def test_booleans_are_entities_for_who_asks_for_them():
+    records = [Record("features", 0, 0, None, None, b'{"id": %b}' % each) for each in
+               (b"true", b"false", b"1", b"null")]  # fmt: skip
+    assert EntityReader("id", booleans=True).read(records) == [b"true", b"false", b"1", None]
+
+
 def test_a_record_without_the_field_has_no_entity():
     assert entity(b'{"x": 1}') is None
     assert entity(b'{"meta": 3}', "meta.id") is None

@@ -15,6 +15,7 @@ const charts = [];
 /**
  * @param figure the element that it is in
  * @param options `legend`: [class, text] pairs; `range(rows)`: [low, high] of the axis; `draw(plot)`;
+ *   `shaded(row)`: whether what it shows was unusual, by default in any incident;
  *   `tick(value)`: text of an axis label; `tip(row)`: [name, text] pairs
  */
 export class TimeChart {
@@ -54,7 +55,7 @@ export class TimeChart {
     if (!this.rows.length || width < LEAST_WIDTH) return;
     const [low, high] = this.options.range(this.rows.filter(Boolean));
     const plot = new Plot(context, width, height, this.rows, this.from, low, high, colours());
-    plot.spans((row) => row.incident, plot.theme["red-soft"]);
+    plot.spans(this.options.shaded ?? ((row) => row.incident), plot.theme["red-soft"]);
     plot.axes(this.options.tick);
     this.options.draw(plot);
     plot.marks((row) => row.drift, plot.theme.violet);

@@ -71,6 +71,7 @@ export function fieldChart() {
   return new TimeChart(byId("field"), {
     legend: [["blue", "value, one record a second"], ["soft", "what was expected"], ["red dot", "anomaly"]],
     range: courseRange,
+    shaded: (row) => row.ofField,
     tick: short,
     draw(plot) {
       plot.area(low, high, plot.theme["blue-soft"]);

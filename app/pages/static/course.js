@@ -11,6 +11,7 @@ const LEAST_POINTS = 3;
 const HALF_WIDTH = 2;
 // The time before and after an incident in its picture, as a share of the incident.
 const MARGIN = 0.5;
+const NO_BAND = { low: null, high: null };
 
 /**
  * The worker's answer with its columns as rows: when, value, and the band that was expected.
@@ -25,21 +26,42 @@ export async function askCourse({ topic, partition }, field, since = 0, entity =
   return { ...answer, rows };
 }
 
-/** The course around an incident, of its own entity if it has one; empty if it is too long ago. */
-export async function courseOf(event, field) {
+/**
+ * The course of a field to blame around an incident, of its own entity if it has one; empty if it is too long
+ * ago.
+ */
+export async function courseOf(event, entry) {
   if (typeof event.since !== "number") return [];
-  const found = await askCourse(event, field, Math.floor(event.since - BEFORE), event.entity ?? null);
+  const found = await askCourse(event, entry.name, Math.floor(event.since - BEFORE), event.entity ?? null);
   const until = event.state === "closed" ? event.noted + AFTER : Infinity;
   const rows = found ? found.rows.filter((row) => row.value !== null && row.time <= until) : [];
-  return rows.length < LEAST_POINTS ? [] : rows;
+  if (rows.length < LEAST_POINTS) return [];
+  return found.is_of_next ? withBand(rows, bandOf(entry), event) : rows;
+}
+
+/** The rows with the band of an incident from its start to its latest record, in place of that of the next record. */
+function withBand(rows, band, { since, start_timestamp: start, opened_timestamp: opened, latest_timestamp: latest }) {
+  const isTimed = [start, opened, latest].every(Number.isFinite);
+  // Rows lie where they were read, as the opening did at `since`.
+  const read = (timestamp) => Math.floor(since + (isTimed ? (timestamp - opened) / 1000 : 0));
+  const [from, until] = [Math.max(read(start), rows[0].time) - 0.5, Math.min(read(latest), rows.at(-1).time) + 0.5];
+  const ends = [from, until].map((time) => ({ ...band, time, value: null, unusual: false }));
+  return [...rows.map((row) => ({ ...row, ...NO_BAND })), ...ends].toSorted((one, other) => one.time - other.time);
+}
+
+/** The band in which an incident says that a field was expected. */
+function bandOf({ expected, deviation }) {
+  if (![expected, deviation].every(Number.isFinite)) return NO_BAND;
+  return { low: expected - HALF_WIDTH * deviation, high: expected + HALF_WIDTH * deviation };
 }
 
 /** An incident as its events tell: a field's average value, and the band that was expected. */
-export function averageCourse({ start_timestamp: start, latest_timestamp: latest }, { value, expected, deviation }) {
+export function averageCourse({ start_timestamp: start, latest_timestamp: latest }, entry) {
+  const { value, expected, deviation } = entry;
   if (![start, latest, value, expected, deviation].every(Number.isFinite)) return [];
   const margin = MARGIN * Math.max(1, (latest - start) / 1000);
   const [from, until] = [start / 1000, latest / 1000];
-  const band = { low: expected - HALF_WIDTH * deviation, high: expected + HALF_WIDTH * deviation, value: null, unusual: false };
+  const band = { ...bandOf(entry), value: null, unusual: false };
   const within = [from, until].map((time) => ({ ...band, time, value, unusual: true }));
   return [{ ...band, time: from - margin }, ...within, { ...band, time: until + margin }];
 }

@@ -43,6 +43,12 @@ export class Fields {
     this.#forget();
   }
 
+  /** Whether an incident is of the records that are plotted. */
+  concerns = (incident) =>
+    this.#partition !== null &&
+    partitionName(incident) === partitionName(this.#partition) &&
+    (this.#entity === null || incident.entity === this.#entity);
+
   #showPlace() {
     const place = this.#partition ? `of ${partitionName(this.#partition)}` : "";
     setText(byId("field-place"), this.#entity === null ? place : `of ${this.#entity}, with what its next record is expected to be`);

@@ -14,8 +14,11 @@ export class History {
   /** Up to when it is known, in seconds since 1970. */
   until = 0;
 
-  /** Add an answer of the worker; of its columns each second makes a row. */
-  add({ since, until, seconds, events }, incidents) {
+  /**
+   * Add an answer of the worker; of its columns each second makes a row.
+   * @param concerns whether an incident is of the field that is plotted
+   */
+  add({ since, until, seconds, events }, incidents, concerns) {
     const columns = Object.entries(seconds);
     for (let i = 0; i < until - since; i++) {
       this.#rows.set(since + i, Object.fromEntries(columns.map(([name, values]) => [name, values[i]])));
@@ -23,9 +26,13 @@ export class History {
     this.until = until;
     for (const second of this.#rows.keys()) if (second < until - SECONDS) this.#rows.delete(second);
     for (const { noted } of events) this.#mark("drift", Math.floor(noted), Math.floor(noted));
-    for (const { since: from, state, noted } of incidents) {
-      if (from !== null) this.#mark("incident", Math.floor(from), state === "closed" ? Math.floor(noted) : until);
-    }
+    for (const row of this.#rows.values()) row.ofField = false; // there may be another field
+    for (const incident of incidents) this.#markIncident(incident, concerns(incident) ? ["incident", "ofField"] : ["incident"]);
+  }
+
+  #markIncident({ since, state, noted }, names) {
+    if (since === null) return;
+    for (const name of names) this.#mark(name, Math.floor(since), state === "closed" ? Math.floor(noted) : this.until);
   }
 
   /** Add the course of a field, or none for another one. */

@@ -114,7 +114,8 @@ function lasted({ start_timestamp: from, latest_timestamp: to }) {
 /** An incident as it stands after an event. */
 export function card(event) {
   const since = event.start_timestamp === null ? `offset ${event.start_offset}` : moment(event.start_timestamp / 1000);
-  const size = `${several(event.length, "record")}, ${several(event.anomalies, "anomaly", "anomalies")} among them`;
+  const anomalies = several(event.anomalies, "anomaly", "anomalies");
+  const size = event.entity ? anomalies : `${several(event.length, "record")}, ${anomalies} among them`;
   const entity = event.entity ? `${event.entity} · ` : "";
   const blamed = contributions(event);
   const made = element("article", { class: "anomaly incident", "data-state": isOpen(event) ? "open" : "closed", "data-severity": event.severity_name },

@@ -86,7 +86,7 @@ async function look() {
   incidents.add(news.incidents, partitions, news.until);
   anomalies.add(news.anomalies);
   entities.add(news.entities, news.silent);
-  history.add(news, incidents.known);
+  history.add(news, incidents.known, fields.concerns);
   showWarmUp(partitions);
   if (view === "network") await lookAtStructure();
   else showOverview(partitions);

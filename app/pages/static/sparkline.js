@@ -27,7 +27,7 @@ export class Sparkline {
   }
 
   async #look() {
-    const rows = await courseOf(this.event, this.entry.name).catch(() => []);
+    const rows = await courseOf(this.event, this.entry).catch(() => []);
     if (rows.length) this.#show(rows, "");
     else this.#show(averageCourse(this.event, this.entry), " on average");
     const isWatched = this.element.isConnected || !rows.length;

@@ -73,7 +73,7 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
     console = Console(width=160, record=True, file=StringIO())
     print_summary(console, summary)
     shown = " ".join(console.export_text().split())
-    assert "1 injected ones; 1 of the usual records, where 0 are expected" in shown
+    assert "1 injected ones; 1 of 3 usual records, where 0 are expected" in shown
     assert "spike 0/1 speed is 9, expected 1.5 none spike 0/2 nothing none" in shown
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -76,6 +77,22 @@ def test_the_picture_fits_an_ordinary_terminal_and_shows_all_its_parts(
     assert "ambient.temperature, m" in alarm and "broken_correlation" in alarm
     keys = "most anomalies: machine-16 12, machine-07 5, machine-[3] 3"
     assert any(keys in row for row in lines)
+
+
+def test_compiling_is_a_bar_on_a_terminal_and_a_line_now_and_then_without_one(
+    situation: Situation,
+) -> None:
+    phases = [f"compiling: {done} of some 3" for done in (1, 2, 3)]
+    steps = [replace(situation, phase=phase, compiled=0.5) for phase in phases]
+    terminal = Console(width=80, file=StringIO(), record=True)
+    terminal.print(picture(steps[1]))
+    first, second, *_ = terminal.export_text().splitlines()
+    assert first.count("━") == 7 and "compiling: 2 of some 3" in second
+    output = StringIO()
+    view = open_view(Console(file=output, width=40))
+    for step in (*steps, replace(situation, phase="streaming")):
+        view.show(step)
+    assert output.getvalue().splitlines() == [situation.title, "streaming"]
 
 
 def test_a_sparkline_goes_from_the_lowest_to_the_highest() -> None:

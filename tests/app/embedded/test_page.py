@@ -52,7 +52,7 @@ def test_a_forecast_is_plotted_as_the_band_behind_the_values(scene, page):
     for seed in range(3):
         scene.send(usual_rows(20, seed))
         time.sleep(1)
-    page.wait_until(lambda: page.shaded("#field canvas") > 1000, "plotting the band")
+    page.wait_until(lambda: page.pixels("#field canvas", "blue-soft") > 1000, "plotting the band")
     course = orjson.loads(worker.get(f"/field?topic={scene.topic}&partition=0&field=a")[1])
     assert course["expected_low"][-1] < course["expected_high"][-1]
 

@@ -57,11 +57,19 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
     assert closed is not None and closed.state == CLOSED
     assert closed.notice.as_dict(CLOSED) == {
         "notice": "pumps/0/1", "event": "incident", "state": "closed", "severity": "minor",
-        "title": "a: flow is 1, expected 13.2 ± 0.28, and 1 more incidents",
+        "title": "a: flow is 1, expected 13.2 ± 0.28, and 1 more incident",
         "topic": "pumps", "since": 1000,
         "records": 8, "fields": ["flow"], "entities": ["a", "b"],
         "incidents": ["pumps/0/1", "pumps/0/2"], "address": "",
     }  # fmt: skip
+
+
+def test_a_title_counts_the_other_incidents():
+    notices = Notices(Settings())
+    for name in (1, 2, 3):
+        notices.add(incident(name, OPENED))
+    (notice,) = notices.open
+    assert notice.title.endswith("± 0.28, and 2 more incidents")
 
 
 def test_a_category_to_blame_has_its_probability():

@@ -68,6 +68,21 @@ def test_the_summary_counts_records(files, tmp_path):
     )
 
 
+def test_misspelt_names_and_missing_times_are_told(tmp_path):
+    file = tmp_path / "rows.ndjson"
+    file.write_bytes(b"\n".join(lines(1, 400)))
+
+    def told(settings):
+        (tmp_path / "settings.toml").write_text(settings)
+        arguments = ("--settings", tmp_path / "settings.toml", "--out", tmp_path / "model")
+        return run("fit", file, *arguments).stderr
+
+    assert "fit: no scored record has a value of 'tiem'" in told('time = "tiem"')
+    without_times = told('history = ["1m"]')
+    assert "fit: rows of a file have no times" in without_times
+    assert "no scored record" not in without_times
+
+
 def test_a_partition_begins_with_the_model_and_goes_on_as_if_it_had_learned_the_files(files):
     settings = Settings(initial_model=str(files / "first"))
     block = new_pipeline("features", 3, settings).process(records(lines(2)))

@@ -71,6 +71,15 @@ def test_rows_with_a_key_go_where_their_key_belongs(broker, client, topic, tmp_p
         assert rows == sorted(rows)
 
 
+def test_messages_have_the_time_that_a_setting_finds_in_their_rows(broker, client, topic, tmp_path):
+    path = write_ndjson(tmp_path, [b'{"at": %d}' % at for at in (1_790_000_000, 1_790_000_007)])
+    (tmp_path / "settings.toml").write_text('time = "at"')
+    arguments = ("--topic", topic, "--broker", broker.bootstrap_servers)
+    assert run(path, *arguments, "--settings", tmp_path / "settings.toml").exit_code == 0
+    times = [record.timestamp for record in client.read(topic)]
+    assert sorted(times) == [1_790_000_000_000, 1_790_000_007_000]
+
+
 def test_the_rate_is_not_exceeded(broker, topic, tmp_path):
     path = write_ndjson(tmp_path, [b"{}"] * 60)
     arguments = (path, "--topic", topic, "--broker", broker.bootstrap_servers)

@@ -166,7 +166,7 @@ def test_a_category_has_its_probability(nats, usual, expected, shown):
 def test_an_incident(state, shown):
     found = (
         f"{TEMPERATURE} and 1 more, once in 480 million, major 61.4, "
-        "since 2026-01-01 12:59:54+01:00, 1,474 records"
+        "since 2026-01-01 12:59:54+01:00, 1,474 records of the partition"
     )
     assert cells(incident(state)) == (HEAD, f"incident {shown}", PLACE, "press-7", found)
     assert cells(incident(state, entity=None))[3] == "k"

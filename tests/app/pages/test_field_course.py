@@ -53,6 +53,7 @@ async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_p
         assert course["times"] == [begin - 2, begin]
         assert course["values"] == [before["values"][0], orjson.loads(high[0])["a"]]
         assert 90 < course["expected_low"][0] < 100 < course["expected_high"][0] < 110
+        assert course["is_of_next"]
         of_low = await field_course(partition, "a", 0, "low")
         assert of_low["times"] == [begin - 2, begin]
         assert of_low["expected_high"][0] < 10
@@ -72,7 +73,7 @@ async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_c
         await worker.read(FIRST, 1)
         clock.now += 1
         course = await field_course(partition, "b", begin + 1)
-        assert course["expected_low"] == [expected[1]]
+        assert course["expected_low"] == [expected[1]] and not course["is_of_next"]
         assert course["expected_low"] < course["values"] < course["expected_high"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from memory_worker import FIRST, SECOND, until
 
 from faust_oslrau.app.pages.health import liveness, models, readiness
@@ -78,3 +79,19 @@ async def test_models_are_summed_up_by_partition(joined, worker):
     assert (done["edges"], done["depth"]) == (first.network.edges, first.network.depth)
     assert (new["records"], new["lag"], new["nodes"], new["depth"]) == (0, None, {}, 0)
     assert second.network is None
+
+
+async def test_while_kernels_are_compiled_the_worker_says_how_far_it_is(runtime, monkeypatch):
+    seen = []
+
+    def compile_some(_, told):
+        for done in (1, 3):
+            told(done, 4)
+            seen.append((readiness(runtime, rebalancing=False), runtime.compiled))
+        raise InterruptedError
+
+    monkeypatch.setattr("faust_oslrau.app.partitions.runtime.compile_pipeline", compile_some)
+    with pytest.raises(InterruptedError):
+        await runtime.start(None)
+    reason = "compiling the kernels, once for this version: {} of some 4, about 0 s to go"
+    assert seen == [(reason.format(1), 0.25), (reason.format(3), 0.75)]

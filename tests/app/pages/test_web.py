@@ -49,6 +49,8 @@ async def test_health_is_a_status_and_a_reason(browse, joined):
         joined.preparing = "starting"
         refusal = {"status": "unavailable", "reason": "starting"}
         assert await _json(client.get("/readyz")) == (503, refusal)
+        joined.compiled = 0.25
+        assert await _json(client.get("/readyz")) == (503, {**refusal, "compiled": 0.25})
         assert await _json(client.get("/healthz")) == (200, {"status": "ok"})
 
 

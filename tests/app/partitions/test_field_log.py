@@ -12,14 +12,14 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
 
-def follow(settings, row, number):
+def follow(settings, row, number, key=None):
     """Score so many equal records, and return what follows the fields."""
     pipeline = PartitionPipeline("features", 2, settings)
     log = FieldLog(("features", 2), pipeline)
     value = json.dumps(row).encode()
     for first in range(0, number, 100):
         records = [
-            Record("features", 2, offset, None, None, value, ())
+            Record("features", 2, offset, None, key, value, ())
             for offset in range(first, first + 100)
         ]
         log.add(pipeline.process(records))
@@ -65,7 +65,23 @@ def test_a_field_of_entity_or_time_that_no_record_has_is_told_of(caplog):
 
 @pytest.mark.parametrize("entity", ["service", "key"])
 def test_a_field_of_entity_or_time_that_records_have_is_not_told_of(entity, caplog):
-    settings = Settings(features=("a",), entity=entity, time="time")
-    row = {"a": 1, "service": "x", "time": 1_790_000_000}
-    assert follow(settings, row, 1200).empty == []
+    settings = Settings(features=("a",), entity=entity, time="time", rates="1m", rates_by="ok")
+    row = {"a": 1, "service": "x", "time": 1_790_000_000, "ok": True}
+    assert follow(settings, row, 1200, key=b"k").empty == []
     assert caplog.messages == []
+
+
+def test_keys_and_groups_that_no_record_has_are_told_of():
+    settings = Settings(features=("a",), entity="key", rates="1m", rates_by="sttus")
+    assert follow(settings, {"a": 1}, 1200).empty == ["the message's key", "sttus"]
+
+
+def test_names_in_settings_that_chosen_fields_lack_are_told_of():
+    row = {"a": 1, "b": 2.5, "secret": 3}
+    named = {
+        "kinds": {"secret": "ignored", "pasword": "ignored", "cout": "count"},
+        "transforms": {"a": "log1p", "bb": "log1p"},
+        "directions": {"b": "high", "bh": "high"},
+        "least": {"b": 2.0, "bl": 2.0},
+    }
+    assert follow(Settings(**named), row, 1200).empty == ["bb", "bh", "bl", "cout", "pasword"]

@@ -101,3 +101,15 @@ def test_a_surge_of_one_value_of_a_field_is_told():
 def test_groups_without_rates_are_refused():
     with pytest.raises(SettingsError, match="rates_by: expected none without the setting rates"):
         Settings(rates_by="status")
+
+
+def test_true_and_false_are_counted_each_for_itself():
+    settings = Settings(features=["a"], rates="10s", rates_by="ok")
+    pipeline, records = PartitionPipeline("features", 2, settings), []
+    for tick in range(6000):
+        is_ok = tick % 2 == 0 or 3600 <= tick < 4000
+        value = orjson.dumps({"a": RNG.normal(), "ok": is_ok})
+        records.append(Record("features", 2, tick, START + 250 * tick, None, value))
+    events = [orjson.loads(each.value) for each in pipeline.process(records).rate_changes]
+    assert {event["category"] for event in events} == {"true", "false"}
+    assert {event["field"] for event in events} == {"ok"}

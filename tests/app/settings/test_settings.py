@@ -8,7 +8,14 @@ import pytest
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import LEARNERS
-from faust_oslrau.app.settings import LearnerSettings, Settings, describe, load_settings, secrets
+from faust_oslrau.app.settings import (
+    LearnerSettings,
+    NotifySettings,
+    Settings,
+    describe,
+    load_settings,
+    secrets,
+)
 from faust_oslrau.app.settings.value_types import SIDE_NAMES, TRANSFORM_NAMES
 from faust_oslrau.learner.scoring.relevance import SIDES
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
@@ -119,6 +126,14 @@ def test_a_secret_is_in_no_text(capsys):
     assert "hunter-2" not in repr(settings) + str(settings) + str(describe(settings))
     assert describe(settings)["security"]["sasl_password"] == "(set)"
     assert describe(Settings())["security"]["sasl_password"] is None
+
+
+def test_each_address_of_a_list_is_a_secret():
+    hooks = ("https://chat.example/9f2", "https://ops.example/0a1")
+    found = load_settings(None, {"OSLRAU_NOTIFY_WEBHOOK": ", ".join(hooks)})
+    assert found.notify.webhook == hooks and secrets(found) == list(hooks)
+    assert describe(found)["notify"]["webhook"] == "(set)"
+    assert NotifySettings(webhook=hooks[0]).webhook == hooks[:1]
 
 
 def test_a_secret_can_come_from_a_file(tmp_path):
