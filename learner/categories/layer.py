@@ -250,8 +250,9 @@ class Categories:
     def _make_room(self, taken: IntArray) -> None:
         """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
         more = len(self.values.field) - len(self._joint)
-        self._joint = np.pad(self._joint, ((0, more), (0, more)))
-        self._levels.resize(len(self.values.field))
+        if more > 0:
+            self._joint = np.pad(self._joint, ((0, more), (0, more)))
+            self._levels.resize(len(self.values.field))
         for slot in np.unique(taken).tolist():
             rest = self.values.field[slot]
             self._joint[rest] += self._joint[slot]

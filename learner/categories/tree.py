@@ -118,22 +118,35 @@ class Tables(NamedTuple):
 
 
 @kernel
-def probability(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the probability of a slot of field ``f`` given that of its parent, if it has one.
+def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
+    """Return the log-probability of a slot of field ``f`` given that of its parent, if it has one.
 
     That of the slot alone without one.
     """
-    p: float = tables.marginal[slot]
+    p = tables.marginal[slot]
     if given >= 0:
         room = tables.room[given, f]
         p = (tables.joint[given, slot] + room * p) / (tables.total[given, f] + room)
-    return p
+    return math.log(p)
 
 
 @kernel
-def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the logarithm of ``probability``."""
-    return math.log(probability(tables, slot, f, given))
+def share_as_rare(tables: Tables, slot: int, f: int, given: int) -> float:
+    """Return the probability of the values of field ``f`` that are no more frequent than a slot's.
+
+    Given that of its parent as in ``log_given``, whose divisor is the same for all values.
+    """
+    row, counted, room, total = 0, 0.0, 1.0, 1.0
+    if given >= 0:
+        row, counted, room = given, 1.0, tables.room[given, f]
+        total = tables.total[given, f] + room
+    joint, marginal, share = tables.joint[row], tables.marginal, 0.0
+    most = ALIKE * (counted * joint[slot] + room * marginal[slot])
+    for other in range(len(marginal)):
+        weight = counted * joint[other] + room * marginal[other]
+        if tables.field[other] == f and weight <= most:
+            share += weight
+    return share / total
 
 
 @kernel
@@ -150,13 +163,8 @@ def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
                 continue
             parent = tables.parent[f]
             given = slots[i, parent] if parent >= 0 else -1
-            most, share = ALIKE * probability(tables, slots[i, f], f, given), 0.0
-            for slot in range(len(tables.field)):
-                if tables.field[slot] == f:
-                    p = probability(tables, slot, f, given)
-                    if p <= most:
-                        share += p
-            rarest, observed = min(rarest, share), observed + 1
+            rarest = min(rarest, share_as_rare(tables, slots[i, f], f, given))
+            observed += 1
         result[i] = 0.0  # the rarest of so many, as if they were independent
         if rarest < 1.0:
             result[i] = math.log(-math.expm1(observed * math.log1p(-rarest)))
