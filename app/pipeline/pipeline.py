@@ -64,6 +64,8 @@ class PartitionPipeline:
         self.next_offset: int | None = None
         self.scorer: StreamScorer | None = None
         self._settings = settings
+        tables = (settings.kinds, settings.transforms, settings.directions, settings.least)
+        self._named = {field for table in tables for field, _ in table}
         self._scoring = scoring_settings(settings)
         self._reader = Reader(settings)
         self._messages = Messages(topic, partition, settings)
@@ -328,11 +330,10 @@ class PartitionPipeline:
 
     def _unknown(self) -> list[str]:
         """Return fields that settings name, and the records that chose the fields do not."""
-        of = self._settings
-        tables = (of.kinds, of.transforms, of.directions, of.least)
-        named = {field for table in tables for field, _ in table}
+        if not self._named:
+            return []
         left_out = (text.rpartition(" (")[0] for text in self.left_out)
-        return sorted(named.difference(self.fields or named, left_out))
+        return sorted(self._named.difference(self.fields or self._named, left_out))
 
     @property
     def _evicted(self) -> int:

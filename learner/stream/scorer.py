@@ -247,10 +247,11 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         if state.entities is not None:
             own = state.entities.take(learned, keys)
             learned = own.rows
-        seasonal = state.less_season(learned, times, of_categories(categorical, len(rows)))
+        beside = of_categories(categorical, len(rows))
+        seasonal = state.less_season(learned, times, beside)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
         slots = state.latest_slots(len(rows))
-        return Layered(rows, numbers, slots, categorical, own, seasonal, learned)
+        return Layered(rows, numbers, slots, categorical, own, seasonal, beside, learned)
 
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""

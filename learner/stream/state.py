@@ -73,6 +73,8 @@ class Layered(NamedTuple):
     categorical, own, seasonal
         Numbers as they would be with an average category, in units of their entity, and at an
         average hour.
+    of_categories
+        What `of_categories` returns of them (m, 2).
     learned
         Rows as the learner is given them.
     """
@@ -83,16 +85,15 @@ class Layered(NamedTuple):
     categorical: CategoricalRows | None
     own: OwnRows | None
     seasonal: SeasonalRows | None
+    of_categories: FloatArray
     learned: FloatArray
-
-    @property
-    def of_categories(self) -> FloatArray:
-        """The log-probability of their categories, and that of one as rare as the rarest (m, 2)."""
-        return of_categories(self.categorical, len(self.rows))
 
 
 def of_categories(categorical: CategoricalRows | None, m: int) -> FloatArray:
-    """Return log-probability and log-rarity (m, 2) of the categories of rows, 0 for none."""
+    """Return the log-probability of categories, and that of one as rare as the rarest (m, 2).
+
+    0 for rows without categories.
+    """
     if categorical is None:
         return np.zeros((m, 2))
     return np.column_stack([categorical.log_probability, categorical.log_rarity])
