@@ -12,7 +12,6 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import click
-import numpy as np
 
 from benchmarks.crossval import Fit
 from benchmarks.datasets import LARGE, Dataset
@@ -31,15 +30,8 @@ NEEDS = {
 }
 """The package that each module needs."""
 
-LEFT_OUT_FROM = {
-    "online EM, random": 50_000,
-    "moment matching, random": 50_000,
-    "moment matching, mixture": LARGE,
-    "moment matching network": LARGE,
-    "Boltzmann machines": LARGE,
-    "Einsum network": LARGE,
-}
-"""From so many rows on, a method that takes many minutes is left out."""
+HOURS = ("online EM, random", "moment matching, random", "Einsum network")
+"""Those that would take an hour for one fold of a `LARGE` set, which they leave out."""
 
 QUICK = ("online EM, mixture", "precision matrix")
 """Those that are run on every test fold of a plan; the others take minutes for each."""
@@ -68,9 +60,7 @@ def methods(module: str) -> Methods:
 
 def fits(dataset: Dataset, size: Size) -> dict[str, Fit]:
     """Configure the opponents that a data set is not too large for."""
-    n = len(dataset.x)
+    is_large = len(dataset.x) >= LARGE
     return {
-        name: make(size)
-        for name, make in densities().items()
-        if n < LEFT_OUT_FROM.get(name, np.inf)
+        name: make(size) for name, make in densities().items() if not (is_large and name in HOURS)
     }
