@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from dashboards import DASHBOARDS, ROOT, RULES
@@ -15,6 +17,8 @@ from dashboards import DASHBOARDS, ROOT, RULES
 from faust_oslrau.app.settings import Settings, load_settings
 
 _CHART = ROOT / "charts" / "faust-oslrau"
+_OPERATOR = "github.com/prometheus-operator/prometheus-operator"
+_OPERATOR_VERSION = "v0.85.0"
 _WATCHED = ("podMonitor", "rules", "dashboards")
 
 
@@ -74,6 +78,50 @@ def test_its_objects_fit_the_schemas_of_kubernetes(watched):
     assert len(of_kubernetes) >= 5
     for found in of_kubernetes:
         schemas.validate(found, schemas.latest_version(), strict=True)
+
+
+@pytest.fixture(scope="module")
+def operator_schemas():
+    """Schemas of the Prometheus operator's kinds, which take no members that they do not name."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("no go, which brings the definitions of the Prometheus operator")
+    command = [go, "mod", "download", "-json", f"{_OPERATOR}@{_OPERATOR_VERSION}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = Path(json.loads(done.stdout)["Dir"]) / "example" / "prometheus-operator-crd"
+    found = {}
+    for name in ("podmonitors", "prometheusrules"):
+        text = (folder / f"monitoring.coreos.com_{name}.yaml").read_text()
+        spec = yaml.safe_load(text)["spec"]
+        (version,) = (each for each in spec["versions"] if each["storage"])
+        kind = f"{spec['group']}/{version['name']}", spec["names"]["kind"]
+        found[kind] = _strict(version["schema"]["openAPIV3Schema"])
+    return found
+
+
+def _strict(schema):
+    """Return a schema that refuses what the server would drop without a word."""
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {name: _strict(value) for name, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "metadata" not in schema["properties"]:
+        strict.setdefault("additionalProperties", False)
+    return strict
+
+
+@pytest.mark.slow  # its definitions take 40 MB
+def test_what_watches_fits_the_schemas_of_the_prometheus_operator(watched, operator_schemas):
+    of_operator = [each for each in watched.values() if "monitoring." in each["apiVersion"]]
+    assert {each["kind"] for each in of_operator} == {"PodMonitor", "PrometheusRule"}
+    for found in of_operator:
+        schema = operator_schemas[found["apiVersion"], found["kind"]]
+        checked = jsonschema.Draft202012Validator(schema)
+        checked.validate(found)
+        with pytest.raises(jsonschema.ValidationError, match="noSuchMember"):
+            checked.validate(found | {"spec": found["spec"] | {"noSuchMember": 1}})
 
 
 def test_the_kubernetes_example_is_what_the_chart_renders(render):
