@@ -60,9 +60,8 @@ def new_codec(schema: Schema) -> _AvroCodec:
     try:
         for _, text in schema.references:
             parse_schema(_plain(json.loads(text)), named)
-        plain = _plain(json.loads(schema.text))
-        expanded = parse_schema(plain, dict(named), expand=True)
-        return _AvroCodec(reader(expanded), parse_schema(plain, dict(named)))
+        parsed = parse_schema(_plain(json.loads(schema.text)), named)
+        return _AvroCodec(reader(parsed, named), parsed)
     except SchemaError:
         raise
     except (SchemaParseException, UnknownType, ValueError) as error:

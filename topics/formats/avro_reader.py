@@ -24,28 +24,50 @@ Raises IndexError or struct.error where the record ends, ContentError or ValueEr
 of the schema.
 """
 
+_Of = Callable[[Any], Read]
+"""Returns what reads the values of a schema."""
+
 _Part = Callable[[list[Any], bytes, int], int]
 """Reads the next fields of a record into a list; returns the position after them."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
+_NAMED = ("record", "error", "enum", "fixed")
 # Types of a fixed length, as the struct module calls them.
 _FIXED = {"boolean": "?", "float": "f", "double": "d"}
 
 
-def reader(schema: Any) -> Read:
-    """Return what reads the values of an expanded schema.
+def reader(schema: Any, named: Mapping[str, Any]) -> Read:
+    """Return what reads the values of a parsed schema; ``named`` are the types that it may name.
 
     Raises
     ------
     SchemaError
         The schema contains itself.
     """
-    if isinstance(schema, list):
-        return _union([reader(branch) for branch in schema])
-    if isinstance(schema, str):
-        if schema not in _PRIMITIVES:
-            raise SchemaError(f"{schema} contains itself, which is not taken")
-        return _PRIMITIVES[schema]
+    made: dict[str, Read | None] = {}
+
+    def of_name(name: str) -> Read:
+        if name not in made:
+            made[name] = None  # until it is made: a type that needs it meanwhile is within it
+            made[name] = _anonymous(named[name], of)
+        found = made[name]
+        if found is None:
+            raise SchemaError(f"{name} contains itself, which is not taken")
+        return found
+
+    def of(schema: Any) -> Read:
+        if isinstance(schema, list):
+            return _union(list(map(of, schema)))
+        if isinstance(schema, str):
+            return _PRIMITIVES.get(schema) or of_name(schema)
+        is_named = schema["type"] in _NAMED
+        return of_name(schema["name"]) if is_named else _anonymous(schema, of)
+
+    return of(schema)
+
+
+def _anonymous(schema: Any, of: _Of) -> Read:
+    """Return what reads a type by its definition; ``of`` is for the types within it."""
     kind = schema["type"]
     match schema.get("logicalType"), kind:  # any other pair is no logical type
         case "decimal", "bytes":
@@ -54,7 +76,7 @@ def reader(schema: Any) -> Read:
             return _decimal(_fixed(schema["size"]), schema)
         case "date", "int":
             return _date
-    return _COMPLEX[kind](schema) if kind in _COMPLEX else reader(kind)
+    return _COMPLEX[kind](schema, of) if kind in _COMPLEX else of(kind)
 
 
 def _null(value: bytes, at: int) -> tuple[None, int]:
@@ -124,7 +146,7 @@ def _union(branches: Sequence[Read]) -> Read:
     return union
 
 
-def _enum(schema: Mapping[str, Any]) -> Read:
+def _enum(schema: Mapping[str, Any], of: _Of) -> Read:
     symbols = schema["symbols"]
 
     def enum(value: bytes, at: int) -> tuple[str, int]:
@@ -153,8 +175,8 @@ def _counts(value: bytes, at: int, block: Callable[[int, int], int]) -> int:
         at = block(count, at)
 
 
-def _array(schema: Mapping[str, Any]) -> Read:
-    read = reader(schema["items"])
+def _array(schema: Mapping[str, Any], of: _Of) -> Read:
+    read = of(schema["items"])
 
     def array(value: bytes, at: int) -> tuple[list[Any], int]:
         items: list[Any] = []
@@ -170,8 +192,8 @@ def _array(schema: Mapping[str, Any]) -> Read:
     return array
 
 
-def _map(schema: Mapping[str, Any]) -> Read:
-    read = reader(schema["values"])
+def _map(schema: Mapping[str, Any], of: _Of) -> Read:
+    read = of(schema["values"])
 
     def mapping(value: bytes, at: int) -> tuple[dict[str, Any], int]:
         found: dict[str, Any] = {}
@@ -187,8 +209,8 @@ def _map(schema: Mapping[str, Any]) -> Read:
     return mapping
 
 
-def _record(schema: Mapping[str, Any]) -> Read:
-    parts = list(_parts(schema["fields"]))
+def _record(schema: Mapping[str, Any], of: _Of) -> Read:
+    parts = list(_parts(schema["fields"], of))
     make = object_maker([field["name"] for field in schema["fields"]])
 
     def record(value: bytes, at: int) -> tuple[Any, int]:
@@ -200,14 +222,14 @@ def _record(schema: Mapping[str, Any]) -> Read:
     return record
 
 
-def _parts(fields: Iterable[Mapping[str, Any]]) -> Iterator[_Part]:
+def _parts(fields: Iterable[Mapping[str, Any]], of: _Of) -> Iterator[_Part]:
     """Yield what reads the fields; neighbours of fixed length are read at once."""
     types = (field["type"] for field in fields)
     for is_fixed, group in groupby(types, lambda kind: _code(kind) is not None):
         if is_fixed:
             yield _run("".join(map(str, map(_code, group))))
         else:
-            yield from map(_single, map(reader, group))
+            yield from map(_single, map(of, group))
 
 
 def _code(kind: Any) -> str | None:
@@ -244,11 +266,11 @@ _PRIMITIVES: Mapping[str, Read] = {
     "bytes": _ignored(_bytes),
     **{name: _unpacked(code) for name, code in _FIXED.items()},
 }
-_COMPLEX: Mapping[str, Callable[[Mapping[str, Any]], Read]] = {
+_COMPLEX: Mapping[str, Callable[[Mapping[str, Any], _Of], Read]] = {
     "record": _record,
     "error": _record,
     "enum": _enum,
     "array": _array,
     "map": _map,
-    "fixed": lambda schema: _ignored(_fixed(schema["size"])),
+    "fixed": lambda schema, of: _ignored(_fixed(schema["size"])),
 }

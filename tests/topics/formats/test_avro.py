@@ -191,12 +191,20 @@ def test_a_named_type_is_read_wherever_it_is_named():
     assert read(schema, content) == content
 
 
-def test_a_schema_may_refer_to_others():
-    inner = record("double", name="Inner")
-    schema = record("Inner", name="Outer")
-    found = of(schema, ("Inner", json.dumps(inner)))
-    content = framed(1, found.encode({"f0": {"f0": 2.5}}))
-    assert found.decode(content) == b'{"f0":{"f0":2.5}}'
+def test_a_schema_may_refer_to_others_that_refer_to_others():
+    side = {"type": "enum", "name": "Side", "symbols": ["left", "right"]}
+    inner, outer = record("double", "Side", name="Inner"), record("Inner", "Side", name="Outer")
+    others = [(each["name"], json.dumps(each)) for each in (side, inner)]
+    found = of(outer, *others)
+    content = framed(1, found.encode({"f0": {"f0": 2.5, "f1": "right"}, "f1": "left"}))
+    assert found.decode(content) == b'{"f0":{"f0":2.5,"f1":"right"},"f1":"left"}'
+
+
+def test_a_type_that_is_named_a_million_times_is_made_once():
+    doubled = record("double", name="R0")
+    for level in range(1, 21):
+        doubled = record(doubled, f"R{level - 1}", name=f"R{level}")
+    of(doubled)
 
 
 def test_a_long_list_of_nothing_takes_no_memory():
