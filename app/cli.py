@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -52,6 +54,21 @@ class Commands(click.Group):
         module = import_module(f"{commands.__name__}.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command line; if its output cannot be written, it ends with a line that says so.
+
+        Also if that only turns out at the end, when the last of it is written.
+        """
+        try:
+            try:
+                return super().main(*args, **options)
+            finally:
+                sys.stdout.flush()
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left of it
+            click.echo(f"Error: the output: {error.strerror or error}", err=True)
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the chosen command."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .columns import NUMERIC, Column, Kind, columns_of
+from .columns import MOST_CONTENTS, NUMERIC, Column, Kind, columns_of
 from .documents import parsed
 from .fields import JsonObject, fields_with, find, is_beyond, is_number, number_of
 from .rejections import Reason, Rejection, reject_beyond, reject_value
@@ -21,13 +21,15 @@ _NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all a
 class ChosenFields(NamedTuple):
     """The names of the fields that are scored, and those that are not, each with a reason.
 
-    The ``counts`` are among the ``numbers``.
+    The ``counts`` are among the ``numbers``. Hardly any record has a value of the ``sparse`` ones,
+    which may come later.
     """
 
     numbers: tuple[str, ...]
     counts: tuple[str, ...]
     categories: tuple[str, ...]
     left_out: tuple[str, ...]
+    sparse: tuple[str, ...]
 
 
 class FieldChoice:
@@ -72,8 +74,15 @@ class FieldChoice:
         reasons |= {name: "ignored" for name, kind in self._kinds.items() if kind == Kind.IGNORED}
         reasons |= dict.fromkeys([*too_many, *others], "too many") | self._never_chosen
         left_out = [name for name in kinds if name not in {*numbers, *categories}]
+        named = {
+            name for each in documents for name in fields_with(each, _is_any, MOST_CONTENTS) or ()
+        }
         return ChosenFields(
-            numbers, counts, categories, tuple(f"{name} ({reasons[name]})" for name in left_out)
+            numbers,
+            counts,
+            categories,
+            tuple(f"{name} ({reasons[name]})" for name in left_out),
+            tuple(sorted(named - kinds.keys())),
         )
 
     def _document(self, value: bytes | None) -> Any:
@@ -96,6 +105,10 @@ class FieldChoice:
             return Kind(self._kinds[column.name])
         # Texts are read as numbers where the settings say so.
         return Kind.IGNORED if column.kind == Kind.NUMBER and not column.is_plain else column.kind
+
+
+def _is_any(content: object) -> bool:
+    return True
 
 
 def _first(

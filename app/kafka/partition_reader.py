@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from .no_creation import create_no_topics
+from .topic_ids import topic_ids
 
 _FETCH_MILLISECONDS = 500
 # How long a fetch of existing records may return nothing before it counts as failed.
@@ -51,8 +52,16 @@ class PartitionReader:
         await self._stop()
 
     async def exists(self) -> bool:
-        """Return whether there is such a partition."""
-        known = await self._consumer._client.fetch_all_metadata()
+        """Return whether there is such a partition.
+
+        Raises
+        ------
+        KafkaError
+            No broker answers, or the user may not know.
+        """
+        client = self._consumer._client
+        await topic_ids(client, [self._tp.topic])  # among all topics, a forbidden one is absent
+        known = await client.fetch_all_metadata()
         return self._tp.partition in (known.partitions_for_topic(self._tp.topic) or ())
 
     async def range(self) -> tuple[int, int]:

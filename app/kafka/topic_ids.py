@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from .flexible_request import NO_TAGS, Fields, FlexibleRequest, many, text
 
@@ -23,13 +23,19 @@ TopicIds = dict[str, str | None]
 """Ids of topics; None of a topic that has none. Topics that a broker does not know are absent."""
 
 
-def _request(topics: Collection[str]) -> FlexibleRequest[TopicIds]:
+class _Topic(NamedTuple):
+    error: int
+    name: str
+    id: bytes
+
+
+def _request(topics: Collection[str]) -> FlexibleRequest[list[_Topic]]:
     named = many(_NO_ID + text(topic) + NO_TAGS for topic in topics)
-    return FlexibleRequest(_API_KEY, _VERSION, named + _NO_OPTIONS + NO_TAGS, _ids)
+    return FlexibleRequest(_API_KEY, _VERSION, named + _NO_OPTIONS + NO_TAGS, _topics)
 
 
-def _ids(answer: Fields) -> TopicIds:
-    """Return the ids of the topics that the broker knows."""
+def _topics(answer: Fields) -> list[_Topic]:
+    """Return what the broker answers of each topic."""
 
     def broker() -> None:
         answer.number("i")  # node
@@ -46,25 +52,20 @@ def _ids(answer: Fields) -> TopicIds:
             answer.many(lambda: answer.number("i"))
         answer.end()
 
-    def topic() -> tuple[int, str, bytes]:
+    def topic() -> _Topic:
         error = answer.number("h")
         name, topic_id = answer.text(), answer.data(16)
         answer.number("?")  # internal
         answer.many(partition)
         answer.number("i")  # authorized operations
         answer.end()
-        return error, name or "", topic_id
+        return _Topic(error, name or "", topic_id)
 
     answer.number("i")  # throttle time
     answer.many(broker)
     answer.text()  # cluster
     answer.number("i")  # controller
-    found = answer.many(topic)
-    return {
-        name: None if topic_id == _NO_ID else topic_id.hex()
-        for error, name, topic_id in found
-        if not error or topic_id != _NO_ID
-    }
+    return answer.many(topic)
 
 
 async def topic_ids(client: Any, topics: Collection[str]) -> TopicIds:
@@ -73,16 +74,23 @@ async def topic_ids(client: Any, topics: Collection[str]) -> TopicIds:
     Raises
     ------
     KafkaError
-        No broker answers.
+        No broker answers, or the user may not know of one of the topics.
     """
     node = client.get_random_node()
     if node is None:
         raise KafkaError("no broker is known")
     try:
-        found: TopicIds = await client.send(node, _request(topics))
-        return found
+        found: list[_Topic] = await client.send(node, _request(topics))
     except NotImplementedError:  # a broker without this version
         return dict.fromkeys(topics)
+    forbidden = [each.name for each in found if each.error == TopicAuthorizationFailedError.errno]
+    if forbidden:
+        raise TopicAuthorizationFailedError(", ".join(forbidden))
+    return {
+        each.name: None if each.id == _NO_ID else each.id.hex()
+        for each in found
+        if not each.error or each.id != _NO_ID
+    }
 
 
 def is_recreated(known: str | None, current: str | None) -> bool:

@@ -106,11 +106,9 @@ class Noted(NamedTuple):
 
     @classmethod
     def of(cls, noted: float, message: OutMessage) -> Noted:
-        """Return it with as much of its key as the page shows."""
-        key = message.key
-        if key is not None and len(key) > _KEY_BYTES:
-            message = message._replace(key=key[:_KEY_BYTES])
-        return cls(noted, message)
+        """Return it with as much of its key as the page shows, which shows no headers."""
+        key = message.key and message.key[:_KEY_BYTES]
+        return cls(noted, message._replace(key=key, headers=()))
 
 
 class History:

@@ -162,7 +162,7 @@ def read_template(path: str | None) -> Template | None:
     try:
         template = Template(read_file(Path(path), _LARGEST_TEMPLATE).decode())
         json.loads(body(template, dict.fromkeys(MEMBERS, "")))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise SettingsError(
             f"setting notify.template: expected a file of JSON with names such as $title, "
             f"got {path}: {error}"

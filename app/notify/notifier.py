@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 _POLL_MS = 500
 _RETRY_SECONDS = 5.0
 _REMIND_SECONDS = 60.0
+_MOST_DIGITS = 19  # of an offset
 
 
 async def notify_all(settings: Settings) -> None:
@@ -95,7 +96,7 @@ class Notifier:
             found = committed.get(tp)
             start = ends[tp] if found is None else found.offset
             told = "" if found is None else found.metadata
-            self._told[tp] = max(start, int(told)) if told.isdecimal() else start
+            self._told[tp] = _told_before(told, start, ends[tp])
             self._next[tp] = start
             consumer.seek(tp, start)
 
@@ -149,3 +150,11 @@ class Notifier:
             if not error.retriable:
                 raise
             logger.warning("could not commit, will retry: %r", error)
+
+
+def _told_before(metadata: str, start: int, end: int) -> int:
+    """Return the offset that a commit's metadata tell, if it is one: nothing is left untold."""
+    if not (metadata.isdecimal() and len(metadata) <= _MOST_DIGITS):
+        return start
+    told = int(metadata)
+    return told if start <= told <= end else start

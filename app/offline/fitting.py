@@ -95,12 +95,22 @@ def read_model(path: Path) -> Snapshot:
 
 
 def write_model(model: Snapshot, path: Path) -> None:
-    """Write a model; the file gets its name when it is complete."""
-    part = path.with_name(f"{path.name}.part")
+    """Write a model; the file gets its name when it is complete.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be written, or is a device or a pipe, whose place a file would take.
+    """
+    target = path.resolve()
+    part = target.with_name(f"{target.name}.part")
+    if target.exists() and not target.is_file():
+        raise ModelError(f"file {path}: expected a regular file")
     try:
         part.write_bytes(model.to_bytes())
-        os.replace(part, path)
+        os.replace(part, target)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise ModelError(f"file {path}: {error.strerror}") from error
 
 

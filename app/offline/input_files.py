@@ -286,7 +286,7 @@ def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, BadZipFile) as error:
+    except (OSError, ValueError, MemoryError, BadZipFile) as error:
         raise InputFileError(f"{path}: expected an npz file of arrays, {error}") from None
 
 

@@ -170,6 +170,11 @@ class PartitionPipeline:
         return self._reader.left_out
 
     @property
+    def sparse(self) -> tuple[str, ...]:
+        """Fields that hardly any of the first records has a value of."""
+        return self._reader.sparse
+
+    @property
     def n_unfit(self) -> int:
         """How many of the first records are invalid with the fields that they chose."""
         return self._reader.n_unfit

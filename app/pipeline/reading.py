@@ -85,6 +85,8 @@ class Reader:
         The first records; None as soon as the fields are chosen.
     left_out
         Fields of the first records that these did not choose, each with the reason.
+    sparse
+        Fields that hardly any of them has a value of.
     n_unfit
         How many of the first records are invalid with the fields that they chose.
     watch
@@ -101,6 +103,7 @@ class Reader:
         else:
             self.decoder = new_decoder(settings, fields)
         self.left_out: tuple[str, ...] = ()
+        self.sparse: tuple[str, ...] = ()
         self.n_unfit = 0
         self.watch = FieldWatch()
         self.translator: Translator | None = None
@@ -150,7 +153,7 @@ class Reader:
         """
         if self.first is None or not self.first.records:
             raise ValueError("expected first records that have not chosen the fields yet")
-        numbers, counts, categories, self.left_out = self.first.chosen()
+        numbers, counts, categories, self.left_out, self.sparse = self.first.chosen()
         records, self.first = self.first.records, None
         self.decoder = new_decoder(self._settings, numbers + categories, len(categories), counts)
         decoded = self.decoder.decode([record.value for record in records])

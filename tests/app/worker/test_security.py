@@ -172,6 +172,21 @@ def test_every_command_takes_the_same_settings(
     assert PASSWORD not in made.output + listed.output + changed.output + replayed.output
 
 
+def test_schemas_that_were_accepted_and_may_not_be_read_are_no_reason_to_ask_the_registry(
+    password, command, client, servers, topic_name, tmp_path
+):
+    schemas = f"{topic_name}.schemas"
+    for name in (topic_name, schemas):
+        client.create(name, 1)
+    client.send(topic_name, rows(10, 1, 0))
+    allow(servers, "topic", topic_name, "read")
+    registry = {"format": "avro", "registry_url": "http://127.0.0.1:1"}
+    access = {**password, **registry, "registry_schemas_topic": schemas}
+    done = command(access, "replay", "--topic", topic_name, "--out", tmp_path / "scores.jsonl")
+    assert done.exit_code == 3
+    assert f"TopicAuthorizationFailedError('{schemas}')" in done.output
+
+
 @pytest.fixture(
     params=["password", "user", "mechanism", "authority", "name", "certificate", "token"]
 )
