@@ -96,7 +96,7 @@ class Notifier:
             found = committed.get(tp)
             start = ends[tp] if found is None else found.offset
             told = "" if found is None else found.metadata
-            self._told[tp] = _told_before(told, start, ends[tp])
+            self._told[tp] = told_before(told, start, ends[tp])
             self._next[tp] = start
             consumer.seek(tp, start)
 
@@ -152,7 +152,7 @@ class Notifier:
             logger.warning("could not commit, will retry: %r", error)
 
 
-def _told_before(metadata: str, start: int, end: int) -> int:
+def told_before(metadata: str, start: int, end: int) -> int:
     """Return the offset that a commit's metadata tell, if it is one: nothing is left untold."""
     if not (metadata.isdecimal() and len(metadata) <= _MOST_DIGITS):
         return start

@@ -4,6 +4,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click import Context, Option
@@ -29,6 +30,13 @@ def test_all_commands_are_listed_without_importing_any():
     help_ = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert help_.returncode == 0
     assert [line.split()[0] for line in help_.stdout.splitlines()[-len(COMMANDS) :]] == COMMANDS
+
+
+def test_an_output_that_cannot_be_written_ends_a_command_with_one_line():
+    command = [Path(sys.executable).with_name("faust-oslrau"), "--help"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "Error: the output: No space left on device\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -16,6 +16,7 @@ import pytest
 from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
+from faust_oslrau.app.notify.notifier import told_before
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]
 
@@ -255,6 +256,14 @@ def test_an_address_that_is_away_does_not_hold_up_another_one(scene):
     finally:
         stop(process)
     assert away.bodies == [] and scene.log().count("told, closed") == 1
+
+
+@pytest.mark.parametrize(
+    ("metadata", "offset"),
+    [("", 7), ("7", 7), ("20", 20), ("6", 7), ("21", 7), ("9" * 4000, 7), ("-1", 7), ("told", 7)],
+)
+def test_a_commit_that_no_notify_wrote_hides_no_notice(metadata, offset):
+    assert told_before(metadata, 7, 20) == offset
 
 
 def test_somebody_must_be_told():

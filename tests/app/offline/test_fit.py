@@ -1,6 +1,7 @@
 """`fit` and `merge` on the command line, and deployments that begin with their models."""
 
 import json
+import os
 
 import numpy as np
 import orjson
@@ -66,6 +67,19 @@ def test_the_summary_counts_records(files, tmp_path):
         "1,500 valid, 0 rejected"
         in run("fit", files / "1.ndjson", "--out", tmp_path / "model").output
     )
+
+
+def test_a_model_takes_the_place_of_a_file_and_of_nothing_else(tmp_path):
+    file, link, target = (tmp_path / name for name in ("rows.ndjson", "link", "model"))
+    file.write_bytes(b"\n".join(lines(1, 100)))
+    link.symlink_to(target)
+    assert run("fit", file, "--out", link).exit_code == 0
+    assert link.is_symlink() and target.is_file()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused = run("fit", file, "--out", pipe)
+    assert refused.exit_code == 1 and f"{pipe}: expected a regular file" in refused.stderr
+    assert pipe.is_fifo()
 
 
 def test_misspelt_names_and_missing_times_are_told(tmp_path):
