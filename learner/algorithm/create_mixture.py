@@ -63,7 +63,7 @@ def create_mixture(
     header, nodes, scopes, stats = pools.header, pools.nodes, pools.scopes, pools.stats
     k = nodes[a]["n_scope"] + nodes[b]["n_scope"]
     scope = join_scopes(pools, a, b)
-    first = new_node(pools, PRODUCT, scope, k, product)
+    first = new_node(pools, PRODUCT, scope, k)
     nodes[first]["count"] = nodes[product]["count"]
     offset = add_statistics(pools, first, product)
     add_edge(pools, first, a, 1.0)
@@ -72,7 +72,7 @@ def create_mixture(
     for v in range(k):
         means[v] = mean_of_rows(batch, scopes[scope + v], lo, hi, stats[offset + v])
         variances[v] = stats[offset + 2 * k + v * k + v]
-    second = create_factored_model(pools, scope, k, means, variances, variance_floor, product)
+    second = create_factored_model(pools, scope, k, means, variances, variance_floor)
     header[MIXTURES] += 1
     return first, second
 
@@ -145,7 +145,7 @@ def install_mixture(
         add_edge(pools, parent, second, to_second)
         free_node(pools, product)
         return
-    mixture = new_node(pools, SUM, nodes[first]["scope"], nodes[first]["n_scope"], product)
+    mixture = new_node(pools, SUM, nodes[first]["scope"], nodes[first]["n_scope"])
     nodes[mixture]["count"] = count
     add_edge(pools, mixture, first, before + share + 1.0)
     add_edge(pools, mixture, second, count - before - share + 1.0)

@@ -9,12 +9,10 @@ import numpy as np
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
-    NIL,
     NODES_TOP,
     PRODUCT_SCOPES,
     PRODUCT_STATS,
     PRODUCTS,
-    ROOT,
     SCOPES_TOP,
     STATS_TOP,
     Pools,
@@ -49,7 +47,7 @@ def learn(
     mini-batch.
     """
     block, tasks = new_block(Z.shape[0], batch_size), new_stack(len(pools.nodes))
-    value_rows = np.arange(len(values) if batch_size > 1 else 0)
+    value_rows = np.arange(len(values))
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):
             return start
@@ -58,11 +56,8 @@ def learn(
         if rule.memory < np.inf:
             forget(pools, math.exp(-m / rule.memory))
             prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
-        # Rows are sent to children by the children's values, so that the root's is not needed.
-        # Only a sum evaluates its univariate leaves: with one variable the root must take part.
-        end = pools.header[ROOT] if Z.shape[0] > 1 else NIL
         if not evaluated:
-            evaluate(pools, block, m, values, value_rows, end)
+            evaluate(pools, block, m, values, value_rows)
         oslrau(pools, new_batch(block, values, m, complete), tasks, rule)
         start += m
     return start

@@ -1,4 +1,4 @@
-"""Kernels that copy the network into new pools, in the order of evaluation and without gaps."""
+"""Kernels that copy the network into new pools, children before parents and without gaps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .editing import link
-from .layout import FIRST, LAST, LEAF, NIL, statistics_length
+from .layout import NIL, statistics_length
 
 
 @kernel
@@ -60,12 +59,3 @@ def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
         nodes[i]["stats"] = top
         top += length
     return top
-
-
-@kernel
-def link_in_order(header: Array, nodes: Array, n: int) -> None:
-    """List ``nodes[:n]``, in which children come before parents, for evaluation in this order."""
-    header[FIRST], header[LAST] = NIL, NIL
-    for i in range(n):
-        if nodes[i]["kind"] != LEAF:
-            link(header, nodes, i, NIL)

@@ -1,4 +1,4 @@
-"""Sums of terms that are known by their logarithms, for rows side by side and for one row.
+"""Sums of terms that are known by their logarithms, for rows side by side.
 
 A sum is a reference, the logarithm that its terms are measured by, and a total: the sum of the
 terms as multiples of e**reference.
@@ -70,19 +70,3 @@ def moved(reference: Value, total: Value, log_value: Value) -> tuple[Value, Valu
     """
     top = choose(log_value - reference < FAR_AHEAD, reference, log_value)
     return top, total * exp_bounded(reference - top)
-
-
-@kernel
-def add_term_of_row(
-    reference: float, total: float, weight: float, log_value: float
-) -> tuple[float, float]:
-    """Add weight e**log_value to total e**reference.
-
-    Without a branch, which a processor could not predict for one row, and with the same bits as in
-    a block.
-    """
-    ahead = log_value - reference
-    behind = ahead < FAR_AHEAD
-    scale = exp_bounded(choose(behind, ahead, -ahead))
-    total = choose(behind, fma(scale, weight, total), total * scale + weight)
-    return choose(behind, reference, log_value), total
