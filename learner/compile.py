@@ -13,7 +13,8 @@ from typing import IO, cast
 
 import numpy as np
 from numba.core import event
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .oslrau import OSLRAU
 from .scoring.incident import IncidentParameters
@@ -88,7 +89,7 @@ def _help(scorer: StreamScorer) -> None:
     _run(scorer)
 
 
-def _rows(n_fields: int) -> NDArray[np.float64]:
+def _rows(n_fields: int) -> FloatArray:
     rows = np.random.default_rng(0).normal(20.0, size=(1500, n_fields))  # all have a logarithm
     rows[:, 1] += rows[:, 0]
     rows[5::100, 2] = rows[7::100, 0] = np.nan

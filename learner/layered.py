@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from faust_oslrau.learner.arrays import Arrays
+
 from .errors import NotFittedError, StateError
 from .oslrau import OSLRAU
 from .parameters import Parameters
 from .stacked import StackedSPN
 from .state import pack, record_count, unpack
-from .state_schema import Arrays, check_types
+from .state_schema import check_types
 
 Network = OSLRAU | StackedSPN
 

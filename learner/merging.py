@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import Arrays
 
 from .entities.merging import merge_entities
 from .errors import InvalidInputError
@@ -16,9 +17,6 @@ from .protocol import Learner
 from .stacked import StackedSPN
 from .state import pack, unpack
 from .stream import StreamScorer
-
-Arrays = dict[str, NDArray[Any]]
-FloatArray = NDArray[np.float64]
 
 
 def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Generic, Self, TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .errors import StateError
 from .parameters import Parameters, require
 from .state import pack, record_count, unpack
-from .state_schema import Arrays
 
-FloatArray = NDArray[np.float64]
 Evaluated = TypeVar("Evaluated")
 """What the model's ``evaluate`` returns."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .algorithm.learning import learn, structure_bound
 from .algorithm.rule import LearningRule
@@ -17,10 +18,7 @@ from .parameters import require
 from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import Scaling
 from .state import MOST_RECORDS
-from .state_schema import Arrays
 from .vector.lanes import padded
-
-FloatArray = NDArray[np.float64]
 
 MOST_NODES = 2**31 - 1
 """Node budget of a model without one, and upper bound of hyper-parameters that are counts."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .errors import InvalidInputError
 from .network.layout import LEAF, MULTIVARIATE_LEAF, SUM, moments_length, statistics_length
-from .network.packing import NO_BACKGROUND
+from .network.packing import NO_BACKGROUND, scopes_of
 from .oslrau import OSLRAU
 from .state import pack, unpack
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def merge_oslrau(models: Sequence[OSLRAU]) -> OSLRAU:
@@ -43,7 +41,7 @@ def merge_oslrau(models: Sequence[OSLRAU]) -> OSLRAU:
     return OSLRAU.from_bytes(pack("OSLRAU", {**values, "n_records": sum(n_records)}, merged))
 
 
-def _mixture(parts: Sequence[Arrays], n_records: NDArray[np.float64]) -> Arrays:
+def _mixture(parts: Sequence[Arrays], n_records: FloatArray) -> Arrays:
     """Return the packed network whose root is the sum of the roots of others."""
     merged = {name: np.concatenate([part[name] for part in parts]) for name in _CONCATENATED}
     ends = np.cumsum([len(part["kind"]) for part in parts])
@@ -62,7 +60,7 @@ _CONCATENATED = (
 )  # fmt: skip
 
 
-def _in_units(arrays: Arrays, location: NDArray[np.float64], scale: NDArray[np.float64]) -> Arrays:
+def _in_units(arrays: Arrays, location: FloatArray, scale: FloatArray) -> Arrays:
     """Return a packed network with its leaves in other units, (x - location) / scale."""
     factor = arrays["scale"] / scale
     shift = (arrays["location"] - location) / scale
@@ -76,7 +74,8 @@ def _in_units(arrays: Arrays, location: NDArray[np.float64], scale: NDArray[np.f
         found["mean"] = factor[single] * arrays["mean"] + shift[single]
         found["variance"] = factor[single] ** 2 * arrays["variance"]
     at = 0
-    for kind, scope in _with_statistics(arrays["kind"], arrays["n_children"], scopes):
+    every = scopes_of(len(factor), arrays)
+    for kind, scope in zip(arrays["kind"].tolist(), map(np.array, every), strict=True):
         k = len(scope)
         if statistics_length(kind, k) == 0:
             continue
@@ -85,25 +84,4 @@ def _in_units(arrays: Arrays, location: NDArray[np.float64], scale: NDArray[np.f
         matrix, upper = moments[2 * k :].reshape(k, k), np.triu_indices(k)
         matrix[upper] *= np.outer(factor[scope], factor[scope])[upper]
         at += len(moments)
-    return found
-
-
-def _with_statistics(
-    kinds: NDArray[Any], n_children: NDArray[Any], leaf_scopes: Sequence[NDArray[Any]]
-) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return kind and scope of each node, children first."""
-    of_leaves = iter(leaf_scopes)
-    waiting: list[NDArray[np.int64]] = []
-    found: list[tuple[int, NDArray[np.int64]]] = []
-    for kind, n in zip(kinds.tolist(), n_children.tolist(), strict=True):
-        children = waiting[len(waiting) - n :]
-        del waiting[len(waiting) - n :]
-        if kind in (LEAF, MULTIVARIATE_LEAF):
-            scope = next(of_leaves).astype(np.int64)
-        elif kind == SUM:
-            scope = children[0]
-        else:
-            scope = np.sort(np.concatenate(children))
-        waiting.append(scope)
-        found.append((kind, scope))
     return found

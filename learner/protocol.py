@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.components import Components
 
 
@@ -15,11 +15,11 @@ class Measured(Protocol):
     """The result of ``evaluate``: ``measures`` (m, k), and what learning of the rows can reuse."""
 
     @property
-    def measures(self) -> NDArray[np.float64]:
+    def measures(self) -> FloatArray:
         """Measures of each row."""
 
     @property
-    def log_density(self) -> NDArray[np.float64]:
+    def log_density(self) -> FloatArray:
         """Log-density of each row (m,) in nats."""
 
 
@@ -27,22 +27,20 @@ class Evaluation(Measured, Protocol):
     """What a learner says of rows."""
 
     @property
-    def by_network(self) -> NDArray[np.float64]:
+    def by_network(self) -> FloatArray:
         """Log-density (m, M) of each row by each of the networks that the learner mixes."""
 
-    def weighed(self, log_shares: NDArray[np.float64]) -> Measured:
+    def weighed(self, log_shares: FloatArray) -> Measured:
         """Measure with other shares of the networks in each row, given their logarithms (m, M)."""
 
 
 class Comparable(Protocol):
     """A density that compares the fields of a record with each other."""
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-density (m,) of each row in nats; a row's bits depend on that row alone."""
 
-    def given_others(
-        self, X: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others of its row; return three arrays (m, d).
 
         -log p(x_i | the other fields) in nats, NaN where x_i is missing; mean and standard
@@ -55,13 +53,13 @@ class Predictive(Comparable, Protocol):
 
     def conditional_quantiles(
         self, X: ArrayLike, levels: Sequence[float]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return means (m, d) and quantiles (q, m, d) of missing fields given the observed ones.
 
         An observed field is its value. A row's bits depend on that row alone.
         """
 
-    def predictive(self, X: NDArray[np.float64], more: int = 0) -> Components:
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
         """Return the Gaussians that the missing fields of rows (m, d) have given the observed ones.
 
         With room for ``more`` in each field of each row. The weights of a field add up to 1, but
@@ -104,10 +102,10 @@ class Learner(Density, Protocol):
         """The density without what only recent records support."""
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> FloatArray:
         """Shares (M,) of the networks that the learner mixes."""
 
-    def weighed(self, log_shares: NDArray[np.float64]) -> Density:
+    def weighed(self, log_shares: FloatArray) -> Density:
         """Return the density of m rows, each with shares of its own, given as logarithms (m, M)."""
 
     def untrained(self) -> Self:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 from .errors import InvalidInputError
-
-FloatArray = NDArray[np.float64]
 
 
 class Curve(NamedTuple):
@@ -24,8 +24,8 @@ class Curve(NamedTuple):
         Other records at or above each limit (k + 1,).
     """
 
-    found: NDArray[np.int64]
-    false_alarms: NDArray[np.int64]
+    found: IntArray
+    false_alarms: IntArray
 
     @property
     def recall(self) -> FloatArray:
@@ -127,10 +127,10 @@ def mean_of_best(log_likelihood: ArrayLike) -> float:
     return float(ascending[len(ascending) // 100 :].mean()) if len(ascending) > 0 else float("nan")
 
 
-def _shares(counts: NDArray[np.int64]) -> FloatArray:
+def _shares(counts: IntArray) -> FloatArray:
     total = counts[-1]
     return counts / total if total > 0 else np.full(len(counts), np.nan)
 
 
-def _first(alarms: NDArray[np.bool_]) -> int | None:
+def _first(alarms: Mask) -> int | None:
     return int(alarms.argmax()) if alarms.any() else None

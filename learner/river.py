@@ -9,12 +9,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .categories.density import CategoricalDensity
 from .entities.density import EntityDensity
-from .entities.roster import Key, as_keys
+from .entities.roster import as_keys
 from .errors import InvalidInputError, InvalidParameterError
+from .keys import Key
 from .oslrau import OSLRAU
 from .stacked import StackedSPN
 from .stream import FIRST_BATCH
@@ -146,7 +148,7 @@ class OSLRAUAnomaly(AnomalyDetector):
     def _of(self, entities: Sequence[Key]) -> dict[str, Any]:
         return {} if self.entity is None else {"entity": entities}
 
-    def _matrix(self, records: Sequence[Mapping[Hashable, float]]) -> NDArray[np.float64]:
+    def _matrix(self, records: Sequence[Mapping[Hashable, float]]) -> FloatArray:
         columns = (*(self._columns or ()), *self._categories)
         return np.array([[record.get(field, np.nan) for field in columns] for record in records])
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 from .density import components
 from .density.components import Components
 from .protocol import Comparable
 
-FloatArray = NDArray[np.float64]
-Which = NDArray[np.bool_] | NDArray[np.int64] | slice
+Which = Mask | IntArray | slice
 """Some of several rows."""
 
 D = TypeVar("D", bound=Comparable)

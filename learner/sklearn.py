@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .categories.density import CategoricalDensity
 from .entities.density import EntityDensity, Names
@@ -22,7 +24,6 @@ except ModuleNotFoundError as error:
         f"{__name__} needs scikit-learn: pip install 'faust-oslrau[sklearn]'", name=error.name
     ) from error
 
-FloatArray = NDArray[np.float64]
 Density = OSLRAU | StackedSPN | EntityDensity | CategoricalDensity
 
 

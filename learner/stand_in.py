@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .density.components import Components, new_components
 from .oslrau import OSLRAU
-
-FloatArray = NDArray[np.float64]
 
 LOG_2_PI = float(np.log(2 * np.pi))
 

@@ -19,8 +19,6 @@ POSITIVE = float(np.nextafter(0.0, 1.0))
 BELOW_ONE = float(np.nextafter(1.0, 0.0))
 """Largest number below 1."""
 
-Arrays = dict[str, NDArray[Any]]
-
 
 class Entry(NamedTuple):
     """What an array has to be.

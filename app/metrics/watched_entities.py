@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.pipeline import ProcessedBlock
 from faust_oslrau.learner import Forecast
 from faust_oslrau.learner.entities.roster import stored
-from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
+from faust_oslrau.learner.keys import entity_name
 
 from .sampled_rows import SampledRows
 
@@ -77,7 +77,7 @@ class Records(NamedTuple):
     def add_to(self, kept: SampledRows, key: bytes, at: Sequence[int]) -> None:
         """Add those of an entity, which are at these places, to its others."""
         own = self.some(np.array(at, np.intp))
-        has_anomalies = len(at) > 0 and _name(key) in self.alarming
+        has_anomalies = len(at) > 0 and entity_name(key) in self.alarming
         kept.add(
             self.time, own.rows, own.p_value, has_anomalies=has_anomalies, forecast=own.forecast
         )
@@ -140,8 +140,3 @@ class WatchedEntities:
 
     def _forget(self, key: bytes) -> None:
         del self._rows[key], self._asked[key]
-
-
-def _name(key: bytes) -> str:
-    """Return the name of an entity as blocks have it."""
-    return key[:LONGEST_NAME].decode(errors="replace")

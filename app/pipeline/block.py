@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner import Blame, Forecast, Incident, ScoredBlock
-from faust_oslrau.learner.scoring.incidents import LONGEST_NAME
+from faust_oslrau.learner.keys import entity_name
 from faust_oslrau.topics import OutMessage
 
 # Fields whose values, and what was expected of them, are metrics: four series each.
@@ -185,7 +185,7 @@ def alarming(scored: ScoredBlock, entities: list[bytes | None] | None) -> list[s
     if entities is None:
         return []
     names = (entities[i] for i in scored.is_anomaly.nonzero()[0].tolist())
-    return [name[:LONGEST_NAME].decode(errors="replace") for name in names if name is not None]
+    return [entity_name(name) for name in names if name is not None]
 
 
 def blamed(scored: ScoredBlock, fields: Sequence[str]) -> Counter[str]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from faust_oslrau.learner.network.traversal import deepest
-from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array
 
 
 class MiniBatch(NamedTuple):
@@ -33,12 +30,3 @@ class MiniBatch(NamedTuple):
     segments: Array
     m: int
     complete: bool
-
-
-@kernel
-def new_batch(Z: Array, values: Array, m: int, complete: bool) -> MiniBatch:
-    """Return a mini-batch whose first segment lists all rows."""
-    segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
-    for r in range(m):
-        segments[r] = r
-    return MiniBatch(Z, values, segments, m, complete)

@@ -17,15 +17,16 @@ from faust_oslrau.learner.network.layout import (
     STATS_TOP,
     Pools,
 )
+from faust_oslrau.learner.network.traversal import deepest
 from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .batch import new_batch
+from .batch import MiniBatch
 from .forgetting import forget
 from .pruning import SPARE, prune
 from .rule import LearningRule
 from .structure_update import oslrau
-from .tasks import new_stack
+from .tasks import TASK_FIELDS
 
 
 @kernel
@@ -46,7 +47,10 @@ def learn(
     scratch, unless ``evaluated`` says that it holds the log-densities of the nodes for the only
     mini-batch.
     """
-    block, tasks = new_block(Z.shape[0], batch_size), new_stack(len(pools.nodes))
+    block, tasks = (
+        new_block(Z.shape[0], batch_size),
+        np.empty((len(pools.nodes), TASK_FIELDS), np.int64),
+    )
     value_rows = np.arange(len(values))
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):
@@ -58,7 +62,9 @@ def learn(
             prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
         if not evaluated:
             evaluate(pools, block, m, values, value_rows)
-        oslrau(pools, new_batch(block, values, m, complete), tasks, rule)
+        segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
+        segments[:m] = np.arange(m)
+        oslrau(pools, MiniBatch(block, values, segments, m, complete), tasks, rule)
         start += m
     return start
 

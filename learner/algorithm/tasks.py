@@ -6,8 +6,6 @@ A task is one node with the segment of rows that reached it. Segments lie on a s
 
 from __future__ import annotations
 
-import numpy as np
-
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 (
@@ -23,12 +21,6 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 """Columns of the stack: the node, the parent that sent it the rows, the edge between them, the
 bounds of its segment, the end of the segments in use, and whether the structure may change at and
 below the node."""
-
-
-@kernel
-def new_stack(n_nodes: int) -> Array:
-    """Return an empty stack with room for the tasks of a network of so many nodes."""
-    return np.empty((n_nodes, TASK_FIELDS), np.int64)
 
 
 @kernel

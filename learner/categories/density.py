@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidInputError, StateError
 from faust_oslrau.learner.layered import LayeredDensity, Network
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
-from faust_oslrau.learner.state_schema import Arrays
 
 from .layer import CategoricalRows, Categories
-
-FloatArray = NDArray[np.float64]
 
 REST = np.inf
 """A value that no category has: that of all values that are not told apart."""
@@ -216,7 +214,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         return rows
 
 
-def _alike(own: CategoricalRows) -> Iterator[NDArray[np.int64]]:
+def _alike(own: CategoricalRows) -> Iterator[IntArray]:
     """Yield the indices of rows with the same categories."""
     _, group = np.unique(own.slots, axis=0, return_inverse=True)
     for number in range(group.max(initial=-1) + 1):

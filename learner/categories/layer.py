@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import Entry, counts, read
 from faust_oslrau.learner.vector.row_sums import row_sums
 
 from .levels import FARTHEST, TINY, Levels, Units
@@ -32,9 +33,6 @@ from .tree import (
     parents,
 )
 from .values import MISSING, MOST_SLOTS, Values
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_FIELDS = 128
 """Most columns that are categories."""

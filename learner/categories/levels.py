@@ -9,16 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .tree import NONE
 from .values import MISSING
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 PRIOR_RECORDS = 4.0
 """Records that the variance within all values counts for in that of one value."""
@@ -140,7 +137,7 @@ class Levels:
             table[at] = np.stack([level - ratio * centre[columns], ratio], axis=-1)
         return Units(table, -np.log(table[..., 1]), centre, spread)
 
-    def _variances(self, of: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    def _variances(self, of: Mask) -> tuple[FloatArray, FloatArray]:
         """Return the variances (d,) within and between the values of a field."""
         n, mean, squares = self._moments[:, 1:][:, of]
         total = np.maximum(n.sum(axis=0), TINY)

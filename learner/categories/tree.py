@@ -17,12 +17,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 NONE = -1
 """The parent of a field that depends on none."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from faust_oslrau.learner.state_schema import Entry, counts, read
 
 MOST_SLOTS = 512
 """Values that are told apart in all fields together: what is known of pairs of them grows with the

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -27,8 +27,6 @@ from faust_oslrau.learner.vector.lanes import (
     store,
 )
 from faust_oslrau.learner.vector.math import gaussian_tail, larger, smaller
-
-FloatArray = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-6
 """Weight up to which a component is left out: the many of a network would cost most of the time.

@@ -226,22 +226,6 @@ def distances(
 
 
 @kernel
-def at_widths(
-    distance: Array, norm: Array, observed: Array, widths: Array, log_widths: Array, result: Array
-) -> None:
-    """Fill ``result`` (S, m) with log-densities of a Gaussian at S widths.
-
-    ``distance`` and ``norm`` (m,) are its own that `distances` fills, ``observed`` (m,) the numbers
-    of observed variables.
-    """
-    for s in range(len(widths)):
-        square = widths[s] * widths[s]
-        for r in range(len(distance)):
-            wide = norm[r] - observed[r] * log_widths[s]
-            result[s, r] = wide - 0.5 * distance[r] / square
-
-
-@kernel
 def add_squares(Z: Array, sums: Array, squares: Array) -> None:
     """Add sums (d,) and sums of products (d, d), lower triangle, of complete columns (d, m)."""
     aligned_stack()
@@ -270,28 +254,6 @@ def add_squares(Z: Array, sums: Array, squares: Array) -> None:
             for b in range(c, min(c + WIDTH, other + 1)):
                 if other > a:
                     squares[other, b] += result[1, b - c]
-
-
-@kernel
-def shrink(
-    count: float,
-    sums: Array,
-    squares: Array,
-    strength: float,
-    least: float,
-    covariance: Array,
-) -> None:
-    """Fill the lower triangle of ``covariance`` (d, d), drawn to the diagonal by ``strength``.
-
-    ``least`` is what a variance is at the least.
-    """
-    scale = 1.0 / (count + strength)
-    for a in range(len(sums)):
-        mean = sums[a] / count
-        for b in range(a + 1):
-            covariance[a, b] = (squares[a, b] - mean * sums[b]) * scale
-        variance = (squares[a, a] - mean * sums[a]) / count + least
-        covariance[a, a] += strength * variance * scale + least
 
 
 @kernel

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Container
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .gaussian_kernels import LEAST_VARIANCE
 from .gaussians import Gaussians, excess
 from .mixtures import mix
-
-FloatArray = NDArray[np.float64]
 
 WEIGHT_PRIOR = 0.5
 """Records' worth added to each component."""
@@ -236,9 +234,7 @@ def means(Z: FloatArray) -> FloatArray:
     return np.asarray(total / np.maximum(observed.sum(axis=1), 1), np.float64)
 
 
-def _far_apart(
-    X: FloatArray, K: int, rng: np.random.Generator
-) -> tuple[list[int], NDArray[np.int64]]:
+def _far_apart(X: FloatArray, K: int, rng: np.random.Generator) -> tuple[list[int], IntArray]:
     """Draw ``K`` rows of ``X`` (m, d), each by its squared distance from those before it.
 
     Returns their numbers, and which of them is the nearest one of each row (m,).

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.vector.blocks import neighbours_together
 from faust_oslrau.learner.vector.lanes import WIDTH
 
@@ -17,8 +17,6 @@ from .components import Components
 from .conditionals import add_gaussians, condition_each
 from .gaussian_kernels import LEAST_VARIANCE
 from .given_others import tell_columns
-
-FloatArray = NDArray[np.float64]
 
 
 class Given(NamedTuple):
@@ -47,7 +45,7 @@ class Gaussians:
         self.whitening, self.log_norm = np.empty_like(covariance), np.empty(len(mean))
         kernels.factorise(covariance, self.whitening, self.log_norm)
 
-    def part(self, which: slice | NDArray[np.int64]) -> Gaussians:
+    def part(self, which: slice | IntArray) -> Gaussians:
         """Return some of the Gaussians."""
         return Gaussians._of(self.mean[which], self.whitening[which], self.log_norm[which])
 
@@ -107,7 +105,7 @@ class Gaussians:
         return distance, norm
 
     def _measure_incomplete(
-        self, Z: FloatArray, columns: NDArray[np.int64], distance: FloatArray, norm: FloatArray
+        self, Z: FloatArray, columns: IntArray, distance: FloatArray, norm: FloatArray
     ) -> None:
         """Fill in what is said of incomplete columns.
 
@@ -143,7 +141,7 @@ class Gaussians:
             self._marginals[first] = Gaussians(mean, covariance)
         return self._marginals[first]
 
-    def given(self, missing: NDArray[np.bool_]) -> Given:
+    def given(self, missing: Mask) -> Given:
         """Return the Gaussians of the ``missing`` variables (d,) given the others.
 
         Where these are the first ones, as in a record that is foreseen, they are worked out once.
@@ -162,9 +160,9 @@ class Gaussians:
     def add_given(
         self,
         Z: FloatArray,
-        missing: NDArray[np.bool_],
+        missing: Mask,
         shares: FloatArray,
-        rows: NDArray[np.int64],
+        rows: IntArray,
         units: tuple[FloatArray, FloatArray],
         components: Components,
         *,
@@ -208,7 +206,7 @@ def conditional(
     return x, covariance
 
 
-def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+def alike(X: FloatArray) -> Iterator[tuple[Mask, IntArray]]:
     """Yield what some rows of ``X`` (m, d) lack and which these are, unless they lack nothing."""
     lacks = np.isnan(X, order="C")
     if (lacks == lacks[:1]).all():  # as most often, and far faster
@@ -220,7 +218,7 @@ def alike(X: FloatArray) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]
             yield missing, np.flatnonzero(which.ravel() == number)
 
 
-def first_missing(Z: FloatArray) -> NDArray[np.int64]:
+def first_missing(Z: FloatArray) -> IntArray:
     """Return how many values each column (d, m) lacks if these are its first ones, else 0."""
     missing = np.isnan(Z)
     n = np.count_nonzero(missing, axis=0)

@@ -8,13 +8,11 @@ of the sums of weights (`log_sums`), means and variances.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, Value, choose, fma, load, spread, store
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive, smaller
-
-FloatArray = NDArray[np.float64]
 
 REFERENCE, TOTAL, MEAN, VARIANCE = range(4)
 """Parts of ``mixtures``, d rows each."""

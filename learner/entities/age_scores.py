@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .roster import enlarged
-
-FloatArray = NDArray[np.float64]
 
 AGES = np.array([1.0, 4.0, 16.0, 64.0])
 """Scores of an entity from which on it is of the next age."""
@@ -87,9 +85,7 @@ class AgeScores:
         """Make room for so many entities."""
         self._counts = enlarged(self._counts, room)
 
-    def relate(
-        self, score: FloatArray, slots: NDArray[np.int64], fresh: NDArray[np.bool_]
-    ) -> FloatArray:
+    def relate(self, score: FloatArray, slots: IntArray, fresh: Mask) -> FloatArray:
         """Return the scores (m,) of the next rows in units of their entities' (m,) ages."""
         result = np.empty(len(score))
         relate(score, slots, fresh, self._counts, self._units, self._new, result)

@@ -8,19 +8,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.layered import LayeredDensity, Network
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.state_schema import Arrays
 
 from .habits import WIDEST
 from .layer import Entities, Others
 from .levels import OwnRows
-from .roster import Key, Name, as_keys
+from .roster import Name, as_keys
 
-FloatArray = NDArray[np.float64]
 Names = Sequence[Name] | NDArray[Any]
 
 AT_ONCE = 4096

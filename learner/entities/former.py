@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.keys import Key
+from faust_oslrau.learner.state_schema import Entry, read
 
-from .roster import Key, keys_of, packed_keys
+from .roster import keys_of, packed_keys
 
-FloatArray = NDArray[np.float64]
 Statistics = NDArray[np.float32]
 
 

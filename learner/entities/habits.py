@@ -6,19 +6,17 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.row_densities import Which, of_rows
 from faust_oslrau.learner.scoring.tails import log_mass
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
 from .kinds import MOST, Kinds
 from .mixed_density import MixedDensity, Sampled
 from .roster import enlarged
-
-FloatArray = NDArray[np.float64]
 
 WIDEST = 32
 """Most fields: the size of an entity's covariance grows with their square."""
@@ -78,8 +76,8 @@ class Habits:
     def mix(
         self,
         rows: FloatArray,
-        slots: NDArray[np.int64],
-        fresh: NDArray[np.bool_],
+        slots: IntArray,
+        fresh: Mask,
         network: Measured,
         room: int,
     ) -> Measured:
@@ -114,7 +112,7 @@ class Habits:
             self._entities = enlarged(self._entities.reshape(-1, WIDTH), room)
             self._products = enlarged(self._products.reshape(-1, d * (d + 1) // 2), room)
 
-    def ahead(self, slots: NDArray[np.int64]) -> Habits:
+    def ahead(self, slots: IntArray) -> Habits:
         """Return habits in which each of some entities (m,) has a slot of its own, in their order.
 
         They share what all entities share, and are good for one call of ``mix``.
@@ -145,7 +143,7 @@ class Habits:
             return None
         return MixedDensity(network, self._kinds.mixture.gaussians, self._predicted)
 
-    def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
+    def learn(self, rows: FloatArray, usual: Mask) -> None:
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
         shares = np.empty((len(rows), 0)) if self._shared is None else self._shares
         if self._kinds.learn(rows[usual], shares[usual]):
@@ -174,7 +172,7 @@ class Habits:
         moment = mixture.covariances(mean)[:, i, j] + mean[:, i] * mean[:, j]
         self._shared = Shared(mixture.weight, moment, common / common.sum())
 
-    def kinds_of(self, slots: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    def kinds_of(self, slots: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the records (k, K) of each kind that entities have, and the kinds' weights (K,).
 
         Those of a single kind if there are no kinds.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, read
-
-FloatArray = NDArray[np.float64]
+from faust_oslrau.learner.state_schema import Entry, counts, read
 
 MOST = 12
 """Kinds at the most: each costs d (d + 1) / 2 multiplications a record."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.protocol import Measured, Predictive
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.row_densities import Which
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, flags, read
 
 from . import population, profiles
 from .age_scores import AgeScores
@@ -22,10 +23,9 @@ from .habits import Habits
 from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
 from .memory import Memories
 from .mixed_density import Sampled
-from .roster import Key, Newcomer, Roster, enlarged, stored
+from .roster import Newcomer, Roster, enlarged, stored
 from .watch import Watch
 
-FloatArray = NDArray[np.float64]
 Others = tuple[FloatArray, FloatArray, FloatArray]
 
 YOUNG = 4096
@@ -105,7 +105,7 @@ class Entities:
         return own
 
     @property
-    def latest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def latest(self) -> tuple[IntArray, Mask]:
         """The slots (m,) of the rows that have units since the last call, and which are new there.
 
         After ``begin``, those of the stream's first rows.
@@ -138,15 +138,13 @@ class Entities:
         self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
         return own
 
-    def _standardise(
-        self, rows: FloatArray, blank: NDArray[np.bool_], own: OwnRows, at: slice
-    ) -> None:
+    def _standardise(self, rows: FloatArray, blank: Mask, own: OwnRows, at: slice) -> None:
         standardise(
             rows[at], self._slots[at], blank[at], self._levels, self._statistics,
             self._population, self._reference, own.rows[at], own.log_jacobian[at], own.units[at],
         )  # fmt: skip
 
-    def _exchange(self, newcomer: Newcomer, blank: NDArray[np.bool_]) -> None:
+    def _exchange(self, newcomer: Newcomer, blank: Mask) -> None:
         """Keep the levels of the entity that gives way; restore those of one that comes back."""
         slot, back = self._slots[newcomer.row], self.former.take(newcomer.key)
         for key in newcomer.gone:
@@ -211,7 +209,7 @@ class Entities:
         drawn = self._habits.draw(network, own.rows[0], n, rng)
         return self._restored(drawn, np.repeat(own.units, n, axis=0))[0]
 
-    def learn(self, rows: FloatArray, usual: NDArray[np.bool_]) -> None:
+    def learn(self, rows: FloatArray, usual: Mask) -> None:
         """Learn at a boundary how the fields of the ``usual`` (m,) of its rows go together."""
         self._habits.learn(rows, usual)
 
@@ -224,7 +222,7 @@ class Entities:
         self._habits, self._scores = Habits(), AgeScores()
         self._scores.reserve(len(self._levels))
 
-    def revisit(self, slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> None:
+    def revisit(self, slots: IntArray, fresh: Mask) -> None:
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
         self._slots, self._fresh = slots, fresh
 
@@ -273,7 +271,7 @@ class Entities:
             expected=expected, deviation=blame.deviation * np.exp(-at_mean),
         )  # fmt: skip
 
-    def slots(self, keys: Sequence[Key]) -> NDArray[np.int64]:
+    def slots(self, keys: Sequence[Key]) -> IntArray:
         """Return the slots (k,) of entities, -1 for one that is not known."""
         found = [self.roster.find(key) for key in keys]
         return np.array([-1 if slot is None else slot for slot in found], np.int64)

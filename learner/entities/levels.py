@@ -23,11 +23,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
-
-FloatArray = NDArray[np.float64]
 
 COUNT, SQUARES = range(2)
 """Statistics of a field of an entity, beside the mean."""

@@ -7,16 +7,14 @@ values best is taken for all entities.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .levels import FARTHEST, LARGEST_VALUE, LONGEST, SCALE
 from .roster import enlarged
-
-FloatArray = NDArray[np.float64]
 
 MEMORIES = np.array([LONGEST, 100.0, 20.0, 5.0])
 """Records that a level may remember."""
@@ -92,8 +90,8 @@ class Memories:
     def compare(
         self,
         rows: FloatArray,
-        slots: NDArray[np.int64],
-        fresh: NDArray[np.bool_],
+        slots: IntArray,
+        fresh: Mask,
         units: FloatArray,
         reference: FloatArray,
     ) -> None:

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
+from faust_oslrau.learner.keys import Key
+
 from . import memory, population
 from .former import FormerEntities
 from .habit_kernels import FIRST_KIND
 from .levels import MEMORY, SQUARES
-from .roster import Key, keys_of, packed_keys
-
-Arrays = dict[str, NDArray[Any]]
-FloatArray = NDArray[np.float64]
+from .roster import keys_of, packed_keys
 
 
 class Entity(NamedTuple):

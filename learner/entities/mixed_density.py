@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.density.gaussians import Gaussians, alike, conditional
@@ -19,8 +20,6 @@ from faust_oslrau.learner.row_densities import RowDensities, RowPredictives, Whi
 
 from . import student
 from .habit_kernels import KINDS, NETWORK, OWN, Predicted
-
-FloatArray = NDArray[np.float64]
 
 
 class Sampled(Predictive, Protocol):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from .levels import B0, COUNT, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
-FloatArray = NDArray[np.float64]
+from .levels import B0, COUNT, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
 
 SAMPLED = 1024
 """Entities that tell what all are like at the most: their errors are then a few per cent."""
@@ -56,7 +56,7 @@ def first_population(d: int) -> FloatArray:
     return population
 
 
-def sampled(k: int) -> NDArray[np.int64]:
+def sampled(k: int) -> IntArray:
     """Return the slots of some of ``k`` entities, which tell what all are like."""
     n = min(k, SAMPLED)
     return np.arange(n) * k // max(n, 1)
@@ -106,7 +106,7 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
 def level_prior(
     mean: FloatArray,
     noise: FloatArray,
-    seen: NDArray[np.bool_],
+    seen: Mask,
     b0: FloatArray,
     tau2: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
@@ -135,7 +135,7 @@ def weighted_mean(values: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray((values * weight).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300))
 
 
-def medians(values: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
+def medians(values: FloatArray, seen: Mask) -> FloatArray:
     """Return the median (d,) of the values (k, d) that were seen, 0 where none was."""
     ordered = np.sort(np.where(seen, values, np.inf), axis=0)
     k = np.count_nonzero(seen, axis=0)

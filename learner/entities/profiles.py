@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 
 from .habits import Habits
@@ -15,8 +16,7 @@ from .levels import B0, COUNT, LOCATION, M0, MEMORY, NU, SCALE, SQUARES, TAU2, p
 from .population import SMALLEST_VARIANCE
 from .watch import Watch
 
-FloatArray = NDArray[np.float64]
-Slots = NDArray[np.int64]
+Slots = IntArray
 
 FEWEST = 16.0
 """Values of a field from which on an entity's level and spread of it are compared; and records from

@@ -11,14 +11,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError, StateError
+from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.state import MOST_RECORDS
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 
 T = TypeVar("T", bound=np.generic)
-
-Key = bytes | None
-"""Name of an entity; None for all records without one."""
 
 Name = bytes | str | int | None
 """The same as callers may give it: see `as_keys`."""
@@ -78,7 +77,7 @@ class Roster:
         """Return the number of entities."""
         return len(self._keys)
 
-    def take(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def take(self, keys: Sequence[Key]) -> tuple[IntArray, Mask]:
         """Return the slots (m,) of the next records' keys, and which are new to their slot."""
         m, self.newcomers = len(keys), []
         found, fresh = list(map(self._slots.get, keys)), np.zeros(m, np.bool_)
@@ -115,7 +114,7 @@ class Roster:
         )
         return [*exact, *islice(others, most - len(exact))]
 
-    def _take(self, key: Key, fresh: NDArray[np.bool_], row: int) -> int:
+    def _take(self, key: Key, fresh: Mask, row: int) -> int:
         """Return the slot of the key of one record, after it has come in if it is new."""
         key = stored(key)
         slot = self._slots.get(key)
@@ -186,7 +185,7 @@ def stored(key: Key) -> Key:
     return blake2b(key, digest_size=DIGEST).digest()
 
 
-def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], IntArray]:
     """Return keys one after the other, and their lengths, -1 for None."""
     text = np.frombuffer(b"".join(filter(None, keys)), np.uint8)
     return text, np.array([-1 if key is None else len(key) for key in keys], np.int64)

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.keys import LONGEST_NAME, Key, entity_name
 from faust_oslrau.learner.scoring.entity_events import (
     KINDS,
     LEVEL,
@@ -26,11 +27,9 @@ from faust_oslrau.learner.scoring.entity_events import (
     Aspect,
     EntityEvent,
 )
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import Entry, counts, flags, read
 
-from .roster import Key, Newcomer, packed_keys, unpacked
-
-FloatArray = NDArray[np.float64]
+from .roster import Newcomer, packed_keys, unpacked
 
 EVENTS = (NEW, UNUSUAL)
 """What may be watched for. Entities that were unusual and are usual again belong to the latter."""
@@ -65,9 +64,6 @@ and forth."""
 LISTED, LEAST_LISTED = 16, 0.5
 """Aspects of an event at the most, and the share of the largest deviation from which on one is
 listed."""
-
-LONGEST_NAME = 256
-"""Bytes of an entity's name in an event."""
 
 
 _WATCH = {
@@ -110,7 +106,7 @@ class Watch:
 
     def take(
         self,
-        slots: NDArray[np.int64],
+        slots: IntArray,
         keys: Sequence[Key],
         newcomers: Sequence[Newcomer],
         back: Collection[int],
@@ -129,7 +125,7 @@ class Watch:
             self._unusual[slots[newcomer.row]] = False
         if NEW in self.events and n >= YOUNG:
             self.found += [
-                EntityEvent(row, NEW, _text(keys[row]), np.nan, ())
+                EntityEvent(row, NEW, entity_name(keys[row]), np.nan, ())
                 for row, key, _ in newcomers
                 if key is not None and row not in back
             ]
@@ -170,7 +166,7 @@ class Watch:
         distance = (_logarithm(np.abs(deviations) / self._usual) - centre) / spread
         return np.asarray(stdtr(EFFICIENCY * (n - 1.0), -distance))
 
-    def judge(self, slots: NDArray[np.int64], deviations: FloatArray) -> list[int]:
+    def judge(self, slots: IntArray, deviations: FloatArray) -> list[int]:
         """Return which of the entities (k,) became unusual or usual, and remember it."""
         p_value, before = self.p_value(deviations), self._unusual[slots]
         now = p_value <= np.where(before, BACK * self.largest, self.largest)
@@ -188,7 +184,7 @@ class Watch:
         (p_value,) = self.p_value(deviations[None]).tolist()
         is_unusual = bool(self._unusual[slot])
         aspects = self.aspects(deviations, values, usual) if is_unusual else ()
-        state, name = UNUSUAL if is_unusual else USUAL, _text(self.latest[slot])
+        state, name = UNUSUAL if is_unusual else USUAL, entity_name(self.latest[slot])
         self.found.append(EntityEvent(self._last_row, state, name, p_value, aspects))
 
     def aspects(
@@ -242,7 +238,3 @@ class Watch:
 def _logarithm(size: FloatArray) -> FloatArray:
     """Return the logarithm (k,) of the largest of each entity's deviations (k, c)."""
     return np.asarray(np.log(np.maximum(size.max(axis=1), 1e-3)))
-
-
-def _text(key: Key) -> str:
-    return (key or b"")[:LONGEST_NAME].decode(errors="replace")

@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.row_densities import RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.ranking import share_of_batch
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, read
 
 from .running_means import MEAN, WEIGHT, take_means
 from .spans import read_spans
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 TYPICAL = 0.6745
 """Median distance of a standard Gaussian from its mean."""
@@ -83,9 +81,7 @@ class History:
             raise StateError("state: expected running means of each field in each record")
         return d
 
-    def take(
-        self, rows: FloatArray, slots: IntArray, fresh: NDArray[np.bool_], times: IntArray
-    ) -> FloatArray:
+    def take(self, rows: FloatArray, slots: IntArray, fresh: Mask, times: IntArray) -> FloatArray:
         """Return the next rows (m, d) widened, and add them to the means of their ``slots`` (m,).
 
         ``fresh`` (m,) says which rows begin anew in their slot, ``times`` (m,) are time stamps in
@@ -168,16 +164,7 @@ class History:
         k, width = blame.order.shape
         d = self.n_fields(width)
         order = blame.order[blame.order < d].reshape(k, d)
-        return Blame(
-            order,
-            blame.n_blamed,
-            blame.value[:, :d],
-            blame.nats[:, :d],
-            blame.usual[:, :d],
-            blame.expected[:, :d],
-            blame.deviation[:, :d],
-            blame.extrapolated[:, :d],
-        )
+        return Blame._make([order, blame.n_blamed, *(part[:, :d] for part in blame[2:])])
 
     def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use."""

@@ -7,11 +7,9 @@ A network that is read is checked to be valid.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays
 from faust_oslrau.learner.errors import InvalidNetworkError, StateError
 
 from .editing import add_edge, new_node, take_statistics
@@ -35,9 +33,6 @@ from .leaves import refresh_leaf, refresh_multivariate
 from .structure import Network
 from .traversal import deepest
 from .validity import LARGEST_NUMBER, require
-
-Arrays = dict[str, NDArray[Any]]
-
 
 TYPES = {
     "kind": "|i1",
@@ -112,7 +107,7 @@ def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
     _check_shapes(arrays)
     # a covariance that is not finite is never made regular
     require((np.abs(arrays["statistics"]) <= LARGEST_NUMBER).all(), "finite statistics")
-    scopes = _scopes(n_variables, arrays)  # which bounds what is allocated below
+    scopes = scopes_of(n_variables, arrays)  # which bounds what is allocated below
     distinct = list(dict.fromkeys(scope for scope in scopes if len(scope) > 1))
     n = len(scopes)
     n_stats = sum(
@@ -165,7 +160,7 @@ def _check_shapes(arrays: Arrays) -> None:
     require(len(arrays["changes"]) == len(CHANGES), f"{len(CHANGES)} counts of changes")
 
 
-def _scopes(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
+def scopes_of(d: int, arrays: Arrays) -> list[tuple[int, ...]]:
     """Return the scope of each node, in order.
 
     Checks the depth of the network and the length of the statistics, which grow with the square of

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from copy import copy as shallow_copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.blocks import MOST_ROWS, neighbours_together, rows_per_block
 
 from .compaction import copy_nodes, move_scopes, move_statistics
@@ -80,7 +80,7 @@ class Network:
         return None if self.header[BACKGROUND] == NIL else int(self.header[BACKGROUND])
 
     @property
-    def live(self) -> NDArray[np.int64]:
+    def live(self) -> IntArray:
         """Indices of all nodes, children before parents."""
         return self._walk()[0]
 
@@ -89,7 +89,7 @@ class Network:
         """Nodes on the longest path from the root to a leaf."""
         return self._walk()[1]
 
-    def _walk(self) -> tuple[NDArray[np.int64], int]:
+    def _walk(self) -> tuple[IntArray, int]:
         live = np.empty(self.n_nodes, np.int64)
         depth = list_nodes(self.root, self.nodes, self.edges, live)
         return live, depth
@@ -101,22 +101,17 @@ class Network:
         list_children(node, self.nodes, self.edges, children, weights)
         yield from zip(children.tolist(), weights.tolist(), strict=True)
 
-    def scope(self, node: int) -> NDArray[np.int64]:
+    def scope(self, node: int) -> IntArray:
         """Variables of a node, ascending."""
         start, k = self.nodes[node]["scope"], self.nodes[node]["n_scope"]
         return self.scopes[start : start + k]
 
-    def statistics(self, node: int) -> NDArray[np.float64]:
+    def statistics(self, node: int) -> FloatArray:
         """Mean, counts, covariances and pair counts of a product or multivariate leaf."""
         start, k = self.nodes[node]["stats"], int(self.nodes[node]["n_scope"])
         return self.stats[start : start + moments_length(k)]
 
-    def whitening(self, leaf: int) -> NDArray[np.float64]:
-        """Inverse (k, k) of the lower Cholesky factor of a multivariate leaf's covariance."""
-        start, k = self.nodes[leaf]["stats"], int(self.nodes[leaf]["n_scope"])
-        return self.stats[start + moments_length(k) :][: k * k].reshape(k, k)
-
-    def gaussian(self, leaf: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def gaussian(self, leaf: int) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of a multivariate leaf, with the floor on the diagonal."""
         k = int(self.nodes[leaf]["n_scope"])
         statistics = self.statistics(leaf)
@@ -129,7 +124,7 @@ class Network:
         kinds = self.nodes["kind"][self.live]
         return {name: int(np.count_nonzero(kinds == kind)) for kind, name in KIND_NAMES.items()}
 
-    def log_density(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, Z: FloatArray) -> FloatArray:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
         order, no_rows = neighbours_together(Z), np.empty(0, np.int64)
         found = self._evaluate(Z[:, order], deepest(self.n_variables), no_rows)[0]
@@ -137,9 +132,7 @@ class Network:
         result[order] = found
         return result
 
-    def evaluate(
-        self, Z: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def evaluate(self, Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the log-densities (m,) of the columns, and those of all nodes (nodes, >= m).
 
         The latter are None unless all columns fit into one block and no value is missing.
@@ -150,8 +143,8 @@ class Network:
         return self.log_density(Z), None
 
     def _evaluate(
-        self, Z: NDArray[np.float64], n_values: int, value_rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, Z: FloatArray, n_values: int, value_rows: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Return log-densities, and the values of the last block; `evaluate` explains these."""
         result, rows = np.empty(Z.shape[1]), max(1, min(Z.shape[1], MOST_ROWS))
         values = log_densities(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.components import Components, new_components
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
@@ -17,8 +18,6 @@ from .inference import given_others, moments, sample
 from .nodes import list_nodes
 from .predictive import add_network, most_leaves
 from .scaling import Scaling
-
-FloatArray = NDArray[np.float64]
 
 
 class Evaluation(NamedTuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import (
@@ -14,8 +15,6 @@ from faust_oslrau.learner.errors import (
     InvalidParameterError,
     NotFittedError,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 class DerivedQueries:

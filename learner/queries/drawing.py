@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .derived import DerivedQueries
 
 if TYPE_CHECKING:
     import networkx
 
-FloatArray = NDArray[np.float64]
 
 SYMBOLS = {"sum": "+", "product": "×"}  # noqa: RUF001  the sign of a product
 

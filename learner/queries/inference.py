@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussians import conditional
 from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE, total_moments
 from faust_oslrau.learner.network.evaluation import evaluate
@@ -22,8 +22,6 @@ from faust_oslrau.learner.vector.blocks import (
 )
 
 from .leave_one_out import assign_rows, leave_one_out
-
-FloatArray = NDArray[np.float64]
 
 
 class Others(NamedTuple):

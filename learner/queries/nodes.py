@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.network.layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, SUM
 from faust_oslrau.learner.network.structure import Network
 
 from .drawing import NO_PARENT, Node
-
-FloatArray = NDArray[np.float64]
 
 
 def list_nodes(network: Network, location: FloatArray, scale: FloatArray) -> list[Node]:
@@ -35,7 +33,7 @@ def list_nodes(network: Network, location: FloatArray, scale: FloatArray) -> lis
     return found
 
 
-def _edges(network: Network, live: NDArray[np.int64]) -> list[tuple[int, float | None]]:
+def _edges(network: Network, live: IntArray) -> list[tuple[int, float | None]]:
     """Return the position of each node's parent, and its normalised weight below a sum."""
     places = dict(zip(live.tolist(), range(len(live)), strict=True))
     is_sum = (network.nodes["kind"][live] == SUM).tolist()
@@ -47,7 +45,7 @@ def _edges(network: Network, live: NDArray[np.int64]) -> list[tuple[int, float |
     return found
 
 
-def _children(network: Network, live: NDArray[np.int64]) -> Iterator[list[tuple[int, float]]]:
+def _children(network: Network, live: IntArray) -> Iterator[list[tuple[int, float]]]:
     """Yield each node's children and weights. Entries of lists are faster to read than arrays'."""
     edges = network.edges
     child, following, weight = (edges[name].tolist() for name in ("child", "next", "weight"))

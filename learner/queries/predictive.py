@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.components import NEGLIGIBLE, Components, append
 from faust_oslrau.learner.density.conditionals import condition
 from faust_oslrau.learner.density.missing_kernels import lack_the_same
@@ -27,8 +27,6 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import exp_bounded
 
 from .scaling import Scaling
-
-FloatArray = NDArray[np.float64]
 
 
 def most_leaves(network: Network) -> int:

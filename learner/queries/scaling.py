@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, load, spread, store
 from faust_oslrau.learner.vector.math import larger, smaller
-
-FloatArray = NDArray[np.float64]
 
 LARGEST_VALUE = 1e50
 """Standardised values are clipped here, so that squares of huge but finite input stay finite."""

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import Entry, counts
 
 from .filters import Predicted
 from .table import Table
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 FACTORS = np.array([0.2, 0.5, 0.8, 1.25, 2.0, 5.0])
 """Changes that are looked for: so many times the usual number of records."""

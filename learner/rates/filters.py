@@ -13,15 +13,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, gammaln, logsumexp
 
-from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry
+from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
+from faust_oslrau.learner.state_schema import POSITIVE, Entry
 
 from .table import Table
-
-FloatArray = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 KEPT = np.array([0.5, 0.9, 0.99, 0.999])[:, None]
 """Share of a level's evidence that is left after a window."""

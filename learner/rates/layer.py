@@ -6,30 +6,25 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.clock import N_ROWS, check_clock, new_clock
 from faust_oslrau.learner.silence.subjects import (
     PARTITION,
-    Key,
     Names,
-    entity_name,
     own_slots,
     packed_names,
     read_names,
 )
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import Entry, counts, flags, read
 
 from .evidence import Evidence, Found
 from .filters import Filters, Predicted
 from .windows import fill_windows
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 MOST_ENTITIES = 1000
 """Entities or groups that are followed, the first ones: the time of a window grows with their

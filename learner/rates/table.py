@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.arrays import Arrays
+from faust_oslrau.learner.state_schema import Entry, read
 
 
 class Table:

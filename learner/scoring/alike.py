@@ -8,13 +8,11 @@ least as usual as it is frequent.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .ordered import ranks
-
-FloatArray = NDArray[np.float64]
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, odd."""
@@ -28,7 +26,7 @@ MISSING = np.uint64(0x7FF8000000000000)
 """Bits of a missing value: there is more than one NaN."""
 
 
-def marks(rows: FloatArray, slots: NDArray[np.int64]) -> FloatArray:
+def marks(rows: FloatArray, slots: IntArray) -> FloatArray:
     """Return numbers (m,) that are equal where rows (m, d) and slots (m,) are.
 
     And, but for one pair in 2**53, nowhere else.

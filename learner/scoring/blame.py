@@ -6,12 +6,12 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.row_densities import of_rows
 
-from .comparison import Comparison, FloatArray, Mask, compare, compare_without
+from .comparison import Comparison, compare, compare_without
 from .wrong_fields import FAR, IsUsual, several_wrong_fields
 
 LEAST = 3.0
@@ -45,8 +45,8 @@ class Blame(NamedTuple):
         Whether ``expected`` is outside the range of the field's values so far.
     """
 
-    order: NDArray[np.int64]
-    n_blamed: NDArray[np.int64]
+    order: IntArray
+    n_blamed: IntArray
     value: FloatArray
     nats: FloatArray
     usual: FloatArray
@@ -59,7 +59,7 @@ class Blame(NamedTuple):
         """Nats (k, d) beyond the usual."""
         return self.nats - self.usual
 
-    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+    def of(self, which: Mask | IntArray) -> Self:
         """Return the blame of some of the records."""
         return type(self)._make(column[which] for column in self)
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 from .blame import Blame
 from .drift import Change
 from .entity_events import EntityEvent
 from .incident import IncidentEvent
-
-FloatArray = NDArray[np.float64]
 
 
 class Forecast(NamedTuple):
@@ -169,9 +168,9 @@ class ScoredBlock:
 
     log_likelihood: FloatArray
     p_value: FloatArray
-    is_anomaly: NDArray[np.bool_]
-    n_learned: NDArray[np.int64]
-    warming_up: NDArray[np.bool_]
+    is_anomaly: Mask
+    n_learned: IntArray
+    warming_up: Mask
     blame: Blame
     drift: float
     changes: tuple[tuple[int, Change], ...]
@@ -239,7 +238,7 @@ class BlockMaker:
     def __init__(
         self,
         given: FloatArray,
-        places: NDArray[np.int64],
+        places: IntArray,
         keys: Sequence[bytes | None] = (),
         groups: Sequence[bytes | None] = (),
     ) -> None:

@@ -6,11 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .ordered import excess_moments, ranks_between
-
-FloatArray = NDArray[np.float64]
 
 FEWEST = 1024
 """Scores from which on there is a tail: of what is seen in one record of 200, fewer scores may hold

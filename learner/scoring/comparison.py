@@ -6,15 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, Mask
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.row_densities import of_rows
 
 from .tail_mass import FARTHEST, units
-
-FloatArray = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy of N(0, 1) in nats."""

@@ -13,15 +13,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
-from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 
 from .ordered import ranks
-
-FloatArray = NDArray[np.float64]
 
 REFERENCE_SCORES = 1024
 """Scores that later ones are ranked among: enough for ranks, collected within a few batches."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from faust_oslrau.learner.arrays import FloatArray
 
 NEW, UNUSUAL, USUAL = "new", "unusual", "usual"
 """An entity was seen for the first time; became unusual among all entities; is so no more."""

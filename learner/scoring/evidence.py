@@ -23,18 +23,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state import MOST_RECORDS
-from faust_oslrau.learner.state_schema import LARGEST, Arrays, Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import log_positive
 
 from .reference import RECENT
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 SHAPES = np.array([0.2, 0.5])
 """The shapes k, one for each horizon."""
@@ -148,10 +144,10 @@ class Evidence:
         self,
         p_value: FloatArray,
         stuck: FloatArray,
-        is_anomaly: BoolArray,
+        is_anomaly: Mask,
         places: IntArray,
         slots: IntArray,
-        fresh: BoolArray,
+        fresh: Mask,
         enough: FloatArray,
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.

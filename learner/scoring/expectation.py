@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.row_densities import of_rows
 
 from .blame import blame
-from .comparison import FloatArray, compare
+from .comparison import compare
 from .wrong_fields import IsUsual
 
 

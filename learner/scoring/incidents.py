@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.state import record_count
 
 from .blame import Blame
@@ -34,11 +36,6 @@ from .incident import (
 )
 from .merged_blame import MergedBlame
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-Key = bytes | None
-
 EXTENSION = 0.1
 """Expected number of times that usual records extend an incident by chance before it closes."""
 
@@ -47,9 +44,6 @@ YOUNG = 768
 
 MOST_OPEN = 256
 """Open incidents at a time at the most: a fault of all entities needs no more."""
-
-LONGEST_NAME = 256
-"""Bytes of an entity's name that an incident holds."""
 
 
 class Step(NamedTuple):
@@ -224,7 +218,7 @@ class Incidents:
             after = Incident(
                 opened=place, start=found.start, peak=found.peak, latest=place,
                 p_value=found.p_value, anomalies=found.anomalies, evidence=found.nats, level=0,
-                entity=None if key is None else key[:LONGEST_NAME].decode(errors="replace"),
+                entity=None if key is None else entity_name(key),
             )  # fmt: skip
             held = self.open[slot] = Open(after)
         else:

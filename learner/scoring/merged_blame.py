@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.errors import StateError
 
 from .blame import Blame
-
-FloatArray = NDArray[np.float64]
 
 NUMBERS = ("value", "nats", "usual", "expected", "deviation", "extrapolated")
 

@@ -11,15 +11,12 @@ that it lacks would be flagged all the time.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .nearest import fill_variances, mean_near
 from .ranking import share_of_batch
-
-FloatArray = NDArray[np.float64]
-
 
 POOL = 1024
 """Records kept at the most."""
@@ -132,7 +129,7 @@ def stride(n: int) -> int:
     return min(STRIDE, 1 << max(0, (n - 1) // POOL).bit_length())
 
 
-def is_kept(start: int, stop: int, stride: int) -> NDArray[np.bool_]:
+def is_kept(start: int, stop: int, stride: int) -> Mask:
     """Tell which records of a stream, from number ``start`` on, are kept."""
     turn = np.arange(start, stop, dtype=np.uint64) * np.uint64(GOLDEN) >> _TOP_BITS
     return turn < STRIDE // stride

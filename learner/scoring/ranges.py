@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
-
-FloatArray = NDArray[np.float64]
-
+from faust_oslrau.learner.state_schema import Entry, read
 
 _RANGES = {"lowest": Entry(("d",), nan=True), "highest": Entry(("d",), nan=True)}
 
@@ -30,8 +27,6 @@ class Ranges:
 
     def restore(self, arrays: Arrays, d: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        if _RANGES.keys().isdisjoint(arrays):
-            return  # states of earlier versions have no ranges
         lowest, highest = read(arrays, _RANGES, d=(0, d or 0))
         if not ((np.isnan(lowest) & np.isnan(highest)) | (lowest <= highest)).all():
             raise StateError("state: expected the lowest value of each field below the highest")
@@ -44,7 +39,7 @@ class Ranges:
             every = np.concatenate([*known, rows])
             self.lowest, self.highest = np.fmin.reduce(every), np.fmax.reduce(every)
 
-    def is_outside(self, values: FloatArray) -> NDArray[np.bool_]:
+    def is_outside(self, values: FloatArray) -> Mask:
         """Tell which ``values`` (k, d) are outside the range; False where no range is known."""
         if len(self.lowest) == 0:
             return np.zeros(values.shape, np.bool_)

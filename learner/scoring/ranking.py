@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Arrays, Entry, read
-
-FloatArray = NDArray[np.float64]
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, read
 
 MEMORY = 4096
 """Records that levels and spreads are averaged over: so many that an incident changes them little,

@@ -12,18 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
-from faust_oslrau.learner.state_schema import BELOW_ONE, Arrays, Entry, counts, read
+from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, read
 
 from .alike import share_alike
 from .calibration import Calibration
 from .ordered import replace_ordered
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 RECENT = 8192
 """Records that p-values are shares of: so many that eight are below a rate of 0.001, so few that

@@ -13,16 +13,13 @@ from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .blame import Blame
 from .calibration import TAIL_SHARE
-
-FloatArray = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SIDES = {"high": 1.0, "low": -1.0}
 

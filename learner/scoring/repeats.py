@@ -12,14 +12,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 MEMORY = 8192.0
 """Records that mean runs are averaged over."""

@@ -11,16 +11,13 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .nearest import fill_variances
 from .tails import log_mass
-
-FloatArray = NDArray[np.float64]
-
 
 MOST = 8
 """Gaussians at the most: enough for a stream's main clusters. With four, groups of anomalies

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -16,8 +16,6 @@ from faust_oslrau.learner.vector.lanes import (
     store,
 )
 from faust_oslrau.learner.vector.math import exp_bounded, larger, log_positive, smaller
-
-FloatArray = NDArray[np.float64]
 
 LEAST = 1e-300
 """Keeps logarithms finite."""

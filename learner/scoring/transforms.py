@@ -16,15 +16,13 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .alike import FACTOR, SHIFT
 from .blame import Blame
-
-FloatArray = NDArray[np.float64]
 
 IDENTITY, LOG, LOG1P, ASINH, COUNT = range(5)
 
@@ -129,7 +127,7 @@ class Transforms:
             deviation=blame.deviation * np.exp(-at_mean),
         )
 
-    def _kinds(self, d: int) -> NDArray[np.int64]:
+    def _kinds(self, d: int) -> IntArray:
         kinds = np.full(d, IDENTITY)
         for column, name in self.names.items():
             kinds[column] = NAMES[name]

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.row_densities import of_rows
 
-from .comparison import FloatArray, Mask, compare
+from .comparison import compare
 
 ROUNDS = 3
 """Most fields that are set aside one after the other. Each round after the first costs up to two
@@ -131,7 +131,7 @@ def _two_best(sets: Sets, scores: FloatArray, alone: FloatArray) -> Sets:
     return _extended(sets, scores, np.column_stack([first, with_alone.argmax(axis=1)]))
 
 
-def _extended(sets: Sets, scores: FloatArray, chosen: NDArray[np.int64]) -> Sets:
+def _extended(sets: Sets, scores: FloatArray, chosen: IntArray) -> Sets:
     """Return sets with one more field, by their positions (n, c) among the scores of a record."""
     d, record = scores.shape[2], np.arange(len(scores))[:, None]
     aside = sets.aside[record, chosen // d]

@@ -8,12 +8,9 @@ from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidParameterError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 QUARTER = 900_000
 """Milliseconds of a quarter of an hour: clocks change only between two of them."""

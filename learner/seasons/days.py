@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calendar import DAY, UNKNOWN
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 HOURS = 24
 OF_HOUR = 4
@@ -125,7 +122,7 @@ class Days:
         self.spread = np.concatenate([self.spread, spread[None].astype(np.float32)])[-MOST_DAYS:]
         return True
 
-    def forget_spread(self, fields: NDArray[np.bool_]) -> None:
+    def forget_spread(self, fields: Mask) -> None:
         """Forget the deviations of some fields (d,): what is expected of them has changed."""
         self.spread[:, :, fields] = np.nan
         self._sums[:, :, fields, REST:] = np.nan

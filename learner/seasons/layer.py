@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.queries.scaling import location_and_scale
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Arrays, Entry, flags, read
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
 from faust_oslrau.learner.vector.row_sums import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
@@ -16,10 +16,6 @@ from .days import HOURS, OF_HOUR, QUARTERS, Days
 from .profile import DAYS_OF_WEEK, LEVEL, LOG_RATIO, RATIO, WEEK, between_hours, profile
 from .recent import RecentRows, Rows
 from .shapes import FARTHEST, find_shape, median, middle, without_days
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 FEWEST_DAYS, FEWEST_WEEKS = 5, 4
 """Days that a daily shape must have predicted before it counts, and weeks that a weekly one must

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from .days import HOURS, OF_HOUR, QUARTERS
-
-FloatArray = NDArray[np.float64]
 
 DAYS_OF_WEEK = 7
 WEEK = DAYS_OF_WEEK * QUARTERS

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.state_schema import Arrays, Entry, counts, flags, read
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import Entry, counts, flags, read
 
 MOST = 4096
 """Rows that are kept: enough for a network, and to calibrate its scores."""
@@ -35,7 +32,7 @@ class Rows(NamedTuple):
     values: FloatArray
     times: IntArray
     slots: IntArray
-    fresh: NDArray[np.bool_]
+    fresh: Mask
     beside: FloatArray
 
     def part(self, at: slice) -> Self:

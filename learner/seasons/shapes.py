@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 CHANCE = 1e-3
 """Probability at most that a shape predicts days so much better than none by chance, for it to

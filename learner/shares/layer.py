@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.protocol import Density, Evaluation, Learner, Measured
 
 from .fixed_share import follow
-
-FloatArray = NDArray[np.float64]
 
 RATES = np.array([1.0, 1.0 / 16.0, 1.0 / 256.0])
 """Probabilities that a stream changes after a record. With 1, the shares are those of the root: so

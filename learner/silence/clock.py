@@ -7,8 +7,8 @@ time stamps may be wrong, and where all of them jump back, the clock follows aft
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import IntArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -28,14 +28,14 @@ STRETCH = 32
 """Medians in a stretch: the clock follows time stamps that jump back after one or two stretches."""
 
 
-def new_clock() -> NDArray[np.int64]:
+def new_clock() -> IntArray:
     """Return a clock (8, 2) that has seen no time stamp."""
     clock = np.full((N_ROWS, 2), -1)
     clock[COUNTS] = 0
     return clock
 
 
-def check_clock(clock: NDArray[np.int64]) -> None:
+def check_clock(clock: IntArray) -> None:
     """Raise StateError if the counts of a clock cannot be those of one."""
     if (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH:
         raise StateError("state: expected a partition's clock")

@@ -49,7 +49,8 @@ def follow(
         advance(moved, partition, numbers[PARTITION], largest[PARTITION], found[0])
         slot, now = slots[row], partition[NOW]
         if slot != PARTITION:
-            if is_silent(numbers[slot], deadlines[slot]):
+            known = numbers[slot, NEW] + numbers[slot, OLD]
+            if deadlines[slot] == math.inf and known >= FEWEST:  # told as silent already
                 partition[N_SILENT] -= 1.0
             if fresh[row]:
                 numbers[slot], largest[slot] = 0.0, 0.0
@@ -91,12 +92,6 @@ def learn_gap(gap: float, now: float, own: Array, largest: Array, found: Array) 
     if gap > limit:
         found[0], found[1] = gap, limit
     add_gap(gap, limit, now, own, largest)
-
-
-@kernel
-def is_silent(own: Array, deadline: float) -> bool:
-    """Tell whether the silence of an entity is too long already."""
-    return deadline == math.inf and own[NEW] + own[OLD] >= FEWEST
 
 
 @kernel

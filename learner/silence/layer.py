@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
-from faust_oslrau.learner.state_schema import Arrays, Entry, read
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .clock import N_ROWS, check_clock, new_clock
 from .following import N_PARTITION, N_SILENT, NOW, SLOTS, follow
 from .gaps import FEWEST, LARGEST, LAST, N_NUMBERS, NEW, OLD, longest_usual
-from .subjects import PARTITION, Key, Names, entity_name, own_slots, packed_names, read_names
-
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from .subjects import PARTITION, Names, own_slots, packed_names, read_names
 
 _GAPS = {
     "clock": Entry((N_ROWS, 2), -1, dtype="<i8"),
@@ -102,9 +100,7 @@ class Silences:
             start = row + 1
         return silences
 
-    def _ended(
-        self, row: int, slot: int, found: NDArray[np.float64], before: IntArray
-    ) -> list[Silence]:
+    def _ended(self, row: int, slot: int, found: FloatArray, before: IntArray) -> list[Silence]:
         """Return the silences that end with a row: the partition's, and that of its entity."""
         return [
             _silence(row, ENDED, self._names[own], before[at], found[at])
@@ -171,7 +167,7 @@ class Silences:
 
 
 def _silence(
-    row: int, state: str, name: str | None, last: IntArray, lengths: NDArray[np.float64]
+    row: int, state: str, name: str | None, last: IntArray, lengths: FloatArray
 ) -> Silence:
     """Return a silence; ``lengths`` are its own and its limit in milliseconds."""
     seconds, limit = (lengths / 1000.0).tolist()

@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import IntArray
 from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.keys import Key
 
-IntArray = NDArray[np.int64]
-Key = bytes | None
 Names = list[str | None]
 
 PARTITION = 0
 """The partition's own slot; those of entities follow."""
-
-LONGEST_NAME = 256
-"""Bytes of an entity's name that are kept."""
 
 
 def own_slots(slots: IntArray, keys: Sequence[Key]) -> IntArray:
@@ -30,11 +27,6 @@ def own_slots(slots: IntArray, keys: Sequence[Key]) -> IntArray:
     if not keys:
         return np.zeros(len(slots), np.int64)
     return np.where([key is not None for key in keys], slots + 1, PARTITION)
-
-
-def entity_name(key: Key) -> str:
-    """Return the name of an entity as events tell it."""
-    return (key or b"")[:LONGEST_NAME].decode(errors="replace")
 
 
 def packed_names(names: Names) -> NDArray[np.uint8]:

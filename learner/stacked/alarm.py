@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from faust_oslrau.learner.arrays import FloatArray
 
 FEWEST = 128
 """Records of a check at the least: the mean of fewer says little."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.density import gaussian_kernels as kernels
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 from faust_oslrau.learner.density.gaussian_mixture import means
 from faust_oslrau.learner.density.gaussians import Gaussians, excess
-
-FloatArray = NDArray[np.float64]
 
 WIDEST = 512
 """Most variables of one covariance: time and memory of a variable grow with their number."""
@@ -83,9 +81,7 @@ class Background:
         """Log-densities (widths, m) of the columns of ``Z`` (d, m)."""
         distance, norm = self.distances(Z, floor)
         observed = np.count_nonzero(Z == Z, axis=0)
-        result = np.empty((N_BACKGROUND, Z.shape[1]))
-        kernels.at_widths(distance, norm, observed, WIDTHS, LOG_WIDTHS, result)
-        return result
+        return _at_widths(distance, norm, observed)
 
     def distances(
         self, Z: FloatArray, floor: FloatArray | float = 0.0
@@ -113,8 +109,7 @@ class Background:
             told[:, own] = gaussians.tell(np.ascontiguousarray(Z[own]))[:, 0]
             told[:2, own] += np.delete(each, b, axis=0).sum(axis=0)[:, None]
         (distance, norm, *moments), n = told, observed.sum(axis=0) - observed
-        width, log_width = WIDTHS[:, None, None], LOG_WIDTHS[:, None, None]
-        others = norm - n * log_width - 0.5 * distance / width**2
+        others = _at_widths(distance, norm, n)
         mean, variance = (np.broadcast_to(moment, others.shape) for moment in moments)
         return np.stack([others, mean, np.sqrt(variance)])
 
@@ -150,9 +145,9 @@ class Background:
         """Set the parameters that the statistics give."""
         known, self.gaussians = self.known, []
         for own, squares in zip(self.blocks, known.squares, strict=True):
-            sums, covariance = known.sums[own], np.zeros((1, *squares.shape))
-            kernels.shrink(known.count, sums, squares, SHRINKAGE, LEAST_VARIANCE, covariance[0])
-            self.gaussians.append(Gaussians(sums[None] / known.count, covariance))
+            sums = known.sums[own]
+            covariance = _shrunk(known.count, sums, squares)
+            self.gaussians.append(Gaussians(sums[None] / known.count, covariance[None]))
 
 
 class Moments:
@@ -188,3 +183,20 @@ class Moments:
         self.sums += others.sums
         for own, squares in zip(self.squares, others.squares, strict=True):
             own += squares
+
+
+def _at_widths(distance: FloatArray, norm: FloatArray, observed: IntArray) -> FloatArray:
+    """Return log-densities (widths, ...) of a Gaussian at each width, by those at distance 0."""
+    shape = (-1, *(1,) * norm.ndim)
+    width, log_width = WIDTHS.reshape(shape), LOG_WIDTHS.reshape(shape)
+    return np.asarray(norm - observed * log_width - 0.5 * distance / width**2)
+
+
+def _shrunk(count: float, sums: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return a covariance (d, d), its lower triangle, drawn to the diagonal."""
+    scale = 1.0 / (count + SHRINKAGE)
+    around = np.tril(squares - np.multiply.outer(sums / count, sums))
+    variance = np.diagonal(around) / count + LEAST_VARIANCE
+    covariance = around * scale
+    np.einsum("ii->i", covariance)[:] += SHRINKAGE * variance * scale + LEAST_VARIANCE
+    return covariance

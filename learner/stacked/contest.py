@@ -12,15 +12,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 from . import members as joint
 from .alarm import Alarm
 from .members import Joint, Member
 from .network import Evaluated
 from .training import Rule, Training
-
-FloatArray = NDArray[np.float64]
 
 YOUNG = 496
 """Records of an incumbent below which its log-densities rise too fast for a level."""

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.arrays import Arrays
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
 
 from .alarm import MOST, Alarm
 from .contest import Contest
-from .packing import Arrays, pack_training, unpack_training
+from .packing import pack_training, unpack_training
 from .training import Training
 
 CHALLENGER = "challenger_"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
+from faust_oslrau.learner.arrays import FloatArray
 
 from . import members
 from .members import Joint, Member
-
-FloatArray = NDArray[np.float64]
 
 
 class StackedEvaluation(NamedTuple):

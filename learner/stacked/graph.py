@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.queries.drawing import NO_PARENT, Node
 
 from .background import WIDTHS
 from .network import StackedNetwork
-
-FloatArray = NDArray[np.float64]
 
 
 def list_nodes(network: StackedNetwork, location: FloatArray, scale: FloatArray) -> list[Node]:

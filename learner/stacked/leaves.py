@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
-
-FloatArray = NDArray[np.float64]
 
 WIDE = np.array([3.0, 15.0, 150.0, 1e8])
 """Deviations of each variable's fixed wide leaves: between and beyond all others, out to where a
@@ -41,7 +39,7 @@ class Leaves:
         What they began with (n,); counts as one record.
     """
 
-    first: NDArray[np.int64]
+    first: IntArray
     mean: FloatArray
     variance: FloatArray
     prior_mean: FloatArray
@@ -64,12 +62,12 @@ class Leaves:
         return cls(first, mean.copy(), variance.copy(), mean, variance, weight)
 
     @property
-    def variable(self) -> NDArray[np.int64]:
+    def variable(self) -> IntArray:
         """Variable of each leaf (n,)."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
     @property
-    def is_wide(self) -> NDArray[np.bool_]:
+    def is_wide(self) -> Mask:
         """Which leaves stay as they are (n,)."""
         return np.arange(len(self.mean)) - self.first[self.variable] < len(WIDE)
 
@@ -97,7 +95,7 @@ class Leaves:
         return np.stack([self.mean, 1.0 / variance, -0.5 * np.log(2.0 * np.pi * variance)])
 
 
-def share_out(distinct: list[int], per_variable: int) -> NDArray[np.int64]:
+def share_out(distinct: list[int], per_variable: int) -> IntArray:
     """Leaves of each variable (d,), at most ``per_variable`` on the average.
 
     A variable with fewer distinct values needs no more leaves and leaves its share to the others.
@@ -130,7 +128,7 @@ def _grid(
 
 
 def _atoms_and_quantiles(
-    values: FloatArray, counts: NDArray[np.int64], most: int, most_quantiles: int
+    values: FloatArray, counts: IntArray, most: int, most_quantiles: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Give frequent values narrow leaves, and the rest leaves over as many values each."""
     is_atom = counts > max(2.0, counts.sum() / most)

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, Mask
 from faust_oslrau.learner.density.mixtures import log_sums, mix_given_others, total_moments
 from faust_oslrau.learner.queries.scaling import Scaling
 
 from . import queries
 from .network import Evaluated, StackedNetwork
-
-FloatArray = NDArray[np.float64]
 
 MOST_TIMES = 1e150
 """Ratio of two scales that larger ones count as, so that its square is a number."""
@@ -57,7 +55,7 @@ class Joint(NamedTuple):
     each: FloatArray
     evaluated: tuple[Evaluated, ...]
 
-    def take(self, member: int, rows: NDArray[np.bool_]) -> Evaluated:
+    def take(self, member: int, rows: Mask) -> Evaluated:
         """Return what one member says of some of the rows, to the same bits as of these alone."""
         return Evaluated(*(part[rows] for part in self.evaluated[member]))
 

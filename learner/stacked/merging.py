@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture, shrinkages
 from faust_oslrau.learner.errors import InvalidInputError
@@ -27,8 +27,6 @@ from .products import SharedProducts
 from .rescaling import move_to
 from .training import SCALE_RECORDS, Training
 from .weights import MEMORY, PRIOR
-
-FloatArray = NDArray[np.float64]
 
 
 class Part(NamedTuple):
@@ -143,7 +141,7 @@ def _merge_products(parts: list[Part], first: Part) -> SharedProducts:
     return merged
 
 
-def _rows(each: Sequence[SharedProducts], i: int) -> NDArray[np.int64]:
+def _rows(each: Sequence[SharedProducts], i: int) -> IntArray:
     """Return where the leaves of network ``i`` are among those of all networks."""
     firsts = [products.leaves.first for products in each]
     narrow = np.array([np.diff(first) - len(WIDE) for first in firsts])  # (networks, d)

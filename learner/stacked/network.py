@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.mixtures import log_sums
 
 from .background import N_BACKGROUND, Background
 from .products import SharedProducts
-
-FloatArray = NDArray[np.float64]
 
 BLOCK = 4096
 """Columns evaluated at a time where nothing but their log-densities is wanted."""

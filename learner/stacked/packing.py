@@ -6,11 +6,9 @@ is checked: a learner can go on from it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
@@ -23,8 +21,6 @@ from .network import StackedNetwork
 from .products import SharedProducts
 from .training import SCALE_RECORDS, Training
 from .weights import MEMORY
-
-Arrays = dict[str, NDArray[Any]]
 
 LARGEST = 1e120
 """No number of a healthy model is larger: standardised values are clipped at 1e50."""
@@ -196,12 +192,12 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
     return background
 
 
-def _lower(matrices: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _lower(matrices: list[FloatArray]) -> FloatArray:
     """Lower triangles of matrices, one after the other and row by row."""
     return np.concatenate([matrix[np.tril_indices(len(matrix))] for matrix in matrices])
 
 
-def _squares(packed: NDArray[np.float64], K: int, d: int) -> NDArray[np.float64]:
+def _squares(packed: FloatArray, K: int, d: int) -> FloatArray:
     lower = np.tril_indices(d)
     _require(packed.shape == (K, len(lower[0])), "squares of each Gaussian")
     squares = np.zeros((K, d, d))

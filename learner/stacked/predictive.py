@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.components import Components, new_components
 from faust_oslrau.learner.density.gaussians import alike
 
@@ -12,8 +12,6 @@ from . import predictive_kernels as kernels
 from .background import N_BACKGROUND, WIDTHS
 from .members import Member, Members, evaluate, mixed
 from .network import Evaluated, StackedNetwork
-
-FloatArray = NDArray[np.float64]
 
 
 def components_of(

@@ -232,28 +232,3 @@ def set_weights(
             W[j, 0] = marginal
             for k in range(K):
                 W[j, k + 1] = (count[j, k] + shrinkage * marginal) * scale[k]
-
-
-@kernel
-def set_leaves(
-    moments: Array,
-    first: Array,
-    n_wide: int,
-    prior_mean: Array,
-    prior_variance: Array,
-    least: float,
-    mean: Array,
-    variance: Array,
-) -> None:
-    """Set means and variances (n,) of leaves by their moments (3, n) and one record of the prior.
-
-    The first ``n_wide`` leaves of each variable stay. ``least`` is the least variance.
-    """
-    for v in range(len(first) - 1):
-        for j in range(first[v] + n_wide, first[v + 1]):
-            n, total = moments[0, j], moments[1, j]
-            centre = (total + prior_mean[j]) / (n + 1.0)
-            squares = max(moments[2, j] - 2.0 * centre * total + n * centre * centre, 0.0)
-            shift = centre - prior_mean[j]
-            squares += prior_variance[j] + shift * shift
-            mean[j], variance[j] = centre, max(squares / (n + 1.0), least)

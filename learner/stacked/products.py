@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 
 from . import product_kernels as kernels
 from . import product_statistics as statistics
 from .leaves import WIDE, Leaves
-
-FloatArray = NDArray[np.float64]
 
 SHRINKAGE = 3.0
 """Records' worth by which each product's weights are drawn to the marginal ones."""
@@ -125,9 +123,12 @@ class SharedProducts:
         statistics.set_weights(
             self.leaf_count, by_leaf, leaves.first, leaves.prior_weight, SHRINKAGE, self.W
         )
+        own = np.ones(len(leaves.mean), np.bool_)  # but the wide ones, which stay
+        own[np.add.outer(leaves.first[:-1], np.arange(len(WIDE)))] = False
         mean, variance = leaves.mean.copy(), leaves.variance.copy()
-        statistics.set_leaves(
-            self.moments, leaves.first, len(WIDE), leaves.prior_mean, leaves.prior_variance,
-            LEAST_VARIANCE, mean, variance,
-        )  # fmt: skip
+        n, total, squares = self.moments[:, own]
+        mean[own] = centre = (total + leaves.prior_mean[own]) / (n + 1.0)
+        around = np.maximum(squares - 2.0 * centre * total + n * centre * centre, 0.0)
+        around += leaves.prior_variance[own] + (centre - leaves.prior_mean[own]) ** 2
+        variance[own] = np.maximum(around / (n + 1.0), LEAST_VARIANCE)
         self.leaves = replace(leaves, mean=mean, variance=variance)

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussians import conditional
 from faust_oslrau.learner.density.mixtures import mix_given_others, total_moments
 
 from .background import WIDTHS, Background
 from .network import StackedNetwork
-
-FloatArray = NDArray[np.float64]
 
 ROWS = 64
 """Rows of which the parts of a network tell at a time."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.queries.scaling import Scaling
@@ -18,8 +18,6 @@ from faust_oslrau.learner.queries.scaling import Scaling
 from .background import Background
 from .products import SharedProducts
 from .training import Training, single
-
-FloatArray = NDArray[np.float64]
 
 FARTHEST = 1e30
 """Deviations that old values are moved by at the most, so that their sums of squares are finite."""

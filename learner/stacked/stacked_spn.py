@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.model import Model
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import MOST_RECORDS
-from faust_oslrau.learner.state_schema import Arrays
 
 from . import members, predictive
 from .contest import Contest, Terms
@@ -26,8 +26,6 @@ from .shape import Shape
 from .sizes import sizes
 from .training import Rule, Training
 from .weighed import WeighedNetworks
-
-FloatArray = NDArray[np.float64]
 
 FEWEST_NODES = 100
 """Least node budget that leaves something to share out."""

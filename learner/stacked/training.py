@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.queries.scaling import Scaling
 
@@ -17,8 +18,6 @@ from .network import Evaluated, StackedNetwork
 from .products import SharedProducts
 from .sizes import Sizes
 from .weights import MEMORY, fit_weights
-
-FloatArray = NDArray[np.float64]
 
 SCALE_RECORDS = 240
 """Records from which on location and scale stay as they are."""

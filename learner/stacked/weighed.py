@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.protocol import Predictive
 from faust_oslrau.learner.row_densities import RowPredictives, Which
@@ -14,8 +15,6 @@ from faust_oslrau.learner.row_densities import RowPredictives, Which
 from . import members as joint
 from . import predictive
 from .members import Members
-
-FloatArray = NDArray[np.float64]
 
 
 class WeighedNetworks(RowPredictives):

@@ -7,8 +7,8 @@ prequential log-densities in place of those of held-out folds.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -21,8 +21,6 @@ from faust_oslrau.learner.vector.lanes import (
 )
 
 from .product_kernels import SMALLEST
-
-FloatArray = NDArray[np.float64]
 
 MEMORY = 512
 """Records that the weights are fitted to."""

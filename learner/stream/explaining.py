@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.blame import compare_categories
 from faust_oslrau.learner.history.layer import GivenMeans
 from faust_oslrau.learner.protocol import Comparable, Density
@@ -23,8 +23,6 @@ from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual
 
 from .state import Layered, ScorerState
-
-FloatArray = NDArray[np.float64]
 
 
 def explain(
@@ -156,7 +154,7 @@ def _in_own_units(state: ScorerState, aspect: Aspect) -> Aspect:
     return aspect._replace(value=value, usual=usual)
 
 
-def _enough(state: ScorerState, stuck: FloatArray, evident: NDArray[np.bool_]) -> FloatArray:
+def _enough(state: ScorerState, stuck: FloatArray, evident: Mask) -> FloatArray:
     """Return the evidence (m, d) that opens incidents, of ``evident`` rows (m,); 0 for less."""
     if state.incidents is None:
         return np.zeros(stuck.shape)
@@ -168,7 +166,7 @@ def _blame(
     density: Density,
     layered: Layered,
     log_density: FloatArray,
-    which: NDArray[np.int64],
+    which: IntArray,
     stuck: FloatArray,
     given: FloatArray,
 ) -> Blame:
@@ -189,7 +187,7 @@ def _blame_in_units(
     state: ScorerState,
     model: Comparable,
     layered: Layered,
-    which: NDArray[np.int64],
+    which: IntArray,
     log_density: FloatArray,
     stuck: FloatArray,
 ) -> Blame:
@@ -242,7 +240,7 @@ def _alone(state: ScorerState, rows: FloatArray) -> FloatArray:
 def _usual(state: ScorerState) -> IsUsual:
     lowest = state.reference.lowest_usual_density(state.alarm_rate)
 
-    def is_usual(log_density: FloatArray) -> NDArray[np.bool_]:
+    def is_usual(log_density: FloatArray) -> Mask:
         return np.asarray(log_density > lowest, np.bool_)
 
     return is_usual

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faust_oslrau.learner.entities.roster import Key
+from faust_oslrau.learner.arrays import FloatArray, IntArray
+from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.protocol import Predictive
 from faust_oslrau.learner.row_densities import RowDensities
 from faust_oslrau.learner.scoring.block import Forecast
 from faust_oslrau.learner.seasons.recent import Rows
 
 from .state import Layered, ScorerState
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 LEVELS = 0.01, 0.99
 """Levels of the quantiles that bound a band."""

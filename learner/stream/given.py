@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.entities.roster import Key, Name, as_keys
+from faust_oslrau.learner.arrays import FloatArray, IntArray
+from faust_oslrau.learner.entities.roster import Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.keys import Key
 
 from .state import ScorerState
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 LARGEST = 1e150
 """Value that larger ones count as, so that squares are numbers. Some devices send the largest

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.protocol import Measured
 from faust_oslrau.learner.scoring.block import BlockMaker
 
 from .row_scores import WARM_UP
 from .state import ScorerState
-
-FloatArray = NDArray[np.float64]
 
 
 def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured | None) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.entities.habits import Mixed
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Density, Measured
 
 from .state import Layered, ScorerState
-
-FloatArray = NDArray[np.float64]
 
 
 def log_jacobian(state: ScorerState, layered: Layered) -> FloatArray | float:

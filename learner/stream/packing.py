@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.watch import EVENTS, Watch
@@ -22,11 +22,10 @@ from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 from faust_oslrau.learner.state import Parts, parts, record_count, unpack
-from faust_oslrau.learner.state_schema import Arrays, Entry, check_types, read
+from faust_oslrau.learner.state_schema import Entry, check_types, read
 
 from .state import Pending, ScorerState
 
-FloatArray = NDArray[np.float64]
 Values = dict[str, Any]
 
 STATE_FORMAT = 10

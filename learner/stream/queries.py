@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.entities.roster import Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.scoring.block import Forecast, SilentEntity
@@ -18,8 +19,6 @@ from .explaining import entity_profile, expected_range
 from .forecasting import forecast_next
 from .given import checked, keys_of, transformed
 from .state import ScorerState
-
-FloatArray = NDArray[np.float64]
 
 
 class ScorerQueries:

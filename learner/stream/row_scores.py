@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.protocol import Density, Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.ranking import in_spreads
@@ -14,8 +14,6 @@ from faust_oslrau.learner.scoring.ranking import in_spreads
 from .explaining import explain, relevant_p_value
 from .measures import all_measures, log_jacobian, past_density
 from .state import Layered, ScorerState
-
-FloatArray = NDArray[np.float64]
 
 WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""

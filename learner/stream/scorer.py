@@ -9,11 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.roster import Key, Name
+from faust_oslrau.learner.entities.roster import Name
 from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock
@@ -36,9 +38,6 @@ from .queries import ScorerQueries
 from .relearning import relearn
 from .row_scores import score
 from .state import Layered, Pending, ScorerState, of_categories
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class StreamScorer(ScorerParameters, ScorerQueries):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
@@ -31,9 +31,6 @@ from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
 from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.silence.layer import Silences
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
@@ -81,7 +78,7 @@ class Layered(NamedTuple):
 
     rows: FloatArray
     numbers: FloatArray
-    slots: tuple[IntArray, NDArray[np.bool_]]
+    slots: tuple[IntArray, Mask]
     categorical: CategoricalRows | None
     own: OwnRows | None
     seasonal: SeasonalRows | None
@@ -253,7 +250,7 @@ class ScorerState:
         """Return the rows (m, d) of rows that the learner is given."""
         return rows if self.history is None else self.history.own_fields(rows)
 
-    def slots(self, m: int) -> tuple[IntArray, NDArray[np.bool_]]:
+    def slots(self, m: int) -> tuple[IntArray, Mask]:
         """Return the slots of the next ``m`` rows, which have units, and which are new there."""
         if self.entities is not None:
             return self.entities.latest
@@ -318,7 +315,7 @@ class ScorerState:
             return np.full(len(rows), np.nan)
         return marks(rows, slots)
 
-    def latest_slots(self, m: int) -> tuple[IntArray, NDArray[np.bool_]]:
+    def latest_slots(self, m: int) -> tuple[IntArray, Mask]:
         """Return the slots of the next ``m`` rows, which may have no units, and which are new."""
         slots, fresh = self.slots(m)  # before there are units, those of all rows so far
         return slots[len(slots) - m :], fresh[len(slots) - m :]

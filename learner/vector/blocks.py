@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faust_oslrau.learner.arrays import FloatArray
+
 from .compiler import Array, kernel
 from .lanes import padded
 
@@ -29,7 +31,7 @@ def rows_per_block(n_nodes: int) -> int:
     return max(LEAST_ROWS, min(MOST_ROWS, VALUES_PER_BLOCK // n_nodes))
 
 
-def neighbours_together(Z: NDArray[np.float64]) -> NDArray[np.intp] | slice:
+def neighbours_together(Z: FloatArray) -> NDArray[np.intp] | slice:
     """Return an order of the columns of ``Z`` (d, m) in which neighbours are similar.
 
     Columns that lack the same variables come together. If none lacks any and there are few

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from faust_oslrau.learner.arrays import FloatArray
 
 
-def row_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_sums(values: FloatArray) -> FloatArray:
     """Return the sum (m,) of each row of ``values`` (m, d)."""
     total = np.zeros(len(values))
     for column in values.T:
