@@ -10,8 +10,7 @@ import numpy as np
 
 from faust_oslrau.learner import StackedSPN, compile_kernels
 from faust_oslrau.learner.stacked.leaves import MOST_LEAVES
-from faust_oslrau.learner.stacked.sizes import Sizes, sizes
-from faust_oslrau.learner.stacked.training import Rule, Training
+from faust_oslrau.learner.stacked.training import Rule, Sizes, Training, sizes
 
 from .datasets import Array
 from .families import DEVELOPMENT, HELD_OUT

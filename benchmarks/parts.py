@@ -22,8 +22,7 @@ from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.stacked.alarm import Alarm
 from faust_oslrau.learner.stacked.contest import Contest
 from faust_oslrau.learner.stacked.network import StackedNetwork
-from faust_oslrau.learner.stacked.sizes import sizes
-from faust_oslrau.learner.stacked.training import Rule, Training
+from faust_oslrau.learner.stacked.training import Rule, Training, sizes
 from faust_oslrau.learner.stacked.weights import MEMORY, fit_weights
 
 from .change import changed, load, ordered

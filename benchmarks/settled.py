@@ -10,8 +10,7 @@ from time import process_time
 import numpy as np
 
 from faust_oslrau.learner import StackedSPN, compile_kernels
-from faust_oslrau.learner.stacked.sizes import sizes
-from faust_oslrau.learner.stacked.training import Rule, Training
+from faust_oslrau.learner.stacked.training import Rule, Training, sizes
 
 from .datasets import Array
 from .families import DEVELOPMENT, HELD_OUT

@@ -9,8 +9,8 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .algorithm.learning import learn, structure_bound
-from .algorithm.rule import LearningRule
 from .algorithm.start import background_nodes, initial_network
+from .algorithm.tasks import LearningRule
 from .model import Model
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network

@@ -1,13 +1,16 @@
-"""The interfaces of a learner: what scores need of it, and what shows its network."""
+"""The interfaces of a learner: what scores need of it, and of densities of rows; what shows it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from faust_oslrau.learner.arrays import FloatArray
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
+from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
 
 
@@ -151,3 +154,47 @@ class NetworkLearner(Learner, Protocol):
 
     def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the structure as columns of plain numbers, for programs that draw it."""
+
+
+Which = Mask | IntArray | slice
+"""Some of several rows."""
+
+D = TypeVar("D", bound=Comparable)
+
+
+class RowDensities(ABC):
+    """A `Comparable` where each of k rows has a density of its own; it takes k rows."""
+
+    @abstractmethod
+    def of(self, which: Which) -> Self:
+        """Return the densities of some of the rows."""
+
+    @abstractmethod
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density (k,) of each row in nats."""
+
+    @abstractmethod
+    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compare each field with the others of its row: see `Learner.given_others`."""
+
+
+class RowPredictives(RowDensities):
+    """A `Predictive` where each of k rows has a density of its own; it takes k rows."""
+
+    @abstractmethod
+    def predictive(self, X: FloatArray, more: int = 0) -> Components:
+        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
+
+    def conditional_quantiles(
+        self, X: ArrayLike, levels: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and quantiles of missing fields: see `Predictive.conditional_quantiles`."""
+        rows, wanted = np.ascontiguousarray(X, np.float64), np.asarray(levels, np.float64)
+        return components.conditional_quantiles(
+            rows, wanted, lambda at: self.of(at).predictive(rows[at])
+        )
+
+
+def of_rows(density: D, which: Which) -> D:
+    """Return the density of some of the rows, where rows have densities of their own."""
+    return density.of(which) if isinstance(density, RowDensities) else density

@@ -9,7 +9,7 @@ import numpy as np
 from faust_oslrau.learner.network.layout import NIL, Pools
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .rule import LearningRule
+from .tasks import LearningRule
 
 CORRELATION_VARIANCE_FLOOR = 1e-4
 """Least variance that a correlation is computed with, in standardised units (authors' code)."""

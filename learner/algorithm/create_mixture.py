@@ -24,10 +24,9 @@ from faust_oslrau.learner.network.layout import (
 from faust_oslrau.learner.network.leaves import evaluate_leaf, gaussian
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .batch import MiniBatch
 from .create_factored_model import create_factored_model
-from .rule import CLEAR_WIN
 from .simplification import dissolve_product
+from .tasks import CLEAR_WIN, MiniBatch
 
 MIXTURE_OVERHEAD = 3
 """Nodes of a new mixture other than its leaves: a sum and two products."""

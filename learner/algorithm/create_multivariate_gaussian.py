@@ -14,8 +14,8 @@ from faust_oslrau.learner.network.layout import (
 from faust_oslrau.learner.network.leaves import refresh_multivariate
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .batch import MiniBatch
 from .moments import add_counts
+from .tasks import MiniBatch
 
 
 @kernel

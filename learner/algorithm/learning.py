@@ -16,17 +16,14 @@ from faust_oslrau.learner.network.layout import (
     SCOPES_TOP,
     STATS_TOP,
     Pools,
+    deepest,
 )
-from faust_oslrau.learner.network.traversal import deepest
 from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .batch import MiniBatch
-from .forgetting import forget
-from .pruning import SPARE, prune
-from .rule import LearningRule
+from .pruning import SPARE, forget, prune
 from .structure_update import oslrau
-from .tasks import TASK_FIELDS
+from .tasks import TASK_FIELDS, LearningRule, MiniBatch
 
 
 @kernel

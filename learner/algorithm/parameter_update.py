@@ -12,10 +12,8 @@ from faust_oslrau.learner.network.layout import BACKGROUND, NIL, ROOT, Pools
 from faust_oslrau.learner.network.leaves import refresh_multivariate
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .batch import MiniBatch
 from .moments import add_counts, update_moments
-from .rule import CLEAR_WIN
-from .tasks import TASK_GROW, TASK_HI, TASK_LO, TASK_NODE, TASK_TOP, push
+from .tasks import CLEAR_WIN, TASK_GROW, TASK_HI, TASK_LO, TASK_NODE, TASK_TOP, MiniBatch, push
 
 
 @kernel

@@ -1,6 +1,7 @@
-"""Pruning: a model with a memory removes the components that it has forgotten.
+"""Forgetting and pruning: a model with a memory gives old records less weight.
 
-This makes room in the node budget for new ones. The paper has neither memory nor budget.
+It removes the components that it has forgotten, which makes room in the node budget for new ones.
+The paper has neither memory nor budget.
 """
 
 from __future__ import annotations
@@ -8,11 +9,46 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.network.editing import free_node, remove_edge
-from faust_oslrau.learner.network.layout import BACKGROUND, N_NODES, NIL, PRODUCT, ROOT, SUM, Pools
-from faust_oslrau.learner.network.traversal import list_nodes
+from faust_oslrau.learner.network.layout import (
+    BACKGROUND,
+    FREE,
+    LEAF,
+    N_NODES,
+    NIL,
+    NODES_TOP,
+    PRODUCT,
+    ROOT,
+    SUM,
+    Pools,
+    list_nodes,
+)
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .simplification import dissolve_sum
+
+
+@kernel
+def forget(pools: Pools, share: float) -> None:
+    """Reduce every count, and with it the weight of the past, to a ``share`` of itself."""
+    header, nodes, edges, _, stats = pools
+    for i in range(header[NODES_TOP]):
+        kind = nodes[i]["kind"]
+        if kind == FREE:
+            continue
+        nodes[i]["count"] *= share
+        nodes[i]["observed"] *= share
+        if kind == SUM:
+            edge = nodes[i]["first_edge"]
+            while edge != NIL:
+                edges[edge]["weight"] = (edges[edge]["weight"] - 1.0) * share + 1.0
+                edge = edges[edge]["next"]
+        elif kind != LEAF:
+            k, offset = nodes[i]["n_scope"], nodes[i]["stats"]
+            for a in range(k):
+                stats[offset + k + a] *= share
+                for b in range(a):
+                    stats[offset + 2 * k + a * k + b] *= share
+
 
 FADED = 1.0
 """Records below which a component is removed. A record that is partly forgotten counts in part."""

@@ -17,13 +17,11 @@ from faust_oslrau.learner.network.layout import (
 )
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .batch import MiniBatch
 from .correlations import choose_merges
 from .create_mixture import affordable, create_mixture, install_mixture, split_rows
 from .create_multivariate_gaussian import create_multivariate_gaussians
 from .moments import add_counts, update_leaf, update_moments
 from .parameter_update import update_multivariate_leaf, update_sum
-from .rule import LearningRule
 from .simplification import dissolve_product
 from .tasks import (
     TASK_EDGE,
@@ -33,6 +31,8 @@ from .tasks import (
     TASK_NODE,
     TASK_PARENT,
     TASK_TOP,
+    LearningRule,
+    MiniBatch,
     push,
 )
 

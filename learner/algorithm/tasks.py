@@ -1,12 +1,60 @@
-"""The stack of tasks that replaces the recursion of Algorithms 1 and 2.
+"""What the kernels of the algorithm take: its hyper-parameters, a mini-batch, a stack of tasks.
 
-A task is one node with the segment of rows that reached it. Segments lie on a stack of their own
-(`MiniBatch.segments`), and a task remembers where that stack ended.
+The stack replaces the recursion of Algorithms 1 and 2. A task is one node with the segment of rows
+that reached it. Segments lie on a stack of their own (`MiniBatch.segments`), and a task remembers
+where that stack ended.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from faust_oslrau.learner.vector.compiler import Array, kernel
+
+
+class MiniBatch(NamedTuple):
+    """Rows to learn, with their log-densities.
+
+    Attributes
+    ----------
+    Z
+        The rows as a block (d, >= m).
+    values
+        Log-density of each node for each row (nodes, >= m), from before the mini-batch.
+    segments
+        A stack of row numbers. The rows that reach a node are a segment ``segments[lo:hi]``; the
+        first segment lists all m rows.
+    m
+        Number of rows.
+    complete
+        Whether no value is missing.
+    """
+
+    Z: Array
+    values: Array
+    segments: Array
+    m: int
+    complete: bool
+
+
+CLEAR_WIN = 1e-9
+"""Nats by which a child must be better than the children before it to get a row. Without this
+margin, rounding would decide between equal components. Components are equal at the start, and
+still equal after a first mini-batch that the units were learned from."""
+
+
+class LearningRule(NamedTuple):
+    """Scalar hyper-parameters; ``OSLRAU`` documents each."""
+
+    grow: bool
+    corr_threshold: float
+    min_count: float
+    max_leaf_vars: int
+    merges_per_batch: int
+    max_nodes: int
+    memory: float
+    variance_floor: float
+
 
 (
     TASK_NODE,

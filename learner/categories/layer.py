@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.state_schema import Entry, counts, read
-from faust_oslrau.learner.vector.row_sums import row_sums
+from faust_oslrau.learner.vector.blocks import row_sums
 
 from .levels import FARTHEST, TINY, Levels, Units
 from .tree import (

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.protocol import Measured, Predictive
-from faust_oslrau.learner.row_densities import Which, of_rows
+from faust_oslrau.learner.protocol import Measured, Predictive, Which, of_rows
 from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state_schema import Entry, read
 

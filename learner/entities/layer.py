@@ -9,9 +9,8 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.protocol import Measured, Predictive
+from faust_oslrau.learner.protocol import Measured, Predictive, Which
 from faust_oslrau.learner.queries.scaling import location_and_scale
-from faust_oslrau.learner.row_densities import Which
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, flags, read

@@ -15,8 +15,7 @@ from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.density.gaussians import Gaussians, alike, conditional
 from faust_oslrau.learner.density.mixtures import log_sums, mix_given_others
-from faust_oslrau.learner.protocol import Predictive
-from faust_oslrau.learner.row_densities import RowDensities, RowPredictives, Which, of_rows
+from faust_oslrau.learner.protocol import Predictive, RowDensities, RowPredictives, Which, of_rows
 
 from . import student
 from .habit_kernels import KINDS, NETWORK, OWN, Predicted

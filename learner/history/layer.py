@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.protocol import Comparable
-from faust_oslrau.learner.row_densities import RowDensities, Which, of_rows
+from faust_oslrau.learner.protocol import Comparable, RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, read

@@ -26,12 +26,12 @@ from .layout import (
     ROOT,
     SCOPES_TOP,
     SUM,
+    deepest,
     moments_length,
     statistics_length,
 )
 from .leaves import refresh_leaf, refresh_multivariate
 from .structure import Network
-from .traversal import deepest
 from .validity import LARGEST_NUMBER, require
 
 TYPES = {

@@ -10,7 +10,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.blocks import MOST_ROWS, neighbours_together, rows_per_block
 
-from .compaction import copy_nodes, move_scopes, move_statistics
+from .editing import copy_nodes, move_scopes, move_statistics
 from .evaluation import log_densities
 from .layout import (
     BACKGROUND,
@@ -31,10 +31,12 @@ from .layout import (
     STATS_TOP,
     SUM,
     Pools,
+    deepest,
+    list_children,
+    list_nodes,
     moments_length,
 )
 from .leaves import refresh_leaf, refresh_multivariate
-from .traversal import deepest, list_children, list_nodes
 from .validity import check_validity
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from faust_oslrau.learner.errors import InvalidNetworkError
 
-from .layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, NODE, PRODUCT, SUM
-from .traversal import deepest
+from .layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, NODE, PRODUCT, SUM, deepest
 
 if TYPE_CHECKING:
     from .structure import Network

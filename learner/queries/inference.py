@@ -10,10 +10,9 @@ from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussians import conditional
 from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE, total_moments
 from faust_oslrau.learner.network.evaluation import evaluate
-from faust_oslrau.learner.network.layout import LEAF, NODES_TOP, PRODUCT, SUM
+from faust_oslrau.learner.network.layout import LEAF, NODES_TOP, PRODUCT, SUM, deepest
 from faust_oslrau.learner.network.leaves import parameters
 from faust_oslrau.learner.network.structure import Network
-from faust_oslrau.learner.network.traversal import deepest
 from faust_oslrau.learner.vector.blocks import (
     copy_columns,
     neighbours_together,

@@ -12,7 +12,7 @@ from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
-from faust_oslrau.learner.silence.clock import N_ROWS, check_clock, new_clock
+from faust_oslrau.learner.silence.clock import N_ROWS, TIME, check_clock, latest, new_clock, tick
 from faust_oslrau.learner.silence.subjects import (
     PARTITION,
     Names,
@@ -21,10 +21,24 @@ from faust_oslrau.learner.silence.subjects import (
     read_names,
 )
 from faust_oslrau.learner.state_schema import Entry, counts, flags, read
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .evidence import Evidence, Found
 from .filters import Filters, Predicted
-from .windows import fill_windows
+
+
+@kernel
+def fill_windows(places: Array, clock: Array, length: int, windows: Array) -> None:
+    """Fill ``windows`` (m,) with numbers of windows, -1 as long as there is no time.
+
+    ``places`` (m, 3) are numbers, offsets and time stamps of records, ``length`` the milliseconds
+    of a window. Records that come late count when they come.
+    """
+    for row in range(len(windows)):
+        tick(clock, places[row, 1], places[row, 2])
+        now = clock[latest(clock), TIME]
+        windows[row] = -1 if now < 0 else now // length
+
 
 MOST_ENTITIES = 1000
 """Entities or groups that are followed, the first ones: the time of a window grows with their

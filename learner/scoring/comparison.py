@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, Mask
-from faust_oslrau.learner.protocol import Comparable
-from faust_oslrau.learner.row_densities import of_rows
+from faust_oslrau.learner.protocol import Comparable, of_rows
 
 from .tail_mass import FARTHEST, units
 

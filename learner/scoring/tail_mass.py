@@ -16,7 +16,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture
 from faust_oslrau.learner.state_schema import Entry, read
 
-from .nearest import fill_variances
+from .neighbours import fill_variances
 from .tails import log_mass
 
 MOST = 8

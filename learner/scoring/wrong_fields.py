@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-from faust_oslrau.learner.protocol import Comparable
-from faust_oslrau.learner.row_densities import of_rows
+from faust_oslrau.learner.protocol import Comparable, of_rows
 
 from .comparison import compare
 

@@ -9,7 +9,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
-from faust_oslrau.learner.vector.row_sums import row_sums
+from faust_oslrau.learner.vector.blocks import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
 from .days import HOURS, OF_HOUR, QUARTERS, Days

@@ -13,8 +13,20 @@ from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEnti
 from faust_oslrau.learner.state_schema import Entry, read
 
 from .clock import N_ROWS, check_clock, new_clock
-from .following import N_PARTITION, N_SILENT, NOW, SLOTS, follow
-from .gaps import FEWEST, LARGEST, LAST, N_NUMBERS, NEW, OLD, longest_usual
+from .following import (
+    FEWEST,
+    LARGEST,
+    LAST,
+    N_NUMBERS,
+    N_PARTITION,
+    N_SILENT,
+    NEW,
+    NOW,
+    OLD,
+    SLOTS,
+    follow,
+    longest_usual,
+)
 from .subjects import PARTITION, Names, own_slots, packed_names, read_names
 
 _GAPS = {

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
-from faust_oslrau.learner.density.components import Components, new_components
+from faust_oslrau.learner.density.components import Components, append, new_components
 from faust_oslrau.learner.density.gaussians import alike
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, fma, load, spread, store
+from faust_oslrau.learner.vector.math import exp_bounded
 
-from . import predictive_kernels as kernels
 from .background import N_BACKGROUND, WIDTHS
 from .members import Member, Members, evaluate, mixed
 from .network import Evaluated, StackedNetwork
@@ -48,11 +50,11 @@ def _add_member(
     network, scaling = member.network, member.scaling
     units = scaling.location, scaling.scale
     Z, own = scaling.apply(X)[0], np.empty((len(network.weight), len(X)))
-    kernels.share_out(found.experts, found.log_density, network.weight, share, own)
+    share_out(found.experts, found.log_density, network.weight, share, own)
     products, leaves = network.products, network.products.leaves
     background, of_background = network.background, own[network.own_background]
     for missing, rows in alike(Z.T):
-        kernels.add_products(
+        add_products(
             missing, leaves.first, leaves.mean, np.sqrt(leaves.variance), products.W,
             own[:2].take(rows, axis=1), found.products[rows], rows, *units, components,
         )  # fmt: skip
@@ -65,3 +67,61 @@ def _add_member(
                     Z, missing, of_background, rows, units, components,
                     first=block.start, widths=WIDTHS,
                 )  # fmt: skip
+
+
+@kernel
+def add_products(
+    missing: Array,
+    first: Array,
+    mean: Array,
+    deviation: Array,
+    W: Array,
+    share: Array,
+    shares: Array,
+    rows: Array,
+    location: Array,
+    scale: Array,
+    components: Components,
+) -> None:
+    """Add the leaves of ``missing`` (d,) variables, each with its weight in all products.
+
+    ``share`` (2, m) are the probabilities of the product of marginals and of the sum of products,
+    ``shares`` (m, K) those of the products in their sum, ``rows`` (m,) the columns' places among
+    the ``components``. ``deviation`` (n,) are the leaves'; the others are as `SharedProducts` has
+    them.
+    """
+    aligned_stack()
+    m, K = shares.shape
+    own, weight = np.zeros((K + 1, WIDTH)), np.empty((len(mean), WIDTH))
+    for start in range(0, m, WIDTH):
+        lanes = min(WIDTH, m - start)
+        for i in range(lanes):
+            own[0, i] = share[0, start + i]
+            for k in range(K):
+                own[k + 1, i] = share[1, start + i] * shares[start + i, k]
+        for v in range(len(missing)):
+            if not missing[v]:
+                continue
+            for n in range(first[v], first[v + 1]):
+                total = spread(0.0)
+                for k in range(K + 1):
+                    total = fma(W[n, k], load(own, k, 0), total)
+                store(weight, n, 0, total)
+            for i in range(lanes):
+                for n in range(first[v], first[v + 1]):
+                    centre, wide = location[v] + scale[v] * mean[n], scale[v] * deviation[n]
+                    append(v, rows[start + i], weight[n, i], centre, wide, components)
+
+
+@kernel
+def share_out(
+    experts: Array, log_density: Array, weight: Array, share: Array, result: Array
+) -> None:
+    """Fill ``result`` (E, m) with the probability of each child of the root in each row.
+
+    ``experts`` (m, E) and ``log_density`` (m,) are log-densities of the children and the root.
+    """
+    for e in range(len(weight)):
+        for r in range(len(share)):
+            likelier = exp_bounded(experts[r, e] - log_density[r])
+            result[e, r] = share[r] * weight[e] * likelier

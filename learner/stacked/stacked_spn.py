@@ -19,13 +19,11 @@ from faust_oslrau.learner.state import MOST_RECORDS
 from . import members, predictive
 from .contest import Contest, Terms
 from .contest_packing import pack_contest, unpack_contest
-from .evaluation import StackedEvaluation
+from .evaluation import StackedEvaluation, WeighedNetworks
+from .graph import Shape
 from .members import Member
 from .merging import merge_contests
-from .shape import Shape
-from .sizes import sizes
-from .training import Rule, Training
-from .weighed import WeighedNetworks
+from .training import Rule, Training, sizes
 
 FEWEST_NODES = 100
 """Least node budget that leaves something to share out."""

@@ -7,9 +7,8 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.blame import compare_categories
 from faust_oslrau.learner.history.layer import GivenMeans
-from faust_oslrau.learner.protocol import Comparable, Density
-from faust_oslrau.learner.row_densities import of_rows
-from faust_oslrau.learner.scoring.blame import Blame, blame, undo_blame
+from faust_oslrau.learner.protocol import Comparable, Density, of_rows
+from faust_oslrau.learner.scoring.blame import Blame, blame, expectation, undo_blame
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.comparison import excess_alone
 from faust_oslrau.learner.scoring.entity_events import (
@@ -18,7 +17,6 @@ from faust_oslrau.learner.scoring.entity_events import (
     EntityEvent,
     EntityProfile,
 )
-from faust_oslrau.learner.scoring.expectation import expectation
 from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual
 

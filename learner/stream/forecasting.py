@@ -8,8 +8,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.protocol import Predictive
-from faust_oslrau.learner.row_densities import RowDensities
+from faust_oslrau.learner.protocol import Predictive, RowDensities
 from faust_oslrau.learner.scoring.block import Forecast
 from faust_oslrau.learner.seasons.recent import Rows
 

@@ -32,10 +32,9 @@ from . import packing
 from .explaining import entity_events
 from .forecasting import forecast
 from .given import checked, groups_of, keys_of, numbered, transformed
-from .learning import learn
+from .learning import learn, relearn
 from .parameters import ScorerParameters
 from .queries import ScorerQueries
-from .relearning import relearn
 from .row_scores import score
 from .state import Layered, Pending, ScorerState, of_categories
 

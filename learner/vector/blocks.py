@@ -65,3 +65,11 @@ def is_complete(Z: Array, m: int) -> bool:
         for r in range(m):
             complete &= Z[v, r] == Z[v, r]
     return complete
+
+
+def row_sums(values: FloatArray) -> FloatArray:
+    """Return the sum (m,) of each row of ``values`` (m, d)."""
+    total = np.zeros(len(values))
+    for column in values.T:
+        total += column
+    return total

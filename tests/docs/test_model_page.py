@@ -5,7 +5,7 @@ from doc_pages import rows, section
 from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.stacked.background import N_BACKGROUND
 from faust_oslrau.learner.stacked.leaves import WIDE
-from faust_oslrau.learner.stacked.sizes import sizes
+from faust_oslrau.learner.stacked.training import sizes
 
 D = 16
 

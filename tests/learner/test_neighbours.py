@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from streams import clusters
 
-from faust_oslrau.learner.scoring.nearest import FARTHEST, RANK
 from faust_oslrau.learner.scoring.neighbours import (
     BLOCK,
+    FARTHEST,
     POOL,
+    RANK,
     ROWS,
     STRIDE,
     Neighbours,

@@ -37,7 +37,7 @@ def test_a_row_without_any_value_has_density_one():
 def test_every_answer_agrees_with_plain_numpy_after_every_batch(monkeypatch, widest, several):
     """With one covariance, with one in blocks, and with no more than that as in wide records."""
     monkeypatch.setattr("faust_oslrau.learner.stacked.background.WIDEST", widest)
-    monkeypatch.setattr("faust_oslrau.learner.stacked.sizes.WIDEST_MIXTURE", several)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", several)
     model = StackedSPN(max_nodes=500)
     units = np.array([1.0, 1e3, 1e-3, 1.0])
     for start in range(0, 1500, 250):

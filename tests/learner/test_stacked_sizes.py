@@ -9,7 +9,7 @@ from interpreter import needs_compiler
 
 from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.stacked.leaves import WIDE, Leaves
-from faust_oslrau.learner.stacked.sizes import sizes
+from faust_oslrau.learner.stacked.training import sizes
 
 
 @given(st.integers(1, 1000), st.integers(100, 20_000))

@@ -32,7 +32,7 @@ ROWS = rows_of(1, 2000)
 @pytest.fixture(autouse=True)
 def _blocks_of_three(monkeypatch):
     monkeypatch.setattr(module, "WIDEST", 3)
-    monkeypatch.setattr("faust_oslrau.learner.stacked.sizes.WIDEST_MIXTURE", 3)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", 3)
 
 
 def background_of(rows):
