@@ -12,6 +12,8 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .ordered import ranks
+
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, odd."""
 
@@ -35,10 +37,11 @@ def marks(rows: FloatArray, slots: IntArray) -> FloatArray:
     return result
 
 
-def share_alike(ascending: FloatArray, mark: FloatArray) -> FloatArray:
+@kernel
+def share_alike(ascending: Array, mark: Array) -> Array:
     """Return the share (m,) of ordered marks (n,), with the record itself, equal to each mark."""
-    alike = np.searchsorted(ascending, mark, "right") - np.searchsorted(ascending, mark)
-    return np.asarray(alike / (len(ascending) + 1.0))
+    alike = ranks(ascending, mark, True) - ranks(ascending, mark, False)
+    return alike / (len(ascending) + 1.0)
 
 
 @kernel

@@ -9,6 +9,8 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
 
+from .ordered import excess_moments, ranks_between
+
 FEWEST = 1024
 """Scores from which on there is a tail: of what is seen in one record of 200, fewer scores may hold
 too few for it to be usual."""
@@ -110,29 +112,3 @@ def fit_tail(ascending: FloatArray) -> Tail | None:
     found = min(max(2.0 - mean / (mean - 2.0 * weighted), 0.0), LARGEST_SHAPE)
     shape = (n * found + PRIOR_IN_TAIL * LARGEST_SHAPE) / (n + PRIOR_IN_TAIL)
     return Tail(float(ascending[TRIMMED + n]), shape, mean * (1.0 - shape))
-
-
-def ranks_between(ascending: FloatArray, x: FloatArray) -> FloatArray:
-    """Count the ordered numbers not above each ``x`` (m,), and how far it is to the next one.
-
-    That is a share, from 0 at one number to 1 at the next; also 0 below all, and 1 above all. 0 for
-    a missing ``x``.
-    """
-    n = len(ascending)
-    at = np.searchsorted(ascending, x, "right")
-    lower, upper = ascending[np.maximum(at - 1, 0)], ascending[np.minimum(at, n - 1)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = (x - lower) / (upper - lower)
-    share = np.where(at == 0, 0.0, np.where(at == n, x > ascending[-1], share))
-    return np.where(np.isnan(x), 0.0, at + share)
-
-
-def excess_moments(ascending: FloatArray, n: int) -> tuple[float, float]:
-    """Mean of how far the ``n`` lowest lie below the next, and mean of that times their ranks.
-
-    Ranks are shares, (i + 0.35) / n of the i-th lowest.
-    """
-    excess = ascending[n] - ascending[:n]
-    # a running sum adds one after the other on every processor
-    total, weighted = np.cumsum([excess, (np.arange(n) + 0.35) / n * excess], axis=1)[:, -1] / n
-    return float(total), float(weighted)

@@ -19,6 +19,8 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 
+from .ordered import ranks
+
 REFERENCE_SCORES = 1024
 """Scores that later ones are ranked among: enough for ranks, collected within a few batches."""
 
@@ -107,7 +109,7 @@ class Drift:
 
     def _mean_rank(self, score: FloatArray) -> float:
         """Return the mean share of the reference below the scores; equal ones count half."""
-        below, not_above = (np.searchsorted(self._reference, score, s) for s in ("left", "right"))
+        below, not_above = (ranks(self._reference, score, ties) for ties in (False, True))
         return int((below + not_above).sum()) / (2 * REFERENCE_SCORES * len(score))
 
     def _compare(self, mean: float, m: int) -> None:

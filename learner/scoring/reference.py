@@ -19,6 +19,7 @@ from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, read
 
 from .alike import share_alike
 from .calibration import Calibration
+from .ordered import replace_ordered
 
 RECENT = 8192
 """Records that p-values are shares of: so many that eight are below a rate of 0.001, so few that
@@ -196,7 +197,4 @@ def moved(
     new = new[-most:]
     recent = np.concatenate([recent, new])
     gone, recent = np.split(recent, [max(len(recent) - most, 0)])
-    gone, new = np.sort(gone), np.sort(new)  # few: with them, there is no need to sort all
-    nth = np.arange(len(gone)) - np.searchsorted(gone, gone)  # of equal ones
-    kept = np.delete(ascending, np.searchsorted(ascending, gone) + nth)
-    return recent, np.insert(kept, np.searchsorted(kept, new), new)
+    return recent, replace_ordered(ascending, np.sort(gone), np.sort(new))
