@@ -62,7 +62,7 @@ def create_mixture(
     header, nodes, scopes, stats = pools.header, pools.nodes, pools.scopes, pools.stats
     k = nodes[a]["n_scope"] + nodes[b]["n_scope"]
     scope = join_scopes(pools, a, b)
-    first = new_node(pools, PRODUCT, scope, k)
+    first = new_node(pools, PRODUCT, scope, k, product)
     nodes[first]["count"] = nodes[product]["count"]
     offset = add_statistics(pools, first, product)
     add_edge(pools, first, a, 1.0)
@@ -71,7 +71,7 @@ def create_mixture(
     for v in range(k):
         means[v] = mean_of_rows(batch, scopes[scope + v], lo, hi, stats[offset + v])
         variances[v] = stats[offset + 2 * k + v * k + v]
-    second = create_factored_model(pools, scope, k, means, variances, variance_floor)
+    second = create_factored_model(pools, scope, k, means, variances, variance_floor, product)
     header[MIXTURES] += 1
     return first, second
 
@@ -144,7 +144,7 @@ def install_mixture(
         add_edge(pools, parent, second, to_second)
         free_node(pools, product)
         return
-    mixture = new_node(pools, SUM, nodes[first]["scope"], nodes[first]["n_scope"])
+    mixture = new_node(pools, SUM, nodes[first]["scope"], nodes[first]["n_scope"], product)
     nodes[mixture]["count"] = count
     add_edge(pools, mixture, first, before + share + 1.0)
     add_edge(pools, mixture, second, count - before - share + 1.0)

@@ -77,7 +77,7 @@ def create_multivariate_gaussian(pools: Pools, product: int, scope: int, k: int)
     include this mini-batch, its counts do not yet.
     """
     header, nodes = pools.header, pools.nodes
-    leaf = new_node(pools, MULTIVARIATE_LEAF, scope, k)
+    leaf = new_node(pools, MULTIVARIATE_LEAF, scope, k, product)
     nodes[leaf]["count"] = nodes[product]["count"]
     add_statistics(pools, leaf, product)
     header[MULTIVARIATE_LEAVES] += 1

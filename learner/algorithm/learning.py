@@ -9,10 +9,12 @@ import numpy as np
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
+    NIL,
     NODES_TOP,
     PRODUCT_SCOPES,
     PRODUCT_STATS,
     PRODUCTS,
+    ROOT,
     SCOPES_TOP,
     STATS_TOP,
     Pools,
@@ -44,11 +46,9 @@ def learn(
     scratch, unless ``evaluated`` says that it holds the log-densities of the nodes for the only
     mini-batch.
     """
-    block, tasks = (
-        new_block(Z.shape[0], batch_size),
-        np.empty((len(pools.nodes), TASK_FIELDS), np.int64),
-    )
-    value_rows = np.arange(len(values))
+    block = new_block(Z.shape[0], batch_size)
+    tasks = np.empty((len(pools.nodes), TASK_FIELDS), np.int64)
+    value_rows = np.arange(len(values) if batch_size > 1 else 0)
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):
             return start
@@ -57,8 +57,11 @@ def learn(
         if rule.memory < np.inf:
             forget(pools, math.exp(-m / rule.memory))
             prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
+        # Rows are sent to children by the children's values, so that the root's is not needed.
+        # Only a sum evaluates its univariate leaves: with one variable the root must take part.
+        end = pools.header[ROOT] if Z.shape[0] > 1 else NIL
         if not evaluated:
-            evaluate(pools, block, m, values, value_rows)
+            evaluate(pools, block, m, values, value_rows, end)
         segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
         segments[:m] = np.arange(m)
         oslrau(pools, MiniBatch(block, values, segments, m, complete), tasks, rule)

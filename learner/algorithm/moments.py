@@ -64,7 +64,7 @@ def update_moments(
     k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     m = hi - lo
     squares, shift = m, m + k
-    scratch = np.empty((m + k + 1, padded(k)))
+    scratch = np.empty((m + k + 1, padded(max(k, 2))))
     for a in range(k):
         before = stats[offset + a]
         stats[offset + a] = centre(

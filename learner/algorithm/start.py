@@ -10,6 +10,7 @@ from faust_oslrau.learner.network.editing import add_edge, new_node, take_statis
 from faust_oslrau.learner.network.layout import (
     BACKGROUND,
     MULTIVARIATE_LEAF,
+    NIL,
     PRODUCT,
     ROOT,
     SUM,
@@ -53,7 +54,7 @@ def initial_network(
     )
     network = Network(d, n_nodes, n_nodes, 0, n_stats)
     components = [
-        create_factored_model(network.pools, 0, d, np.zeros(d), np.ones(d), variance_floor)
+        create_factored_model(network.pools, 0, d, np.zeros(d), np.ones(d), variance_floor, NIL)
         for _ in range(k)
     ]
     if background:
@@ -61,7 +62,7 @@ def initial_network(
         components.insert(0, int(network.header[BACKGROUND]))
     network.header[ROOT] = components[0]
     if len(components) > 1:
-        network.header[ROOT] = new_node(network.pools, SUM, 0, d)
+        network.header[ROOT] = new_node(network.pools, SUM, 0, d, NIL)
         for component in components:
             add_edge(network.pools, network.root, component, 1.0)
     return network
@@ -74,7 +75,7 @@ def add_background(network: Network, variance_floor: float) -> int:
     leaves = [add_standard_gaussian(network, block, variance_floor) for block in blocks]
     if len(leaves) == 1:
         return leaves[0]
-    product = new_node(network.pools, PRODUCT, 0, d)
+    product = new_node(network.pools, PRODUCT, 0, d, NIL)
     network.nodes[product]["stats"] = take_statistics(network.pools, moments_length(d))
     for leaf in leaves:
         add_edge(network.pools, product, leaf, 1.0)
@@ -85,7 +86,7 @@ def add_standard_gaussian(network: Network, block: range, variance_floor: float)
     """Add a leaf N(0, I) over neighbouring variables, which counts as one observation."""
     k = len(block)
     # the first entries of the pool of scopes are the variables themselves
-    leaf = new_node(network.pools, MULTIVARIATE_LEAF, block.start, k)
+    leaf = new_node(network.pools, MULTIVARIATE_LEAF, block.start, k, NIL)
     start = take_statistics(network.pools, statistics_length(MULTIVARIATE_LEAF, k))
     network.nodes[leaf]["stats"] = start
     network.stats[start + k : start + 2 * k] = 1.0

@@ -118,7 +118,7 @@ def summarise(
     ``scores`` (q,) are the quantiles of the standard Gaussian at ``levels``.
     """
     aligned_stack()
-    mixture = np.empty((4, padded(components.parameters.shape[2])))
+    mixture = np.empty((4, padded(max(components.parameters.shape[2], 2))))
     sums = np.empty((3, WIDTH))
     for r in range(X.shape[0]):
         for v in range(X.shape[1]):

@@ -12,9 +12,12 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .layout import (
     EDGES_TOP,
+    FIRST,
     FREE,
     FREE_EDGE,
     FREE_NODE,
+    LAST,
+    LEAF,
     N_NODES,
     NIL,
     NODES_TOP,
@@ -31,8 +34,12 @@ from .layout import (
 
 
 @kernel
-def new_node(pools: Pools, kind: int, scope: int, n_scope: int) -> int:
-    """Take a node from the free list, or the next one of the pool."""
+def new_node(pools: Pools, kind: int, scope: int, n_scope: int, before: int) -> int:
+    """Take a node from the free list, or the next one of the pool.
+
+    All nodes but univariate leaves are listed for evaluation: just before the node ``before``, or
+    last for NIL.
+    """
     header, nodes = pools.header, pools.nodes
     i = header[FREE_NODE]
     if i == NIL:
@@ -54,6 +61,8 @@ def new_node(pools: Pools, kind: int, scope: int, n_scope: int) -> int:
     nodes[i]["variance"] = 0.0
     if kind == PRODUCT:
         count_product(header, n_scope, 1)
+    if kind != LEAF:
+        link(header, nodes, i, before)
     return i
 
 
@@ -63,6 +72,8 @@ def free_node(pools: Pools, i: int) -> None:
     header, nodes = pools.header, pools.nodes
     if nodes[i]["kind"] == PRODUCT:
         count_product(header, nodes[i]["n_scope"], -1)
+    if nodes[i]["kind"] != LEAF:
+        unlink(header, nodes, i)
     nodes[i]["kind"] = FREE
     nodes[i]["first_edge"] = header[FREE_NODE]
     header[FREE_NODE] = i
@@ -75,6 +86,36 @@ def count_product(header: Array, k: int, change: int) -> None:
     header[PRODUCTS] += change
     header[PRODUCT_SCOPES] += change * k
     header[PRODUCT_STATS] += change * moments_length(k)
+
+
+@kernel
+def link(header: Array, nodes: Array, i: int, before: int) -> None:
+    """List a node for evaluation, before another node or at the end (NIL)."""
+    previous = header[LAST] if before == NIL else np.int64(nodes[before]["previous"])
+    nodes[i]["previous"] = previous
+    nodes[i]["next"] = before
+    if previous == NIL:
+        header[FIRST] = i
+    else:
+        nodes[previous]["next"] = i
+    if before == NIL:
+        header[LAST] = i
+    else:
+        nodes[before]["previous"] = i
+
+
+@kernel
+def unlink(header: Array, nodes: Array, i: int) -> None:
+    """Take a node off the list of nodes to evaluate."""
+    previous, following = nodes[i]["previous"], nodes[i]["next"]
+    if previous == NIL:
+        header[FIRST] = following
+    else:
+        nodes[previous]["next"] = following
+    if following == NIL:
+        header[LAST] = previous
+    else:
+        nodes[following]["previous"] = previous
 
 
 @kernel
@@ -99,8 +140,8 @@ def add_edge(pools: Pools, parent: int, child: int, weight: float) -> None:
 
 
 @kernel
-def remove_edge(pools: Pools, parent: int, child: int) -> None:
-    """Remove a child from its parent."""
+def remove_edge(pools: Pools, parent: int, child: int) -> float:
+    """Remove a child from its parent and return the weight that it had."""
     header, nodes, edges = pools.header, pools.nodes, pools.edges
     previous, e = NIL, nodes[parent]["first_edge"]
     while edges[e]["child"] != child:
@@ -114,6 +155,7 @@ def remove_edge(pools: Pools, parent: int, child: int) -> None:
     nodes[parent]["n_children"] -= 1
     edges[e]["next"] = header[FREE_EDGE]
     header[FREE_EDGE] = e
+    return edges[e]["weight"]
 
 
 @kernel
@@ -225,3 +267,12 @@ def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
         nodes[i]["stats"] = top
         top += length
     return top
+
+
+@kernel
+def link_in_order(header: Array, nodes: Array, n: int) -> None:
+    """List ``nodes[:n]``, in which children come before parents, for evaluation in this order."""
+    header[FIRST], header[LAST] = NIL, NIL
+    for i in range(n):
+        if nodes[i]["kind"] != LEAF:
+            link(header, nodes, i, NIL)

@@ -1,37 +1,16 @@
-"""The upward pass: log-densities of nodes for rows of data side by side (paper, equation 1).
-
-Each row is computed by the same operations in the same order whatever the block, so a row's bits
-never depend on its neighbours.
-
-A sum is a reference, the logarithm that its terms are measured by, and a total: the sum of the
-terms as multiples of e**reference.
-"""
+"""The upward pass: log-densities of nodes for rows of data (paper, equation 1)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.vector.blocks import FEW, copy_columns, is_complete, new_block
+from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import (
-    WIDTH,
-    Value,
-    aligned_stack,
-    all_below,
-    choose,
-    fma,
-    load,
-    padded,
-    spread,
-    store,
-)
-from faust_oslrau.learner.vector.math import exp_bounded, log_positive
+from faust_oslrau.learner.vector.lanes import padded
 
-from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools, deepest
-from .leaves import evaluate_leaf, evaluate_multivariate
-
-MANY = 8
-"""Children of a sum from which on checking for negligible children pays."""
+from .block_evaluation import evaluate_rows, row_of
+from .layout import NIL, ROOT, Pools
+from .row_evaluation import evaluate_row
 
 
 @kernel
@@ -45,18 +24,21 @@ def log_densities(
     """
     # allocated here, as arrays of a kernel are aligned to cache lines
     block, values = new_block(Z.shape[0], m), np.empty((n_values, padded(m)))
-    top = row_of(pools.header[ROOT], 0, value_rows)
+    root = pools.header[ROOT]
+    top = root if m == 1 else row_of(root, 0, value_rows)
     for start in range(0, Z.shape[1], m):
         n = min(m, Z.shape[1] - start)
         copy_columns(Z, start, n, block)
-        evaluate(pools, block, n, values, value_rows)
+        # a single column that is left over is evaluated as two, as blocks are
+        wide = max(n, min(2, m))
+        evaluate(pools, block, wide, values, value_rows, NIL)
         for r in range(n):
             result[start + r] = values[top, r]
     return values
 
 
 @kernel
-def evaluate(pools: Pools, Z: Array, m: int, values: Array, value_rows: Array) -> None:
+def evaluate(pools: Pools, Z: Array, m: int, values: Array, value_rows: Array, end: int) -> None:
     """Fill ``values`` with the log-densities of nodes for the first ``m`` columns of ``Z``.
 
     ``Z`` (d, >= padded(m)) and ``values`` have columns for whole lanes; those past ``m`` mean
@@ -65,206 +47,13 @@ def evaluate(pools: Pools, Z: Array, m: int, values: Array, value_rows: Array) -
     ``value_rows`` (nodes,) says which row of ``values`` a node gets. Nodes without a row of their
     own (NIL, or all nodes if ``value_rows`` is empty) share one row for each level, the first
     ``deepest(d)`` rows of ``values``: so few fit into the nearest cache. In the end, the first of
-    these holds the values of the root. Univariate leaves under products get no values.
+    these holds the values of the root. If ``m`` is 1, the row of a node is its index. Univariate
+    leaves under products get no values.
 
-    Missing values (NaN) are marginalised: a leaf without an observed variable has the density 1.
-
-    Nodes are visited depth-first. The value of a child is added to its parent at once, while it is
-    in the nearest cache. While a sum is incomplete, its row of ``values`` is the reference of
-    `log_sums`, and the row of ``totals`` for its level the total.
+    The sum node ``end`` is left out; NIL for none. Missing values (NaN) are marginalised: a leaf
+    without an observed variable has the density 1.
     """
-    header, nodes, edges, scopes, stats = pools
-    d, depth = Z.shape[0], deepest(Z.shape[0])
-    complete, which = is_complete(Z, m), np.empty(WIDTH, np.int64)
-    lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
-    variables, forms = np.empty(d, np.int64), np.empty(3 * d)
-    path, totals = np.empty((depth, 2), np.int64), np.empty((depth, padded(m)))
-    weights, least = np.empty(depth), np.empty(depth)
-    i, level = header[ROOT], 0
-    while True:
-        row, edge, kind = row_of(i, level, value_rows), nodes[i]["first_edge"], nodes[i]["kind"]
-        if kind == LEAF:
-            evaluate_leaf(i, row, nodes, Z, m, values)
-        elif kind == PRODUCT:
-            n = list_leaves(i, nodes, edges, variables, forms)
-            multiply_leaves(row, Z, m, values, n, variables, forms, complete)
-            edge = inner_edge(edge, nodes, edges)
-        elif kind == MULTIVARIATE_LEAF:
-            evaluate_multivariate(
-                i, row, nodes, scopes, stats, Z, m, values, complete, which, lanes, directions
-            )
-        path[level, 0], path[level, 1] = i, edge
-        while edge == NIL:
-            if level == 0:
-                return
-            level -= 1
-            i, edge, child_row = path[level, 0], path[level, 1], row
-            row = row_of(i, level, value_rows)
-            weight, following = edges[edge]["weight"], edges[edge]["next"]
-            if nodes[i]["kind"] == PRODUCT:
-                add_row(child_row, row, m, values)
-                following = inner_edge(following, nodes, edges)
-            elif edge == nodes[i]["first_edge"]:
-                weights[level], least[level] = weight, weight
-                begin_sum(child_row, row, level, m, weight, values, totals)
-            else:
-                limit = -np.inf
-                if nodes[i]["n_children"] > MANY and nodes[i]["n_scope"] <= FEW:
-                    # a total is never below the least weight
-                    limit = NOTHING + log_positive(least[level] / weight)
-                add_term(child_row, row, level, m, weight, limit, values, totals)
-                weights[level], least[level] = weights[level] + weight, min(least[level], weight)
-            if following == NIL and nodes[i]["kind"] == SUM:
-                end_sum(row, level, m, 1.0 / weights[level], values, totals)
-            path[level, 1] = edge = following
-        i = edges[edge]["child"]
-        level += 1
-
-
-@kernel
-def row_of(i: int, level: int, value_rows: Array) -> int:
-    """Return the row of ``values`` of node ``i``, which lies on this level."""
-    if len(value_rows) == 0 or value_rows[i] == NIL:
-        return level
-    return int(value_rows[i])
-
-
-@kernel
-def add_row(child_row: int, row: int, m: int, values: Array) -> None:
-    """Multiply the density of a product by that of one of its children."""
-    for r in range(0, m, WIDTH):
-        store(values, row, r, load(values, row, r) + load(values, child_row, r))
-
-
-@kernel
-def inner_edge(edge: int, nodes: Array, edges: Array) -> int:
-    """Return the first edge, from this one on, to a child that is not a univariate leaf, or NIL."""
-    while edge != NIL and nodes[edges[edge]["child"]]["kind"] == LEAF:
-        edge = edges[edge]["next"]
-    return edge
-
-
-@kernel
-def list_leaves(i: int, nodes: Array, edges: Array, variables: Array, forms: Array) -> int:
-    """List the variables of a product's univariate leaves; return how many there are.
-
-    ``forms`` (>= 3 n) takes mean, factor and constant of each leaf's log-density
-    factor * (x - mean)**2 + constant.
-    """
-    n, edge = 0, nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] == LEAF:
-            variables[n] = nodes[child]["scope"]
-            forms[3 * n], forms[3 * n + 1] = nodes[child]["mean"], -0.5 * nodes[child]["precision"]
-            forms[3 * n + 2] = nodes[child]["log_norm"]
-            n += 1
-        edge = edges[edge]["next"]
-    return n
-
-
-@kernel
-def multiply_leaves(
-    row: int,
-    Z: Array,
-    m: int,
-    values: Array,
-    n: int,
-    variables: Array,
-    forms: Array,
-    complete: bool,
-) -> None:
-    """Sum of the log-densities of a product's ``n`` univariate leaves, as listed.
-
-    The bits are the same whether some rows lack values or none does, which ``complete`` says.
-    """
-    aligned_stack()
-    constant = 0.0
-    for c in range(n):
-        constant += forms[3 * c + 2]
-    # two lanes at a time, as one alone waits for its own operations
-    pairs = m // (2 * WIDTH) if complete else 0
-    for r in range(0, pairs * 2 * WIDTH, 2 * WIDTH):
-        first, second = spread(0.0), spread(0.0)
-        for c in range(n):
-            v, mean, factor = variables[c], forms[3 * c], forms[3 * c + 1]
-            dx, dy = mean - load(Z, v, r), mean - load(Z, v, r + WIDTH)
-            first, second = fma(factor * dx, dx, first), fma(factor * dy, dy, second)
-        store(values, row, r, first + constant)
-        store(values, row, r + WIDTH, second + constant)
-    for r in range(pairs * 2 * WIDTH, m, WIDTH):
-        total, log_norm = spread(0.0), spread(constant)
-        if complete:
-            for c in range(n):
-                dx = forms[3 * c] - load(Z, variables[c], r)
-                total = fma(forms[3 * c + 1] * dx, dx, total)
-        else:
-            log_norm = spread(0.0)
-            for c in range(n):
-                dx = forms[3 * c] - load(Z, variables[c], r)
-                observed = dx == dx
-                total = choose(observed, fma(forms[3 * c + 1] * dx, dx, total), total)
-                log_norm = log_norm + choose(observed, forms[3 * c + 2], spread(0.0))
-        store(values, row, r, total + log_norm)
-
-
-FAR_AHEAD = 30.0
-"""Nats above the reference from which on a term becomes the reference.
-Far from overflow, and rare."""
-
-NOTHING = -38.0
-"""Logarithm of a share below 2**-54, which leaves the number that it is added to unchanged."""
-
-
-@kernel
-def begin_sum(
-    child_row: int, row: int, level: int, m: int, weight: float, values: Array, totals: Array
-) -> None:
-    """Start a sum with its first child, whose log-density becomes the reference."""
-    for r in range(0, m, WIDTH):
-        store(values, row, r, load(values, child_row, r))
-        store(totals, level, r, spread(weight))
-
-
-@kernel
-def add_term(
-    child_row: int,
-    row: int,
-    level: int,
-    m: int,
-    weight: float,
-    limit: float,
-    values: Array,
-    totals: Array,
-) -> None:
-    """Add a weighted child to a sum, except where it is below ``limit`` nats from the reference."""
-    aligned_stack()
-    for r in range(0, m, WIDTH):
-        log_value, reference = load(values, child_row, r), load(values, row, r)
-        ahead, total = log_value - reference, load(totals, level, r)
-        if all_below(ahead, limit):
-            continue
-        if not all_below(ahead, FAR_AHEAD):
-            reference, total = moved(reference, total, log_value)
-            store(values, row, r, reference)
-            ahead = log_value - reference
-        store(totals, level, r, fma(exp_bounded(ahead), weight, total))
-
-
-@kernel
-def end_sum(row: int, level: int, m: int, share: float, values: Array, totals: Array) -> None:
-    """Turn totals into log-densities; weights are multiples of 1 / ``share``."""
-    # in a loop of its own, so that no logarithm waits for the exponentials before it
-    for r in range(0, m, WIDTH):
-        log_total = log_positive(load(totals, level, r) * share)
-        store(values, row, r, load(values, row, r) + log_total)
-
-
-@kernel
-def moved(reference: Value, total: Value, log_value: Value) -> tuple[Value, Value]:
-    """Make a new term the reference where it is far ahead of it; return references and totals.
-
-    The term itself is not added.
-    """
-    top = choose(log_value - reference < FAR_AHEAD, reference, log_value)
-    return top, total * exp_bounded(reference - top)
+    if m == 1:
+        evaluate_row(pools, Z, values, end)
+    else:
+        evaluate_rows(pools, Z, m, values, value_rows, end)

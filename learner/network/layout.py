@@ -39,6 +39,8 @@ NODE = np.dtype(
         ("mean", np.float64),
         ("log_norm", np.float64),
         ("precision", np.float64),
+        ("next", np.uint32),
+        ("previous", np.uint32),
         ("last_edge", np.uint32),
         ("n_children", np.int32),
         ("stats", np.int64),
@@ -52,7 +54,8 @@ NODE = np.dtype(
 variables, so that for a univariate leaf it is the variable itself. ``count`` is the paper's n;
 ``observed``, ``mean`` and ``variance`` belong to univariate leaves (in a multivariate leaf,
 ``variance`` is the floor on the diagonal); ``log_norm`` and ``precision`` cache what the density
-needs. Indices are unsigned, as the compiler would add code for negative ones."""
+needs. ``next`` and ``previous`` link the nodes to evaluate, all but univariate leaves, children
+first. Indices are unsigned, as the compiler would add code for negative ones."""
 
 EDGE = np.dtype([("child", np.uint32), ("next", np.uint32), ("weight", np.float64)], align=True)
 """One edge. ``weight`` is the unnormalised weight n_c + 1 of a sum node's child."""
@@ -69,6 +72,8 @@ NIL = 2**32 - 1
     FREE_NODE,
     FREE_EDGE,
     N_NODES,
+    FIRST,
+    LAST,
     PRODUCTS,
     PRODUCT_SCOPES,
     PRODUCT_STATS,
@@ -77,9 +82,9 @@ NIL = 2**32 - 1
     MERGES_DENIED,
     BACKGROUND,
     HEADER_SIZE,
-) = range(16)
+) = range(18)
 """Slots of the header: the root, the end of the used part of each pool, the free lists, the number
-of live nodes, the number of products and the total size
+of live nodes, the ends of the list of nodes to evaluate, the number of products and the total size
 of their scopes and statistics, counters of structure changes, and the background component: a child
 of the root that every record updates (NIL without one)."""
 

@@ -51,6 +51,9 @@ def evaluate_leaf(i: int, row: int, nodes: Array, Z: Array, m: int, values: Arra
     """Evaluate a univariate leaf for ``m`` rows."""
     variable = nodes[i]["scope"]
     mean, precision, log_norm = nodes[i]["mean"], nodes[i]["precision"], nodes[i]["log_norm"]
+    if m == 1:
+        values[row, 0] = gaussian(Z[variable, 0], mean, precision, log_norm)
+        return
     for r in range(0, m, WIDTH):
         store(values, row, r, gaussian(load(Z, variable, r), mean, precision, log_norm))
 
@@ -97,6 +100,42 @@ def evaluate_multivariate(
             observed_distances(Z, variables, r, n, mean, W, log_norm, which, lanes, directions)
             distance = load(lanes, len(lanes) + DISTANCE, 0)
             store(values, row, r, load(lanes, len(lanes) + NORM, 0) - 0.5 * distance)
+
+
+@kernel
+def multivariate_of_row(
+    i: int, nodes: Array, scopes: Array, stats: Array, Z: Array, dx: Array
+) -> float:
+    """Return the log-density of a multivariate leaf for one row without missing values."""
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    start, total = offset + moments_length(k), 0.0
+    for a in range(k):
+        dx[a, 0] = Z[scopes[scope + a], 0] - stats[offset + a]
+        y = 0.0
+        for b in range(a + 1):
+            y = fma(stats[start + a * k + b], dx[b, 0], y)
+        total = fma(y, y, total)
+    return float(nodes[i]["log_norm"] - 0.5 * total)
+
+
+@kernel
+def incomplete_of_row(
+    i: int,
+    nodes: Array,
+    scopes: Array,
+    stats: Array,
+    block: Array,
+    which: Array,
+    lanes: Array,
+    directions: Array,
+) -> float:
+    """Do the same for the first column of a ``block`` in whole lanes, which may lack values."""
+    variables, mean, W = parameters(i, nodes, scopes, stats)
+    which[0] = 0
+    observed_distances(
+        block, variables, 0, 1, mean, W, nodes[i]["log_norm"], which, lanes, directions
+    )
+    return float(lanes[NORM, 0] - 0.5 * lanes[DISTANCE, 0])
 
 
 @kernel

@@ -216,7 +216,7 @@ def _add_nodes(
     for i, (kind, n_children) in enumerate(
         zip(arrays["kind"], arrays["n_children"].tolist(), strict=True)
     ):
-        new_node(pools, int(kind), offsets[scopes[i]], len(scopes[i]))
+        new_node(pools, int(kind), offsets[scopes[i]], len(scopes[i]), NIL)
         for child in waiting[len(waiting) - n_children :]:
             add_edge(pools, i, child, float(arrays["weight"][child]))
         del waiting[len(waiting) - n_children :]

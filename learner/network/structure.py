@@ -10,16 +10,18 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.blocks import MOST_ROWS, neighbours_together, rows_per_block
 
-from .editing import copy_nodes, move_scopes, move_statistics
+from .editing import copy_nodes, link_in_order, move_scopes, move_statistics
 from .evaluation import log_densities
 from .layout import (
     BACKGROUND,
     EDGE,
     EDGES_TOP,
+    FIRST,
     FREE_EDGE,
     FREE_NODE,
     HEADER_SIZE,
     KIND_NAMES,
+    LAST,
     LEAF,
     MULTIVARIATE_LEAF,
     N_NODES,
@@ -38,6 +40,9 @@ from .layout import (
 )
 from .leaves import refresh_leaf, refresh_multivariate
 from .validity import check_validity
+
+NO_ROWS = np.empty(0, np.int64)
+"""Value rows for `evaluate` when no node needs a row of its own."""
 
 
 class Network:
@@ -58,7 +63,7 @@ class Network:
     ) -> None:
         self.n_variables = n_variables
         self.header = np.zeros(HEADER_SIZE, np.int64)
-        self.header[[ROOT, FREE_NODE, FREE_EDGE, BACKGROUND]] = NIL
+        self.header[[ROOT, FREE_NODE, FREE_EDGE, FIRST, LAST, BACKGROUND]] = NIL
         self.header[SCOPES_TOP] = n_variables
         self.edges = np.zeros(n_edges, EDGE)
         self.scopes = np.zeros(n_variables + n_scopes, np.int64)
@@ -128,8 +133,10 @@ class Network:
 
     def log_density(self, Z: FloatArray) -> FloatArray:
         """Log-density of each column of ``Z`` (d, m), missing values (NaN) marginalised."""
-        order, no_rows = neighbours_together(Z), np.empty(0, np.int64)
-        found = self._evaluate(Z[:, order], deepest(self.n_variables), no_rows)[0]
+        if Z.shape[1] == 1:
+            return self._evaluate(Z, int(self.header[NODES_TOP]), NO_ROWS)[0]
+        order = neighbours_together(Z)
+        found = self._evaluate(Z[:, order], deepest(self.n_variables), NO_ROWS)[0]
         result = np.empty_like(found)
         result[order] = found
         return result
@@ -173,8 +180,8 @@ class Network:
 
         It is complete: all children of a sum have its scope. It is decomposable: the scopes of a
         product's children are disjoint and make up its own. It is a tree over all variables, no
-        deeper than these allow. Weights are positive, no variance or count is negative, and all
-        numbers are finite.
+        deeper than these allow. All nodes but univariate leaves are listed for evaluation, children
+        first. Weights are positive, no variance or count is negative, and all numbers are finite.
 
         Raises
         ------
@@ -186,7 +193,7 @@ class Network:
     def reserve(self, n_nodes: int, n_edges: int, n_scopes: int, n_stats: int) -> None:
         """Make room for this many more entries in each pool, in addition to twice those in use.
 
-        Sorts the nodes, children before parents, and discards what removed nodes have left.
+        Sorts the nodes by their order of evaluation, and discards what removed nodes have left.
         """
         live, header = self.live, self.header
         nodes, edges, n = self.nodes, self.edges, len(live)
@@ -205,6 +212,7 @@ class Network:
         for slot in (ROOT, BACKGROUND):
             if header[slot] != NIL:
                 header[slot] = moved[header[slot]]
+        link_in_order(header, self.nodes, n)
 
     def count_parameters(self) -> int:
         """Count the free parameters: weights but one of each sum, means, variances, covariances."""

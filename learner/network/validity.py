@@ -8,7 +8,7 @@ import numpy as np
 
 from faust_oslrau.learner.errors import InvalidNetworkError
 
-from .layout import KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, NODE, PRODUCT, SUM, deepest
+from .layout import FIRST, KIND_NAMES, LEAF, MULTIVARIATE_LEAF, NIL, NODE, PRODUCT, SUM, deepest
 
 if TYPE_CHECKING:
     from .structure import Network
@@ -32,6 +32,7 @@ def check_validity(network: Network) -> None:
     nodes = {name: network.nodes[name].tolist() for name in NODE.fields or ()}
     children = _walk(network, nodes)
     _check_scopes(network, nodes, children)
+    _check_evaluation_order(network, nodes, children)
     _check_numbers(network, nodes, children)
 
 
@@ -54,7 +55,6 @@ def _walk(network: Network, nodes: Columns) -> Children:
         require(kind in KIND_NAMES, "known kinds of nodes")
         require((len(below) > 0) == (kind in (SUM, PRODUCT)), "children of sums and products only")
         waiting += [(child, depth + 1) for child, _ in below]
-    require(nodes["kind"][network.root] != LEAF, "a root that is not a plain leaf")
     require(len(children) == network.n_nodes, f"{network.n_nodes} nodes below the root")
     return children
 
@@ -85,6 +85,18 @@ def _check_scopes(network: Network, nodes: Columns, children: Children) -> None:
         else:
             require(scope == sorted(set(scope)), "each variable of a leaf once, in ascending order")
             require(kind == MULTIVARIATE_LEAF or len(scope) == 1, "one variable in a plain leaf")
+
+
+def _check_evaluation_order(network: Network, nodes: Columns, children: Children) -> None:
+    waiting = {i for i in children if nodes["kind"][i] != LEAF}
+    require(network.root in waiting, "a root that is not a plain leaf")
+    i = int(network.header[FIRST])
+    while i != NIL:
+        require(i in waiting, "each node but plain leaves listed once")
+        require(not any(child in waiting for child, _ in children[i]), "children listed first")
+        waiting.remove(i)
+        i = nodes["next"][i]
+    require(not waiting, "each node but plain leaves listed once")
 
 
 def _check_numbers(network: Network, nodes: Columns, children: Children) -> None:

@@ -10,9 +10,9 @@ from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.gaussians import conditional
 from faust_oslrau.learner.density.mixtures import MEAN, REFERENCE, VARIANCE, total_moments
 from faust_oslrau.learner.network.evaluation import evaluate
-from faust_oslrau.learner.network.layout import LEAF, NODES_TOP, PRODUCT, SUM, deepest
+from faust_oslrau.learner.network.layout import LEAF, NIL, NODES_TOP, PRODUCT, SUM, deepest
 from faust_oslrau.learner.network.leaves import parameters
-from faust_oslrau.learner.network.structure import Network
+from faust_oslrau.learner.network.structure import NO_ROWS, Network
 from faust_oslrau.learner.vector.blocks import (
     copy_columns,
     neighbours_together,
@@ -43,13 +43,14 @@ def given_others(network: Network, Z: FloatArray) -> Others:
     Z = np.ascontiguousarray(Z[:, order])
     n_values = assign_rows(live, network.nodes, network.edges, deepest(len(Z)), value_rows)
     rows = max(1, min(Z.shape[1], rows_per_block(n_values)))
-    block = new_block(len(Z), rows)
+    # both passes take whole lanes, even for one row
+    block = new_block(len(Z), max(rows, 2))
     values, downs = np.empty((n_values, block.shape[1])), np.empty((n_values, block.shape[1]))
     mixtures = np.empty((4, *block.shape))
     for start in range(0, Z.shape[1], rows):
         m = min(rows, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        evaluate(network.pools, block, m, values, value_rows)
+        evaluate(network.pools, block, max(m, 2), values, value_rows, NIL)
         flat = mixtures.reshape(-1, block.shape[1])
         leave_one_out(network.pools, live, value_rows, block, m, values, downs, flat)
         joint[start : start + m] = values[value_rows[network.root], :m]
@@ -111,9 +112,8 @@ def node_values(network: Network, z: FloatArray) -> FloatArray:
     """Log-density of every node for one row (d,), by node index."""
     block = new_block(len(z), 1)
     block[:, 0] = z
-    n = int(network.header[NODES_TOP])
-    values = np.empty((n, block.shape[1]))
-    evaluate(network.pools, block, 1, values, np.arange(n))
+    values = np.empty((int(network.header[NODES_TOP]), block.shape[1]))
+    evaluate(network.pools, block, 1, values, NO_ROWS, NIL)
     return values[:, 0]
 
 

@@ -56,10 +56,10 @@ def add_network(
     units to those of the components.
     """
     m, n_nodes = Z.shape[1], int(network.header[NODES_TOP])
-    block = new_block(len(Z), m)
+    block = new_block(len(Z), max(m, 2))  # one row takes whole lanes, too
     copy_columns(np.ascontiguousarray(Z), 0, m, block)
     values = np.empty((n_nodes, block.shape[1]))
-    evaluate(network.pools, block, m, values, np.arange(n_nodes))
+    evaluate(network.pools, block, max(m, 2), values, np.arange(n_nodes), NIL)
     descend(
         network.pools, network.live, block, values, share,
         scaling.location, scaling.scale, components,

@@ -35,7 +35,7 @@ PRIOR = 0.3
 def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     """Improve the weights (E,) for the log-densities ``history`` (n, E) by some steps of EM."""
     n, E = history.shape
-    density = np.zeros((E, padded(n)))
+    density = np.zeros((E, padded(max(n, 2))))
     logs = np.ascontiguousarray(history.T)
     density[:, :n] = np.exp(logs - logs.max(axis=0))
     weight = weight.copy()

@@ -92,8 +92,8 @@ def aligned_stack() -> None:
 
 @kernel
 def padded(m: int) -> int:
-    """Return the columns that ``m`` rows need in whole lanes."""
-    return (m + WIDTH - 1) // WIDTH * WIDTH
+    """Return the columns that ``m`` rows need in whole lanes; a single row needs no lanes."""
+    return (m + WIDTH - 1) // WIDTH * WIDTH if m > 1 else 1
 
 
 def load(rows: Array, i: int, r: int) -> Value:

@@ -11,8 +11,11 @@ from streams import clusters
 from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.errors import InvalidNetworkError
 from faust_oslrau.learner.network.layout import (
+    FIRST,
+    LAST,
     LEAF,
     MULTIVARIATE_LEAF,
+    NIL,
     PRODUCT,
     SUM,
 )
@@ -80,6 +83,19 @@ def forget_an_edge(network):
     network.nodes[first(network, PRODUCT)]["n_children"] -= 1
 
 
+def list_a_parent_first(network):
+    nodes, header = network.nodes, network.header
+    order = [i for i in network.live[::-1] if nodes[i]["kind"] != LEAF]
+    header[FIRST] = order[0]
+    for i, following in zip(order, [*order[1:], NIL], strict=True):
+        nodes[i]["next"] = following
+
+
+def list_too_few(network):
+    last_but_one = network.nodes[network.header[LAST]]["previous"]
+    network.nodes[last_but_one]["next"] = NIL
+
+
 def weigh_nothing(network):
     first_edge(network, SUM)["weight"] = 0.0
 
@@ -99,6 +115,8 @@ def lose_a_mean(network):
         (share_a_child, "one parent"),
         (shorten_a_scope, "equal scopes|disjoint scopes"),
         (forget_an_edge, "as many children"),
+        (list_a_parent_first, "children listed first"),
+        (list_too_few, "listed once"),
         (weigh_nothing, "positive weights"),
         (vary_by_less_than_nothing, "no negative variance"),
         (lose_a_mean, "finite statistics"),
