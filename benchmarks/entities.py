@@ -16,7 +16,9 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
+from . import entity_parts
 from .datasets import Array
+from .entity_parts import VARIANTS, left_out
 from .keyed import DEVELOPMENT, HELD_OUT, Family, KeyedStream, generate
 from .report import markdown, prose, write_report
 
@@ -30,6 +32,8 @@ ALARM_RATE = 0.01
 
 FREQUENT = 1000
 """Records from which on an entity's alarms are counted one by one."""
+
+AS_IT_IS, SEEDS = "as it is", 3
 
 CHUNK = 4096
 """Records that a pipeline is given at a time."""
@@ -91,8 +95,10 @@ def run(out: Path, quick: bool) -> None:
         figures += found
         tables += [f"## {title}", markdown([shown(figure) for figure in found])]
         click.echo(tables[-1], err=True)
+    brought = parts(n, 1 if quick else SEEDS)
     costs = [cost(k, 2 if quick else 20) for k in ((100,) if quick else (10_000, 100_000))]
-    blocks = ["What entities gain", prose(TEXT), *tables, prose(COSTS)]
+    blocks = ["What entities gain", prose(TEXT), *tables]
+    blocks += [prose(entity_parts.TEXT), markdown(brought), prose(COSTS)]
     write_report(out, "entities", blocks, [shown(figure) for figure in costs], [*figures, *costs])
 
 
@@ -132,6 +138,23 @@ def quality(stream: KeyedStream, log_likelihood: Array, p_value: Array) -> dict[
     within = (rates >= 0.5) & (rates <= 2.0)
     figures["within 2x"] = float(within.mean()) if len(rates) else None
     return figures
+
+
+def parts(n: int, seeds: int) -> list[dict[str, str]]:
+    """Return what each mechanism brings, on new streams of all families."""
+    families = [*HELD_OUT.items(), *DEVELOPMENT.items()]
+    found = {}
+    for variant in (AS_IT_IS, *VARIANTS):
+        with left_out(VARIANTS.get(variant, ())):
+            found[variant] = {
+                name: [
+                    quality(stream, *with_entities(stream))
+                    for seed in range(seeds)
+                    for stream in [family(np.random.default_rng([2, seed, number]), n)]
+                ]
+                for number, (name, family) in enumerate(families)
+            }
+    return list(entity_parts.rows(found, AS_IT_IS))
 
 
 def shown(figure: Mapping[str, object]) -> dict[str, object]:
