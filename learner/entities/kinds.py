@@ -97,11 +97,15 @@ class Kinds:
             self.mixture = GaussianMixture.of_statistics(arrays, "kinds_", d, K=range(1, MOST + 1))
             mixture = self.mixture
             statistics = mixture.count, mixture.sums, mixture.squares
-            diagonal = np.diagonal(mixture.squares, axis1=1, axis2=2)
-            least = mixture.sums**2 * (1.0 - _ROUNDING)  # by the inequality of Cauchy and Schwarz
             if (
-                (diagonal * mixture.count[:, None] < least).any()
+                max(np.abs(each).max() for each in statistics) > _LARGEST
                 or np.abs(mixture.gaussians.mean).max() > FARTHEST
-                or max(np.abs(each).max() for each in statistics) > _LARGEST
+                or not _is_of_rows(mixture)
             ):
                 raise StateError("state: expected kinds that are made of rows")
+
+
+def _is_of_rows(mixture: GaussianMixture) -> bool:
+    """Tell whether squares and sums are those of rows, by the inequality of Cauchy and Schwarz."""
+    diagonal = np.diagonal(mixture.squares, axis1=1, axis2=2) * mixture.count[:, None]
+    return bool((diagonal >= mixture.sums**2 * (1.0 - _ROUNDING)).all())
