@@ -52,7 +52,7 @@ def test_the_stream_has_something_for_each_layer():
     assert states == {"opened", "updated", "closed"}
     assert {event.state for event in blocks["all"].silences} == {"began", "ended"}
     assert {event.state for event in blocks["entities"].entity_events} == {"new"}
-    assert {event.state for event in blocks["rates"].rate_changes} == {"began", "ended"}
+    assert {event.state for event in blocks["all but entities"].rate_changes} == {"began", "ended"}
     assert blocks["plain"].held_back > 30
     assert all(block.is_anomaly.any() for block in blocks.values())
     for scorer in (SUBJECTS[name].read(whole(name)[0]) for name in SCORERS):
@@ -159,7 +159,7 @@ def test_a_layer_that_is_off_leaves_nothing_in_the_state():
     values, arrays = unpacked("plain", 1960)
     layers = "entit former habit kinds watch history season silence rate incident evidence category"
     assert not [name for name in (*values, *arrays) if name.startswith(tuple(layers.split()))]
-    timed = ("silences", "rates", "history", "seasons", "all but entities", "all", "all stacked")
+    timed = ("silences", "history", "seasons", "all but entities", "all", "all stacked")
     for name, subject in SCORERS.items():
         assert subject.new().needs_times == (name in timed), name
 

@@ -29,7 +29,6 @@ STATES = [
     ("few entities", 700),
     ("entities", 10),
     ("entities", 1460),
-    ("all but entities", 1460),
     ("all", 1460),
     ("OSLRAU", 0),
     ("OSLRAU", 600),
