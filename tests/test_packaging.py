@@ -90,6 +90,7 @@ def test_the_wheel_holds_every_module_the_type_marks_and_the_licence(wheel: Path
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_imports_and_has_its_command(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False)
     binaries = tmp_path / "venv" / "bin"

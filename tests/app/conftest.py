@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -21,6 +22,9 @@ from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.settings import Settings
 
 _LONGEST_SECONDS = 240.0
+
+# A shell starts its background commands with it ignored, which processes of tests would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

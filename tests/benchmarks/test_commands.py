@@ -70,6 +70,7 @@ def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
         assert len(list(csv.DictReader(file))) == 2 * methods
 
 
+@pytest.mark.slow
 def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monkeypatch):
     quick = {module: opponents.NEEDS[module] for module in ("trees", "precision", "parzen")}
     monkeypatch.setattr(opponents, "NEEDS", quick)  # without those that take minutes
@@ -86,6 +87,7 @@ def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monk
     assert means["stacked"] > means["precision matrix"]
 
 
+@pytest.mark.slow
 def test_the_density_benchmark_compares_learners_on_folds_and_streams(tmp_path, data, monkeypatch):
     monkeypatch.setattr(prequential, "MOST_RECORDS", 400)
     arguments = ("--datasets", tmp_path, "--data", data, "--folds", 1)
@@ -107,6 +109,7 @@ def test_the_parts_benchmark_leaves_each_part_out(tmp_path, data):
     assert means["root: no products"] < means["root: "] + 0.1
 
 
+@pytest.mark.slow
 def test_the_settled_benchmark_follows_long_streams(tmp_path, monkeypatch):
     monkeypatch.setattr(settled, "QUICK_RECORDS", 3000)
     monkeypatch.setattr(settled, "STARTS", (1024,))
@@ -144,6 +147,7 @@ def test_missing_data_sets_are_skipped_by_name(tmp_path, data):
     assert len(json.loads(result.stdout.splitlines()[-1])["figures"]) == 1
 
 
+@pytest.mark.slow
 def test_the_speed_benchmark_measures_against_the_bare_loop(tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "LEAVES", (50, 100))
     monkeypatch.setattr(speed, "VARIABLES", (2, 4))
@@ -326,6 +330,7 @@ def test_forecasts_measures_how_many_values_are_within_the_band(tmp_path):
     assert all(row["multiple"] > 0.5 for row in figures["costs"])
 
 
+@pytest.mark.slow
 def test_soon_counts_records_until_most_is_gained(tmp_path):
     figures = quick("soon", tmp_path)
     assert all(float(row["long-run gain, nats"]) > 0 for row in figures["rows"])

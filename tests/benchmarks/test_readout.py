@@ -6,6 +6,8 @@ import pytest
 from benchmarks.readout_variants import AS_IS, variants
 from benchmarks.systems import CHOICES, with_faults
 
+pytestmark = pytest.mark.slow
+
 VARIANTS = variants("oslrau")
 
 

@@ -9,6 +9,7 @@ from benchmarks import scaling
 from faust_oslrau.app.brokers import KafkaBroker
 
 
+@pytest.mark.slow
 def test_the_cost_of_decoding_grows_with_fields():
     few, many = (scaling.cost("fields", fields, 1024, fields) for fields in (4, 64))
     assert min(few.decode, few.score, few.learn, few.emit) > 0

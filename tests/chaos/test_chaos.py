@@ -9,7 +9,9 @@ pytestmark = pytest.mark.real_kafka
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize(
+    "delivery", [pytest.param("at_least_once", marks=pytest.mark.slow), "exactly_once"]
+)
 def test_nothing_is_lost_or_learned_twice_through_random_faults(
     delivery, kafka_installed, tmp_path
 ):

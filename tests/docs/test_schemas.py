@@ -36,7 +36,7 @@ def test_a_schema_is_one(kind):
 @pytest.mark.parametrize("kind", JSON_KINDS)
 def test_every_message_follows_the_schema_of_its_kind(kind, messages):
     schema = jsonschema.Draft7Validator(schema_of(kind))
-    for message in messages[kind]:
+    for message in _some(kind, messages[kind]):
         schema.validate(message)
 
 
@@ -84,7 +84,7 @@ def test_a_schema_refuses_what_no_message_holds(change, told, messages):
 @pytest.mark.parametrize("kind", Kind)
 def test_headers_follow_their_schema(kind, sent, processed):
     schema = jsonschema.Draft7Validator(headers_of(kind))
-    for message in {**sent, "dead letter": processed.dead_letters}[kind]:
+    for message in _some(kind, {**sent, "dead letter": processed.dead_letters}[kind]):
         schema.validate(_texts(message))
 
 
@@ -95,6 +95,11 @@ def test_the_document_of_topics_fits_the_schema_of_asyncapi():
     validator = jsonschema.Draft7Validator(schema)
     validator.validate(document)
     assert not validator.is_valid({**document, "channels": {"scores": {"adress": "scores"}}})
+
+
+def _some(kind, found):
+    """Return all messages of a kind, and of the many scores the first ones and a part."""
+    return found[:300] + found[300 :: 20 if kind is Kind.SCORE else 1]
 
 
 def _without_null(content):

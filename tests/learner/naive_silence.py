@@ -1,5 +1,6 @@
 """Oracle of silences: plain Python, with all gaps of an entity and all medians of a partition."""
 
+import bisect
 import itertools
 import math
 import statistics
@@ -25,7 +26,7 @@ class NaiveSilences:
             if moved > limit:
                 shown.append(("ended", None, before[1], moved, limit))
             self.partition.add(moved, limit, self.now)
-            known = min(len(self.partition.recent()), 256)
+            known = min(self.partition.recent(), 256)
             step = min(moved, 4 * self.mean) if known > 1 else moved
             self.mean += (step - self.mean) / max(known, 1)
             self.now += step
@@ -56,7 +57,7 @@ class NaiveSilences:
 
 
 class Gaps:
-    """The gaps of one entity, in lists of at least 4,096."""
+    """The gaps of one entity, in sorted lists of at least 4,096."""
 
     def __init__(self):
         self.lists, self.since, self.longest, self.patience = [[]], 0.0, 0, 0
@@ -72,18 +73,18 @@ class Gaps:
         if gap > limit:
             self.patience = 2 * limit
         else:
-            self.lists[-1].append(gap)
+            bisect.insort(self.lists[-1], gap)
 
     def recent(self):
-        """Return the gaps of the last two lists, the largest first."""
-        return sorted(itertools.chain(*self.lists[-2:]), reverse=True)
+        """Return the number of gaps in the last two lists."""
+        return sum(map(len, self.lists[-2:]))
 
     def limit(self):
         """Return the longest silence that is usual."""
-        gaps = self.recent()
-        if len(gaps) < 32:
+        if self.recent() < 32:
             return math.inf
-        largest = gaps[:8]
+        ends = (gaps[-8:] for gaps in self.lists[-2:])
+        largest = sorted(itertools.chain(*ends), reverse=True)[:8]
         slope = sum(math.log(gap / largest[7]) for gap in largest) / 7
-        tail = largest[7] * max(8 / (len(gaps) * 1e-6), 1) ** slope
+        tail = largest[7] * max(8 / (self.recent() * 1e-6), 1) ** slope
         return max(tail, 3 * largest[0], self.patience)

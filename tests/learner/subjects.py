@@ -181,7 +181,6 @@ SCORERS = {
     "incidents": Scorer(SMALL, INCIDENTS),
     "relevance": Scorer(SMALL, RELEVANCE | INCIDENTS),
     "silences": Scorer(SMALL, {"silences": True}),
-    "rates": Scorer(SMALL, {"rates": 3600.0}),
     "history": Scorer(SMALL, {"history": ("10", "30m")}, later=FORECASTS),
     "seasons": Scorer(SMALL, {"seasons": "UTC", "batch_size": 64}, later=FORECASTS),
     "categories": Scorer(

@@ -86,9 +86,15 @@ def lower_budget(fast, slow, max_nodes):
     slow.max_nodes = max_nodes
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 64])
-@pytest.mark.parametrize("max_leaf_vars", [0, 2, 3])
-@pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.2, False), (0.0, True)])
+@pytest.mark.parametrize(
+    ("batch_size", "max_leaf_vars", "missing", "background"),
+    # each pair of two settings once
+    [
+        *((1, 0, 0.0, False), (1, 2, 0.2, False), (1, 3, 0.0, True)),
+        *((7, 0, 0.2, False), (7, 2, 0.0, True), (7, 3, 0.0, False)),
+        *((64, 0, 0.0, True), (64, 2, 0.0, False), (64, 3, 0.2, False)),
+    ],
+)
 def test_structure_and_parameters_equal_the_oracle_after_every_batch(
     batch_size, max_leaf_vars, missing, background
 ):

@@ -48,9 +48,10 @@ def _run(root: Path, cache: Path, told: dict[str, str]) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def package(tmp_path):
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
     """The package as a wheel with the kernel `padded` installs it."""
+    tmp_path = tmp_path_factory.mktemp("installed")
     source = Path(faust_oslrau.learner.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__", "compiled")
     copied = tmp_path / "faust_oslrau" / "learner"
@@ -60,7 +61,14 @@ def package(tmp_path):
     brought = copied / "compiled" / LEVEL["NUMBA_CPU_NAME"]
     shutil.copytree(built, brought / "vector")
     shutil.move(brought / "vector" / "kernels.sha256", brought)
-    return copied
+    return tmp_path
+
+
+@pytest.fixture
+def package(installed, tmp_path):
+    """A copy of the package for the test to change."""
+    shutil.copytree(installed / "faust_oslrau", tmp_path / "faust_oslrau")
+    return tmp_path / "faust_oslrau" / "learner"
 
 
 def _kernels(folder: Path) -> list[str]:

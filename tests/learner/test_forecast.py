@@ -19,10 +19,8 @@ PLACES = np.column_stack([np.arange(N), 1_700_000_000_000 + 600_000 * np.arange(
 KEYS = [b"machine-%d" % number for number in RNG.integers(12, size=N)]
 LAYERS = {
     "plain": {},
-    "history": {"history": ("10",)},
     "entities": {"history": ("10",), "max_entities": 10},
     "habits": {"max_entities": 10},
-    "seasons": {"seasons": "UTC"},
     "all": {"history": ("10", "3600s"), "max_entities": 10, "seasons": "UTC"},
 }
 
@@ -46,9 +44,10 @@ def learned(layers, n=N - 1, learner=OSLRAU):
 @pytest.mark.parametrize(
     ("layers", "learner", "key"),
     [
-        *((layers, OSLRAU, KEYS[-1]) for layers in LAYERS),
+        ("plain", OSLRAU, None),
+        ("habits", OSLRAU, KEYS[-1]),
+        ("all", OSLRAU, KEYS[-1]),
         ("all", OSLRAU, b"new"),
-        ("history", StackedSPN, None),
         ("all", StackedSPN, KEYS[-1]),
     ],
 )

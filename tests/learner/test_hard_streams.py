@@ -1,5 +1,7 @@
 """Streams that break naive learners: every score finite, and sensible where sense is defined."""
 
+import functools
+
 import numpy as np
 import pytest
 from interpreter import needs_compiler
@@ -50,6 +52,12 @@ STREAMS = {
 }
 
 
+@functools.cache
+def scored(name, kind):
+    scorer = StreamScorer(kind())
+    return scorer, scorer.process(STREAMS[name])
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -58,8 +66,7 @@ STREAMS = {
     ],
 )
 def test_scores_are_finite_and_the_budget_holds(name, kind):
-    scorer = StreamScorer(kind())
-    block = scorer.process(STREAMS[name])
+    scorer, block = scored(name, kind)
     assert np.isfinite(block.log_likelihood[16:]).all()
     assert ((block.p_value[16 + 32 :] > 0) & (block.p_value[16 + 32 :] <= 1)).all()
     d = STREAMS[name].shape[1]
@@ -72,7 +79,7 @@ def test_scores_are_finite_and_the_budget_holds(name, kind):
 )
 def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name, kind):
     rows = STREAMS[name]
-    block = StreamScorer(kind()).process(rows)
+    _, block = scored(name, kind)
     mean, spread = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     independent = np.nansum(
         -0.5 * ((rows - mean) / spread) ** 2 - np.log(spread * np.sqrt(2 * np.pi)), axis=1
@@ -84,7 +91,7 @@ def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name, kind)
 def test_a_column_that_starts_to_move_is_an_anomaly_for_a_batch_and_then_learned(
     kind,
 ):
-    block = StreamScorer(kind()).process(STREAMS["a column that starts to move"])
+    _, block = scored("a column that starts to move", kind)
     start = N // 2
     boundary = start + (240 - start) % 256
     moved = np.abs(STREAMS["a column that starts to move"][start:boundary, -1] - 5.0) > 0.01

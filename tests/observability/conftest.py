@@ -78,7 +78,7 @@ def observed(
     ):
         scoring.wait_ready("/readyz")
         prometheus.wait_ready("/-/ready")
-        feed = _produce(broker, topic, _rows(folder, 1_000_000), "--rate", "500")
+        feed = _produce(broker, topic, _rows(folder, 200_000), "--rate", "500")
         try:
             wait_for("recorded series", lambda: prometheus.query("oslrau:log_likelihood:usual_low"))
             yield Observed(scoring, prometheus, webhook)

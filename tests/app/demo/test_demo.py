@@ -29,11 +29,16 @@ class Demo:
         self.process = subprocess.Popen(
             [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        self._begun = ""
 
     def wait_until_running(self) -> None:
         """Read the lines until one tells how many seconds records have come for."""
         assert self.process.stderr is not None
-        assert any(re.match(r"\d+ s\b", line) for line in self.process.stderr), "it ended before"
+        for line in self.process.stderr:
+            self._begun += line
+            if re.match(r"\d+ s\b", line):
+                return
+        pytest.fail(f"it ended before:\n{self._begun}")
 
     def children(self) -> list[int]:
         found = subprocess.run(
@@ -45,7 +50,7 @@ class Demo:
         """Wait for the end and return exit code, summary and plain lines."""
         output, lines = self.process.communicate()
         assert output, lines
-        return self.process.returncode, json.loads(output), lines
+        return self.process.returncode, json.loads(output), self._begun + lines
 
 
 @pytest.fixture
@@ -60,10 +65,6 @@ def start() -> Iterator[Callable[..., Demo]]:
     for demo in started:
         demo.process.kill()
         demo.process.communicate()
-
-
-def test_every_record_of_the_machines_is_accounted_for(start: Callable[..., Demo]) -> None:
-    _check(*start("--seconds", "4", "--rate", "500").end())
 
 
 @pytest.mark.real_kafka
@@ -101,14 +102,11 @@ def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Pat
 
 
 def test_ctrl_c_ends_it_with_the_summary_and_nothing_is_left(start: Callable[..., Demo]) -> None:
-    demo = start("--seconds", "600")
+    demo = start("--seconds", "600", "--rate", "5000")
     demo.wait_until_running()
     (worker,) = demo.children()
     demo.process.send_signal(signal.SIGINT)
-    code, summary, lines = demo.end()
-    assert code == 0, lines
-    assert summary["accounted"]
-    assert summary["records"] > 0
+    _check(*demo.end())
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
 

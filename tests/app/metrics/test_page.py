@@ -15,12 +15,11 @@ from faust_oslrau.app.metrics import Metrics, accepted, metrics_page
 from faust_oslrau.app.metrics.page import OPENMETRICS, PROMETHEUS
 
 
-@pytest.fixture
-def registry():
-    """Of a worker with 200 partitions, each of which has scored something."""
+def _registry(partitions):
+    """Return that of a worker whose partitions have each scored something."""
     registry = CollectorRegistry()
     metrics = Metrics(registry)
-    for number in range(200):
+    for number in range(partitions):
         partition = metrics.of_partition("features", number)
         partition.p_value.observe(np.array([0.0, float(number)]))
         partition.records["scored"] += 2
@@ -32,13 +31,15 @@ def _own(page):
     return [line for line in page.splitlines() if b"oslrau_" in line]
 
 
-def test_it_holds_what_prometheus_own_function_writes(registry):
+def test_it_holds_what_prometheus_own_function_writes():
+    registry = _registry(20)
     page = asyncio.run(metrics_page(registry))
     assert _own(page) == _own(generate_latest(registry))
-    assert page.count(b'oslrau_records_total{outcome="scored"') == 200
+    assert page.count(b'oslrau_records_total{outcome="scored"') == 20
 
 
-def test_it_holds_what_openmetrics_wants(registry):
+def test_it_holds_what_openmetrics_wants():
+    registry = _registry(20)
     page = asyncio.run(metrics_page(registry, OPENMETRICS))
     assert _own(page) == _own(generate_openmetrics(registry))
     assert page.endswith(b"\n# EOF\n") and page.count(b"# EOF") == 1
@@ -61,7 +62,9 @@ def test_a_reader_gets_the_format_that_it_asks_for(accept, written):
     assert accepted(accept) is written
 
 
-def test_other_work_goes_on_while_it_is_made(registry):
+def test_other_work_goes_on_while_it_is_made():
+    registry = _registry(200)
+
     async def make():
         making, longest = asyncio.create_task(metrics_page(registry)), 0.0
         began = last = time.perf_counter()

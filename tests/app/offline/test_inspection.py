@@ -15,9 +15,6 @@ from faust_oslrau.app.cli import main
 pytestmark = pytest.mark.real_kafka
 
 
-_BOTH = pytest.mark.parametrize("settings", ["topic", "folder"], indirect=True)
-
-
 @pytest.fixture
 def settings(settings, request, tmp_path):
     kind = getattr(request, "param", "topic")
@@ -55,7 +52,6 @@ def scored(client, settings, start_worker, topic_name):
     assert start_worker().wait_records(600).terminate() == 0
 
 
-@_BOTH
 def test_snapshots_are_listed_with_what_they_know_of_an_entity(
     client, start_worker, inspect, topic_name
 ):
@@ -80,7 +76,7 @@ def test_snapshots_are_listed_with_what_they_know_of_an_entity(
     assert code == 1 and "no snapshot knows the entity nobody" in text
 
 
-@_BOTH
+@pytest.mark.parametrize("settings", ["topic", "folder"], indirect=True)
 def test_a_deployment_without_snapshots_has_none(client, inspect, topic_name, settings):
     client.create(topic_name, 2)
     if settings.snapshots_topic is not None:
@@ -118,7 +114,6 @@ def test_an_exported_snapshot_seeds_another_partition_and_a_new_deployment_after
     worker.terminate()
 
 
-@_BOTH
 def test_what_cannot_be_done_is_refused_and_a_reset_is_done_with_yes_once_no_worker_runs(
     scored, inspect, start_worker, topic_name, tmp_path
 ):

@@ -82,18 +82,6 @@ def test_a_recreated_topic_while_the_worker_was_away_is_noticed_however_long_it_
     assert scores_of(client, settings)[0][500:] == clean_run(client, settings)[0][0]
 
 
-def test_a_recreated_topic_under_a_running_worker_ends_it_with_the_reason(
-    client, start_worker, topic_name
-):
-    client.create(topic_name)
-    client.send(topic_name, rows(500))
-    worker = start_worker(delivery="exactly_once", snapshot_interval=0.3).wait_records(500)
-    worker.wait_saved(500)
-    _anew(client, topic_name, 900)
-    assert worker.wait() == 4
-    assert "is from a topic that was deleted" in worker.log().splitlines()[-1]
-
-
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 def test_a_topic_recreated_while_records_are_written_to_it_is_learned_from_its_start(
     delivery, client, settings, start_worker, topic_name

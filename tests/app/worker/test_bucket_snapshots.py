@@ -26,18 +26,18 @@ def test_killed_workers_go_on_from_the_bucket_to_the_bytes_of_a_clean_run(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2)
-    client.send(topic_name, rows(20_000, 2))
+    client.send(topic_name, rows(10_000, 2))
     first = start_worker(session_timeout=2, commit_seconds=0.7, **_OFTEN)
-    client.wait_messages(settings.scores_topic, 8_000)  # in the middle of its work
+    client.wait_messages(settings.scores_topic, 4_000)  # in the middle of its work
     first.kill()
-    client.send(topic_name, rows(20_000, 2, seed=1))
+    client.send(topic_name, rows(10_000, 2, seed=1))
     second = start_worker(session_timeout=2, commit_seconds=0.7, **_OFTEN).wait_ready()
     saved = lambda: {bool(p["snapshot_offset"]) for p in second.model()} == {True}  # noqa: E731
     second.wait_until(saved, "saved everywhere")
     second.kill()
-    client.send(topic_name, rows(10_000, 2, seed=2))
+    client.send(topic_name, rows(5_000, 2, seed=2))
     last = start_worker(**_OFTEN).wait_ready()
-    last.wait_offsets(25_000)
+    last.wait_offsets(12_500)
     last.wait_metric(2, "oslrau_stage_seconds_count", stage="restore")
     assert last.terminate() == 0
     assert_as_clean(client, settings, 2, "at_least_once")

@@ -21,11 +21,8 @@ def deployment(client, settings, start_worker, registry, tmp_path):
     return Deployment(client, settings, start_worker, registry, tmp_path, {})
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
-def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(
-    delivery, deployment, registry
-):
-    deployment.changes["delivery"] = delivery
+def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(deployment, registry):
+    deployment.changes["delivery"] = "exactly_once"
     first = registry.register(f"{deployment.topic}-value", SCHEMA)
     found = list(rows(1500))
     deployment.send(avro(first, SCHEMA, row) for row in found[:700])
@@ -73,6 +70,12 @@ def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, t
     out = tmp_path / "of-file"
     deployment.run("replay", rows_file, "--out", out)
     assert out.read_bytes().splitlines() == scores[:600]
+    if name == "avro":
+        _assert_other_commands_read(deployment, tmp_path)
+
+
+def _assert_other_commands_read(deployment, tmp_path):
+    """Let the commands that read a topic find all of its records."""
     files = [tmp_path / "a.toml", tmp_path / "b.toml"]
     for file, rate in zip(files, (0.01, 0.02), strict=True):
         file.write_text(f"alarm_rate = {rate}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 import orjson
 import pytest
@@ -24,16 +23,12 @@ pytestmark = pytest.mark.real_kafka
 _OFTEN = {"snapshot_interval": 0.1, "snapshot_records": 500, "batch_records": 500}
 
 
-_BOTH = pytest.mark.parametrize("settings", ["topic", "folder"], indirect=True)
-
-
 @pytest.fixture
 def settings(settings, request, tmp_path):
     kind = getattr(request, "param", "topic")
     return replace(settings, snapshots=snapshots_in(kind, settings, tmp_path))
 
 
-@_BOTH
 def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     client, settings, start_worker, topic_name
 ):
@@ -49,18 +44,18 @@ def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
     assert_as_clean(client, settings, 2)
 
 
-@_BOTH
+@pytest.mark.parametrize("settings", ["topic", "folder"], indirect=True)
 def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 2)
     total = 0
     for seed in range(3):
-        client.send(topic_name, rows(20_000, 2, seed))
-        total += 20_000
+        client.send(topic_name, rows(10_000, 2, seed))
+        total += 10_000
         found = client.wait_messages(settings.scores_topic, 0)
         worker = start_worker(session_timeout=2, commit_seconds=0.7, **_OFTEN)
-        client.wait_messages(settings.scores_topic, found + 8_000)  # in the middle of its work
+        client.wait_messages(settings.scores_topic, found + 4_000)  # in the middle of its work
         worker.kill()
     last = start_worker(**_OFTEN).wait_ready()
     last.wait_offsets(total // 2)
@@ -80,36 +75,6 @@ def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, top
     worker.kill()
     (state,) = newest_states(settings, 1).values()
     assert Snapshot.from_bytes(state).records == 100
-
-
-@_BOTH
-def test_a_damaged_snapshot_gives_way_to_the_older_one(client, settings, start_worker, topic_name):
-    client.create(topic_name)
-    for seed in (0, 1):
-        client.send(topic_name, rows(700, seed=seed))
-        start_worker().wait_records(700).terminate()
-    _damage_newest(client, settings)
-    client.send(topic_name, rows(700, seed=2))
-    worker = start_worker().wait_ready()
-    worker.wait_offsets(2100)
-    worker.wait_metric(700, "oslrau_records_total", outcome="replayed")
-    assert worker.metric("oslrau_snapshot_failures_total", kind="damaged") == 1
-    assert "is damaged" in worker.log()
-    worker.terminate()
-    assert_as_clean(client, settings, 1)
-
-
-def _damage_newest(client, settings):
-    if settings.snapshot_folder is not None:
-        newest = max(Path(settings.snapshot_folder).rglob("*.snapshot"))
-        data = bytearray(newest.read_bytes())
-        data[len(data) // 2] ^= 1
-        newest.write_bytes(data)
-        return
-    manifests = [r for r in client.read(settings.snapshots_topic) if r.key.count(b"/") == 3]
-    newest = orjson.loads(manifests[-1].value)
-    wrong = orjson.dumps(newest | {"checksum": "0" * 32})
-    client.send(settings.snapshots_topic, [(0, wrong, manifests[-1].key)])
 
 
 def test_a_snapshot_inside_the_log_makes_up_for_lost_history_and_one_before_it_does_not(

@@ -11,7 +11,7 @@ from itertools import chain, count
 
 import orjson
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 
@@ -19,6 +19,10 @@ pytestmark = pytest.mark.real_kafka
 
 # Kafka deletes what is older than a week, so that the rows must look fresh.
 _NOW = int(time.time() * 1000)
+
+
+def _trace(key):
+    return ("traceparent", key), ("tracestate", b"a=b")
 
 
 def _rows(number, partitions=1, seed=0):
@@ -29,7 +33,8 @@ def _rows(number, partitions=1, seed=0):
         a = rng.gauss(0, 1) + 1000 * (i % 1999 == 1998)
         value = orjson.dumps({"a": a, "b": a + rng.gauss(0, 0.1)})
         key = b"key-%d" % i
-        rows.append((i % partitions, value, key, (("traceparent", key),), _NOW + i))
+        headers = (("other", b"1"), *_trace(key))
+        rows.append((i % partitions, value, key, headers, _NOW + i))
     return rows
 
 
@@ -61,21 +66,6 @@ def _offsets(scores):
     return Counter((r.partition, orjson.loads(r.value)["offset"]) for r in scores)
 
 
-def test_a_record_is_scored_to_its_partition_with_its_key_timestamp_and_trace(
-    client, settings, start_worker, topic_name
-):
-    client.create(topic_name, 3)
-    trace = (("traceparent", b"00-1f-2e-01"), ("tracestate", b"a=b"))
-    headers = (("other", b"1"), *trace)
-    client.send(topic_name, [(2, b'{"a": 1}', b"key", headers, _NOW - 60_000)])
-    worker = start_worker().wait_ready().wait_records(1)
-    assert worker.terminate() == 0
-    (score,) = client.read(settings.scores_topic)
-    assert (score.partition, score.key, score.timestamp) == (2, b"key", _NOW - 60_000)
-    assert tuple(score.headers) == trace
-    assert orjson.loads(score.value)["topic"] == topic_name
-
-
 def test_live_scores_equal_those_of_the_pipeline_offline(
     client, settings, start_worker, topic_name
 ):
@@ -88,8 +78,11 @@ def test_live_scores_equal_those_of_the_pipeline_offline(
     assert _outputs(client.read(settings.scores_topic)) == scores
     alerts = _outputs(client.read(settings.anomalies_topic))
     assert alerts == anomalies
-    traces = [(key, dict(headers)["traceparent"]) for key, *_, headers in chain(*alerts.values())]
-    assert traces and all(key == trace for key, trace in traces)
+    for key, *_, headers in chain(*scores.values()):
+        assert headers == _trace(key)
+    for key, *_, headers in chain(*alerts.values()):
+        assert set(_trace(key)) <= set(headers) and "other" not in dict(headers)
+    assert alerts
 
 
 def test_without_snapshots_a_restart_learns_again_and_emits_nothing_twice(
@@ -189,15 +182,14 @@ def test_a_field_that_changes_its_type_can_count_as_missing(
     )
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 def test_what_the_dead_letter_topic_does_not_take_goes_as_headers_alone(
-    delivery, client, settings, start_worker, topic_name
+    client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
     client.create(settings.dead_letter_topic, **{"max.message.bytes": "100000"})
     bad = [(0, b"x"), (0, b" " * 200_000), (0, b"y"), *[(0, b"z" * 60_000)] * 5]
     client.send(topic_name, [*bad, *_rows(50)])
-    worker = start_worker(delivery=delivery, compression="none").wait_records(58)
+    worker = start_worker(delivery="exactly_once", compression="none").wait_records(58)
     assert worker.terminate() == 0
     assert len(client.read(settings.scores_topic)) == 50
     letters = client.read(settings.dead_letter_topic)
@@ -224,65 +216,22 @@ def test_records_of_an_aborted_transaction_are_not_scored(
     assert _offsets(client.read(settings.scores_topic)).total() == 20
 
 
-def test_where_learning_began_outlives_a_restart(client, settings, start_worker, topic_name):
-    client.create(topic_name)
-    client.send(topic_name, _rows(100))
-    start_worker(start="latest", snapshots="off").wait_ready().terminate()
-    client.send(topic_name, _rows(100, seed=1))
-    start_worker(start="latest", snapshots="off").wait_records(100).terminate()
-    client.send(topic_name, _rows(100, seed=2))
-    start_worker(start="latest", snapshots="off").wait_records(200).terminate()
-    scores, _ = _offline(client.read(topic_name)[100:], settings)
-    assert _outputs(client.read(settings.scores_topic)) == scores
-
-
-def test_without_snapshots_the_setting_lost_history_decides(
-    client, settings, start_worker, topic_name
-):
-    client.create(topic_name)
-    client.send(topic_name, _rows(500))
-    start_worker(snapshots="off").wait_records(500).terminate()
-    client.delete_before(topic_name, 0, 100)
-    refused = start_worker(snapshots="off")
-    assert refused.wait() == 4
-    assert "learning began at offset 0 but the log now begins at 100" in refused.log()
-    client.send(topic_name, _rows(100, seed=1))
-    worker = start_worker(snapshots="off", lost_history="continue").wait_records(500)
-    assert worker.model()[0]["start"] == 100
-    worker.terminate()
-    scored = _offsets(client.read(settings.scores_topic))
-    assert scored == Counter((0, offset) for offset in range(600))
-
-
-def test_another_program_in_the_group_is_named_and_its_offset_is_refused(
-    client, settings, start_worker, topic_name
-):
+def test_another_program_in_the_group_is_named(client, settings, start_worker, topic_name):
     client.create(topic_name)
     client.send(topic_name, _rows(400))
 
-    async def join_and_commit(worker):
+    async def join(worker):
         async with AIOKafkaConsumer(
             topic_name,
             bootstrap_servers=client.servers,
             group_id=settings.app_id,
             client_id="other-program",
             enable_auto_commit=False,
-        ) as other:
+        ):
             named = lambda: "no worker, client 'other-program' at" in worker.log()  # noqa: E731
             await asyncio.to_thread(worker.wait_until, named, "aware of the other program")
-            worker.kill()
-            while not other.assignment():
-                await asyncio.sleep(0.1)
-            await other.commit({TopicPartition(topic_name, 0): 300})
 
-    asyncio.run(join_and_commit(start_worker(snapshots="off").wait_records(400)))
-    refused = start_worker(snapshots="off", log_level="ERROR")
-    assert refused.wait() == 4
-    (line,) = refused.log().splitlines()
-    assert f"committed offset 300 of {topic_name}/0 in the group {settings.app_id}" in line
-    worker = start_worker(snapshots="off", lost_history="continue").wait_records(400)
-    assert worker.metric("oslrau_records_total", outcome="replayed") == 300
-    assert worker.terminate() == 0
+    asyncio.run(join(start_worker(snapshots="off").wait_records(400)))
 
 
 def test_a_source_topic_may_come_later(client, settings, start_worker, topic_name):
