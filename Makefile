@@ -21,7 +21,7 @@ demo: $(READY) ## score a stream of simulated machine sensors; make demo ARGS="-
 test: prepare ## run the tests; those on a real Kafka need Java 17 and Maven; make test ARGS="-k codec"
 	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
-test-slow: prepare ## run the tests that `make test` leaves out: whole benchmarks in small
+test-slow: prepare ## run the tests that `make test` leaves out: benchmarks in small, more chaos, the wheel
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
 
 prepare: $(READY) ## download Kafka's jars and compile the kernels, which the tests need

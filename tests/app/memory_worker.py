@@ -114,15 +114,6 @@ class MemoryBroker:
         """Delete a log's first records, as retention does."""
         self.first[tp] = offset
 
-    def make_anew(self, *logs):
-        """Delete the topic with the group's offsets, and make one of its name, without scores."""
-        for number, log in enumerate(logs):
-            self.logs[TP("features", number)] = log
-        self.first = dict.fromkeys(self.logs, 0)
-        self.ids["features"] += "-anew"
-        self.group.clear()
-        self.scores.clear()
-
 
 class MemoryConsumer:
     """What a worker asks of its consumer, and the records that it reads.

@@ -79,7 +79,7 @@ SEVERAL_TYPES = {
     "missing_kernels.solve_missing": 2,
     # for gaps in whole milliseconds and in parts of them
     "following.learn_gap": 2,
-    "gaps.add_gap": 2,
+    "following.add_gap": 2,
 }
 
 
