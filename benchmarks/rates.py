@@ -101,14 +101,14 @@ COURSES: dict[str, tuple[Course, bool]] = {
 def ours(counts: FloatArray) -> Began:
     """Find changes as `learner.rates` does."""
     n = counts.shape[1]
-    filters, evidence, all_of_them = Filters(60.0), Evidence(), np.ones(n, np.bool_)
+    filters, evidence, all_of_them = Filters(60.0), Evidence(60.0), np.ones(n, np.bool_)
     filters.reserve(n)
     evidence.reserve(n)
     began: Began = []
     for window, records in enumerate(counts):
         hour = (window + 0.5) / 60 % 168
         predicted = filters.predict(hour)
-        for found in evidence.add(records, predicted, window, all_of_them):
+        for found in evidence.add(records, predicted, window, filters.has_level):
             if found.begins:
                 began.append((window, found.subject))
             elif found.stays:

@@ -25,15 +25,16 @@ ENOUGH = float(np.log(len(FACTORS) / FALSE_ALARM_RATE))
 OVER = 0.5 * ENOUGH
 """Nats against it from which on it is over."""
 
-LONGEST = 128
-"""Windows after which a change is what is usual from then on."""
+LONGEST_SECONDS, FEWEST_WINDOWS = 7680.0, 8
+"""After so long, and so many windows, a change is what is usual from then on. Before, it is not
+learned: were it longer, a night would be a change each day."""
 
 _MOST = 1e9
 
 _EVIDENCE = {
     "nats": Entry(("n", len(FACTORS)), -_MOST, _MOST),
     "since": Entry(("n", len(FACTORS)), -1, dtype="<i8"),
-    "changed": counts("n", most=LONGEST),
+    "changed": counts("n", most=round(LONGEST_SECONDS)),
     "factor": counts("n", most=len(FACTORS) - 1),
     "against": Entry(("n",), -_MOST, _MOST),
 }
@@ -61,10 +62,14 @@ class Found(NamedTuple):
 
 
 class Evidence(Table):
-    """Nats for each factor since they last spoke against it, of each subject."""
+    """Nats for each factor since they last spoke against it, of each subject.
 
-    def __init__(self) -> None:
+    Windows have a length in ``seconds``, at least 1.
+    """
+
+    def __init__(self, seconds: float) -> None:
         super().__init__(_new, _EVIDENCE)
+        self._longest = max(round(LONGEST_SECONDS / seconds), FEWEST_WINDOWS)
 
     @property
     def changed(self) -> IntArray:
@@ -88,7 +93,7 @@ class Evidence(Table):
 
     def _ended(self) -> Iterator[Found]:
         known = self.of
-        over = (known["against"] > OVER) | (known["changed"] >= LONGEST)
+        over = (known["against"] > OVER) | (known["changed"] >= self._longest)
         for subject in np.flatnonzero((known["changed"] > 0) & over).tolist():
             since = int(known["since"][subject, known["factor"][subject]])
             stays = bool(known["against"][subject] <= OVER)

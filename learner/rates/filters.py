@@ -118,6 +118,12 @@ class Filters(Table):
         super().__init__(_new, _FILTERS)
         self._kept = np.exp(-min(seconds / 3600.0, 1.0) / VISITS)
 
+    @property
+    def has_level(self) -> Mask:
+        """Whether each subject (n,) has learned a window: the first one only tells the level."""
+        known: Mask = self.of["rate"].max(axis=(1, 2, 3)) > FIRST_WINDOWS
+        return known
+
     def forget_level(self, subject: int) -> None:
         """Forget what is known of a subject but for its hours."""
         hours = self.of["hours"][subject].copy()

@@ -87,7 +87,7 @@ class Rates:
         self._names: Names = [None]
         self._group_slots: dict[str, int] = {}
         self._is_known = np.ones(1, np.bool_)
-        self._filters, self._evidence = Filters(seconds), Evidence()
+        self._filters, self._evidence = Filters(seconds), Evidence(seconds)
         self._reserve(1)
 
     def take(
@@ -171,7 +171,8 @@ class Rates:
     def _look_at(self, row: int) -> list[RateChange]:
         records, which, hour = self._records.astype(np.float64), ~self._is_new, self._hour()
         predicted = self._filters.predict(hour)
-        found = self._evidence.add(records, predicted, self._window, which)
+        judged = which & self._filters.has_level
+        found = self._evidence.add(records, predicted, self._window, judged)
         self._filters.learn(records, predicted, hour, which & (self._evidence.changed == 0))
         for each in found:
             if each.stays:

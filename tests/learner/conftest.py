@@ -32,6 +32,6 @@ def blocks_of_three(request, monkeypatch):
         for place in (
             "algorithm.start.WIDEST_BACKGROUND",
             "stacked.background.WIDEST",
-            "stacked.sizes.WIDEST_MIXTURE",
+            "stacked.training.WIDEST_MIXTURE",
         ):
             monkeypatch.setattr(f"faust_oslrau.learner.{place}", 3)

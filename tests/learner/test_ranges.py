@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.scoring.ranges import Ranges
-from faust_oslrau.learner.state import pack, unpack
+from faust_oslrau.learner.state import unpack
 
 VALUES = st.floats(-1e300, 1e300) | st.just(np.nan)
 
@@ -39,14 +39,3 @@ def test_anomalies_that_are_not_learned_do_not_widen_the_range():
     rows[1300, 1] = 1e6
     _, arrays_ = unpack(scorer_after(rows).to_bytes(), "StreamScorer")
     assert arrays_["highest"][1] < 10 and (arrays_["lowest"] < arrays_["highest"]).all()
-
-
-def test_a_state_without_ranges_is_read_and_begins_them():
-    values, arrays_ = unpack(scorer_after(ROWS).to_bytes(), "StreamScorer")
-    del arrays_["lowest"], arrays_["highest"]
-    scorer = StreamScorer.from_bytes(pack("StreamScorer", values, arrays_))
-    _, before = unpack(scorer.to_bytes(), "StreamScorer")
-    assert len(before["lowest"]) == 0
-    scorer.process(ROWS)
-    _, after = unpack(scorer.to_bytes(), "StreamScorer")
-    assert len(after["lowest"]) == 3

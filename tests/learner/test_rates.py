@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
-from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST, Evidence
+from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST_SECONDS, Evidence
 from faust_oslrau.learner.rates.filters import Filters
 from faust_oslrau.learner.rates.layer import Rates
 
@@ -69,11 +69,12 @@ def test_usual_windows_have_hardly_any_changes():
     assert all(change.row < 0.2 * rates.sum() for change in changes)
 
 
-def test_a_night_that_comes_each_day_is_usual():
+@pytest.mark.parametrize("seconds", [60.0, 300.0, 1800.0])
+def test_a_night_that_comes_each_day_is_usual(seconds):
     minute = np.arange(5 * 1440) % 1440
     rate = np.where(minute < 360, 4.0, 32.0)[:, None]
     times, _ = records(rate, np.random.default_rng(2))
-    changes, _ = follow(times)
+    changes, _ = follow(times, rates=Rates(seconds, "UTC"))
     began = [times[change.row] for change in changes if change.state == "began"]
     assert len(began) >= 1  # the first nights and mornings are changes
     assert all(time < START + 3 * DAY for time in began)
@@ -106,12 +107,23 @@ def test_another_entity_in_a_slot_begins_anew():
     assert [change.entity for change in more if change.state == "began"] == [None]
 
 
-def test_what_lasts_is_usual_after_some_windows():
+@pytest.mark.parametrize("seconds", [30.0, 60.0, 300.0])
+def test_what_lasts_is_usual_after_some_time(seconds):
     rate = np.full((1500, 1), 50.0)
     rate[800:] = 100.0
     times, _ = records(rate, np.random.default_rng(7))
-    began, ended = follow(times)[0]
-    assert (times[ended.row] - times[began.row]) // MINUTE == pytest.approx(LONGEST, abs=2)
+    began, ended = follow(times, rates=Rates(seconds, "UTC"))[0]
+    lasted = (times[ended.row] - times[began.row]) / 1000.0
+    assert lasted == pytest.approx(LONGEST_SECONDS, abs=2 * seconds)
+
+
+@pytest.mark.parametrize("rate", [0.02, 2_000.0, 20_000.0])
+def test_a_steady_stream_shows_nothing_however_many_records_it_brings(rate):
+    """Before its first window nothing is known of a level: 50 records would be as good a guess."""
+    times, _ = records(np.full((300, 1), rate), np.random.default_rng(8))
+    changes, layer = follow(times)
+    assert not changes
+    assert rate < 1.0 or mean_of(layer._filters.predict(3.0)) == pytest.approx(rate, rel=0.1)
 
 
 def test_entities_beyond_the_first_thousand_count_for_the_partition_alone(monkeypatch):
@@ -184,7 +196,7 @@ def test_counts_that_wander_have_wide_quantiles():
 
 def test_evidence_is_the_sum_of_log_likelihood_ratios():
     filters = learned(np.random.default_rng(15).poisson(50.0, 1000))
-    predicted, evidence = filters.predict(3.0), Evidence()
+    predicted, evidence = filters.predict(3.0), Evidence(60.0)
     evidence.reserve(1)
     records, which = np.array([20.0]), np.ones(1, np.bool_)
     logs = predicted.log_probabilities(records, np.array([1.0, *FACTORS]))[0]

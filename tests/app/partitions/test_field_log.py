@@ -32,7 +32,7 @@ def test_a_choice_is_told_once_with_what_it_leaves_out(caplog):
     follow(Settings(entity="id"), row, 300)
     assert caplog.messages == [
         "features/2: the first records choose 4 fields: a, b.c, b.name, status; they leave out "
-        "id (the entity), tags (hardly any number or text)"
+        "id (the entity), tags (hardly any number or text), to (hardly any value)"
     ]
 
 
