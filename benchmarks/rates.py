@@ -101,7 +101,7 @@ COURSES: dict[str, tuple[Course, bool]] = {
 def ours(counts: FloatArray) -> Began:
     """Find changes as `learner.rates` does."""
     n = counts.shape[1]
-    filters, evidence, all_of_them = Filters(60.0), Evidence(60.0), np.ones(n, np.bool_)
+    filters, evidence = Filters(60.0), Evidence(60.0)
     filters.reserve(n)
     evidence.reserve(n)
     began: Began = []
