@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -29,6 +30,9 @@ COMMANDS = {
     "worker": "Score the source topics until SIGTERM.",
 }
 """What each command does: listing them imports none."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Commands(click.Group):
@@ -66,6 +70,8 @@ class Commands(click.Group):
             finally:
                 sys.stdout.flush()
         except OSError as error:
+            if error.errno not in _FULL:
+                raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left of it
             click.echo(f"Error: the output: {error.strerror or error}", err=True)
             sys.exit(1)
