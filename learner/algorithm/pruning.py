@@ -26,6 +26,13 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .simplification import dissolve_sum
 
+FADED = 1.0
+"""Records below which a component is removed. A record that is partly forgotten counts in part."""
+
+SPARE = 8
+"""One part in this many of the node budget is freed of faded components, so that new ones can grow.
+With room for only one at a time, a model would follow a change of the stream too slowly."""
+
 
 @kernel
 def forget(pools: Pools, share: float) -> None:
@@ -48,14 +55,6 @@ def forget(pools: Pools, share: float) -> None:
                 stats[offset + k + a] *= share
                 for b in range(a):
                     stats[offset + 2 * k + a * k + b] *= share
-
-
-FADED = 1.0
-"""Records below which a component is removed. A record that is partly forgotten counts in part."""
-
-SPARE = 8
-"""One part in this many of the node budget is freed of faded components, so that new ones can grow.
-With room for only one at a time, a model would follow a change of the stream too slowly."""
 
 
 @kernel

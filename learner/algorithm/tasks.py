@@ -11,6 +11,25 @@ from typing import NamedTuple
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+CLEAR_WIN = 1e-9
+"""Nats by which a child must be better than the children before it to get a row. Without this
+margin, rounding would decide between equal components. Components are equal at the start, and
+still equal after a first mini-batch that the units were learned from."""
+
+(
+    TASK_NODE,
+    TASK_PARENT,
+    TASK_EDGE,
+    TASK_LO,
+    TASK_HI,
+    TASK_TOP,
+    TASK_GROW,
+    TASK_FIELDS,
+) = range(8)
+"""Columns of the stack: the node, the parent that sent it the rows, the edge between them, the
+bounds of its segment, the end of the segments in use, and whether the structure may change at and
+below the node."""
+
 
 class MiniBatch(NamedTuple):
     """Rows to learn, with their log-densities.
@@ -37,12 +56,6 @@ class MiniBatch(NamedTuple):
     complete: bool
 
 
-CLEAR_WIN = 1e-9
-"""Nats by which a child must be better than the children before it to get a row. Without this
-margin, rounding would decide between equal components. Components are equal at the start, and
-still equal after a first mini-batch that the units were learned from."""
-
-
 class LearningRule(NamedTuple):
     """Scalar hyper-parameters; ``OSLRAU`` documents each."""
 
@@ -54,21 +67,6 @@ class LearningRule(NamedTuple):
     max_nodes: int
     memory: float
     variance_floor: float
-
-
-(
-    TASK_NODE,
-    TASK_PARENT,
-    TASK_EDGE,
-    TASK_LO,
-    TASK_HI,
-    TASK_TOP,
-    TASK_GROW,
-    TASK_FIELDS,
-) = range(8)
-"""Columns of the stack: the node, the parent that sent it the rows, the edge between them, the
-bounds of its segment, the end of the segments in use, and whether the structure may change at and
-below the node."""
 
 
 @kernel

@@ -26,20 +26,6 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from .evidence import Evidence, Found
 from .filters import Filters, Predicted
 
-
-@kernel
-def fill_windows(places: Array, clock: Array, length: int, windows: Array) -> None:
-    """Fill ``windows`` (m,) with numbers of windows, -1 as long as there is no time.
-
-    ``places`` (m, 3) are numbers, offsets and time stamps of records, ``length`` the milliseconds
-    of a window. Records that come late count when they come.
-    """
-    for row in range(len(windows)):
-        tick(clock, places[row, 1], places[row, 2])
-        now = clock[latest(clock), TIME]
-        windows[row] = -1 if now < 0 else now // length
-
-
 MOST_ENTITIES = 1000
 """Entities or groups that are followed, the first ones: the time of a window grows with their
 number."""
@@ -60,6 +46,19 @@ _RATES = {
     "is_new": flags("n"),
     "names": Entry(("b",), dtype="|u1"),
 }
+
+
+@kernel
+def fill_windows(places: Array, clock: Array, length: int, windows: Array) -> None:
+    """Fill ``windows`` (m,) with numbers of windows, -1 as long as there is no time.
+
+    ``places`` (m, 3) are numbers, offsets and time stamps of records, ``length`` the milliseconds
+    of a window. Records that come late count when they come.
+    """
+    for row in range(len(windows)):
+        tick(clock, places[row, 1], places[row, 2])
+        now = clock[latest(clock), TIME]
+        windows[row] = -1 if now < 0 else now // length
 
 
 class Rates:

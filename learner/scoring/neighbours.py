@@ -57,6 +57,21 @@ many: else the p-values of a whole batch would be too low when samples get small
 
 _NEIGHBOURS = {"neighbours": Entry(("k", "d"), nan=True), "variance": Entry(("d",), 0.0)}
 
+UNKNOWN = 1.0
+"""What a field counts whose value is missing on either side."""
+
+FARTHEST = 4.0
+"""Deviations that a field counts at the most: beyond, it is far, and one field must not decide."""
+
+RANK = 4
+"""The neighbour whose distance counts, from the nearest. A group of anomalies has to be an eighth
+of the records to be its own fourth neighbour among 32."""
+
+ROUNDING = 1e-12
+"""Deviation, as a share of the largest value, below which a field does not vary."""
+
+LARGEST = float(np.finfo(np.float64).max)
+
 
 class Neighbours:
     """Some of a stream's last records, and how far others are from near ones of a few of them.
@@ -155,26 +170,6 @@ def in_turn(rows: FloatArray, n: int) -> FloatArray:
     chosen = k if k < BLOCK else min(ROWS, k // BLOCK * BLOCK)
     start = (n * GOLDEN) % 2**64 * k >> 64
     return rows[(start + np.arange(chosen) * k) // max(1, chosen)]
-
-
-UNKNOWN = 1.0
-"""What a field counts whose value is missing on either side."""
-
-
-FARTHEST = 4.0
-"""Deviations that a field counts at the most: beyond, it is far, and one field must not decide."""
-
-
-RANK = 4
-"""The neighbour whose distance counts, from the nearest. A group of anomalies has to be an eighth
-of the records to be its own fourth neighbour among 32."""
-
-
-ROUNDING = 1e-12
-"""Deviation, as a share of the largest value, below which a field does not vary."""
-
-
-LARGEST = float(np.finfo(np.float64).max)
 
 
 @kernel

@@ -48,6 +48,23 @@ SURPRISE = 2.0
 """After a silence that was too long, the limit is so many times what it was, until a new list
 begins. So one outage does not hide the next, but pauses that come again become usual."""
 
+NOW, SLOTS, UNCHECKED, N_SILENT, GAP = range(5)
+"""Numbers of the partition: its time in milliseconds, without long gaps; the slots in use; records
+since deadlines were checked; the entities that are silent; the mean gap."""
+
+N_PARTITION = 5
+
+CHECKED = 256
+"""Deadlines that are checked for each record on average: all of so many entities with each record,
+those of more entities with each of some records."""
+
+LONGEST_STEP = 4.0
+"""Mean gaps by which the time goes on with one record at the most: while a partition is silent, its
+entities are not."""
+
+MEAN_OF = 256.0
+"""Gaps over which the mean runs."""
+
 
 @kernel
 def add_gap(gap: float, limit: float, now: float, own: Array, largest: Array) -> None:
@@ -99,25 +116,6 @@ def longest_usual(own: Array, largest: Array) -> float:
     tail: float = exp_bounded(min(smallest + excess * beyond, LARGEST_LOG))
     longest = float(max(largest[0, 0], largest[1, 0]))
     return max(tail, FACTOR * longest, float(own[PATIENCE]))
-
-
-NOW, SLOTS, UNCHECKED, N_SILENT, GAP = range(5)
-"""Numbers of the partition: its time in milliseconds, without long gaps; the slots in use; records
-since deadlines were checked; the entities that are silent; the mean gap."""
-
-N_PARTITION = 5
-
-CHECKED = 256
-"""Deadlines that are checked for each record on average: all of so many entities with each record,
-those of more entities with each of some records."""
-
-
-LONGEST_STEP = 4.0
-"""Mean gaps by which the time goes on with one record at the most: while a partition is silent, its
-entities are not."""
-
-MEAN_OF = 256.0
-"""Gaps over which the mean runs."""
 
 
 @kernel

@@ -44,6 +44,46 @@ tenth of a second."""
 SHORTEST_WARM_UP = 1008
 """Records after which it ends for more variables."""
 
+SCALE_RECORDS = 240
+"""Records from which on location and scale stay as they are."""
+
+SHRINKAGE_RECORDS = 4096
+"""Records after which the shrinkage of the Gaussians stays as it is."""
+
+SETTLED, LEAST_WEIGHT = 4096, 0.002
+"""Records after which an expert of less than this weight learns some records only. The weight of an
+expert that no record needs is a third of this."""
+
+TURN, GOLDEN = 256, 0.6180339887498949
+"""Records that are learned or left out together, and the step of the sequence that chooses. Its
+fractions are evenly distributed (Weyl), whatever period the stream may have."""
+
+RESTING = 0.25
+"""Share of the records that an expert without weight learns."""
+
+CLIP = 30.0
+"""Deviations beyond which a value counts as much as there when Gaussians learn."""
+
+LARGEST_KEPT = 1e30
+"""Standardised value that any larger one is kept as."""
+
+GROWTH = 1.5
+"""Factor by which the records of the warm-up grow from one building of the network to the next."""
+
+RECORDS_PER_PRODUCT = 14
+
+RECORDS_PER_LEAF = 8
+
+FEWEST_LEAVES = 4
+"""Of a variable, with the first records."""
+
+SWEEPS, LATE_SWEEPS, LATE = 8, 4, 2000
+"""Steps of EM over the kept records where the network is rebuilt, and from ``LATE`` records on.
+Stopping early is a part of the regularisation: 20 steps overfit."""
+
+PRODUCT_SEED, GAUSSIAN_SEED = range(2)
+"""What random numbers are drawn for."""
+
 
 class Sizes(NamedTuple):
     """The most of each kind, and the length of the warm-up in records.
@@ -80,45 +120,6 @@ def sizes(d: int, max_nodes: int, memory: float | None) -> Sizes:
 
 def _within(value: int, least: int, most: int) -> int:
     return max(least, min(most, value))
-
-
-SCALE_RECORDS = 240
-"""Records from which on location and scale stay as they are."""
-
-SHRINKAGE_RECORDS = 4096
-"""Records after which the shrinkage of the Gaussians stays as it is."""
-
-SETTLED, LEAST_WEIGHT = 4096, 0.002
-"""Records after which an expert of less than this weight learns some records only. The weight of an
-expert that no record needs is a third of this."""
-
-TURN, GOLDEN = 256, 0.6180339887498949
-"""Records that are learned or left out together, and the step of the sequence that chooses. Its
-fractions are evenly distributed (Weyl), whatever period the stream may have."""
-
-RESTING = 0.25
-"""Share of the records that an expert without weight learns."""
-
-CLIP = 30.0
-"""Deviations beyond which a value counts as much as there when Gaussians learn."""
-
-LARGEST_KEPT = 1e30
-"""Standardised value that any larger one is kept as."""
-
-GROWTH = 1.5
-"""Factor by which the records of the warm-up grow from one building of the network to the next."""
-
-RECORDS_PER_PRODUCT = 14
-RECORDS_PER_LEAF = 8
-FEWEST_LEAVES = 4
-"""Of a variable, with the first records."""
-
-SWEEPS, LATE_SWEEPS, LATE = 8, 4, 2000
-"""Steps of EM over the kept records where the network is rebuilt, and from ``LATE`` records on.
-Stopping early is a part of the regularisation: 20 steps overfit."""
-
-PRODUCT_SEED, GAUSSIAN_SEED = range(2)
-"""What random numbers are drawn for."""
 
 
 class Rule(NamedTuple):

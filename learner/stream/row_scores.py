@@ -16,6 +16,9 @@ from faust_oslrau.learner.scoring.ranking import in_spreads
 from .explaining import explain, relevant_p_value
 from .state import Layered, ScorerState
 
+WARM_UP = 240
+"""Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
+
 
 def log_jacobian(state: ScorerState, layered: Layered) -> FloatArray | float:
     """Return what to add (m,) to log-densities as the learner has them for the fields' units."""
@@ -78,10 +81,6 @@ def past_density(
     if established is density:
         return log_density, log_density
     return log_density, established.score_samples(past)
-
-
-WARM_UP = 240
-"""Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
 
 
 class Ranked(NamedTuple):
