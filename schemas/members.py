@@ -428,7 +428,7 @@ MEMBERS = (
         "ce_id",
         _TOLD,
         "text",
-        "`offset`, kind, `state` and `entity` or `field`, as far as there are. Identifies the "
+        "`offset`, kind, `state` and `entity`, `category` or `field`, as far as there are. Identifies the "
         "event, with `ce_source`.",
         "0.2",
     ),
