@@ -8,7 +8,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics import Columns, encode_anomaly, encode_drift, encode_scores
+from faust_oslrau.app.pipeline.events import encode_drift
+from faust_oslrau.learner import Change
+from faust_oslrau.topics import Columns, encode_anomaly, encode_scores
 from faust_oslrau.topics.scores import MOST_BLAMED
 
 
@@ -95,7 +97,7 @@ def test_a_record_of_many_fields_lists_those_most_to_blame():
 
 def test_only_events_have_a_member_event():
     place = {"topic": "t", "partition": 1, "offset": 8, "timestamp": None}
-    event = json.loads(encode_drift(place, 1.5, 512))
+    event = json.loads(encode_drift(place, Change(1.5, 512)))
     assert event == {"event": "drift", **place, "statistic": 1.5, "records": 512}
     (score,) = encode_scores("t", 1, [8], [None], scores([0], [1], [False]), Columns(["x"]))
     assert "event" not in json.loads(encode_anomaly(score, b"{}"))
