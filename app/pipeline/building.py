@@ -26,7 +26,7 @@ def new_choice(settings: Settings) -> FieldChoice:
     kinds = {field: Kind.NUMBER.value for table in tables for field, _ in table}
     roles = {settings.entity: "the entity", settings.time: "the time"}
     never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
-    return FieldChoice(settings.max_record_bytes, kinds | dict(settings.kinds), never_chosen)
+    return FieldChoice(settings.max_message_bytes, kinds | dict(settings.kinds), never_chosen)
 
 
 def new_decoder(
@@ -45,7 +45,7 @@ def new_decoder(
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
     bounds |= {f: LOWER_BOUNDS[kind] for f, kind in kinds.items() if kind == Kind.COUNT}
     return FeatureDecoder(
-        fields, settings.max_record_bytes, bounds, kinds, texts,
+        fields, settings.max_message_bytes, bounds, kinds, texts,
         takes_wrong_types=settings.wrong_type == "missing",
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ def new_scorer(
         least=by_column(settings.least),
         n_categories=n_categories,
         max_entities=None if settings.entity is None else settings.max_entities,
-        max_former_entities=settings.max_former_entities,
+        max_former_entities=settings.max_entities,
         history=settings.history,
         seasons=settings.seasons,
         adapt_after=settings.adapt_after,

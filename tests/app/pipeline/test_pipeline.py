@@ -257,14 +257,14 @@ def test_a_snapshot_without_incidents_goes_on_with_them_and_back():
 
 
 def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions(monkeypatch):
-    monkeypatch.setattr(Settings, "max_record_bytes", 10**6)
+    monkeypatch.setattr("faust_oslrau.app.settings.definitions._MESSAGE_ROOM", -950_000)
     names = ["x" * 80_000 + str(i) for i in range(2)]
     messages = [
         orjson.dumps(dict(zip(names, json.loads(record.value).values(), strict=True)))
         for record in FAULTY[:1600]
         if record.offset != 1990
     ]
-    block = PartitionPipeline("features", 2, Settings(max_message_bytes=1024)).process(
+    block = PartitionPipeline("features", 2, Settings(max_message_bytes=1_000_000)).process(
         as_records(messages)
     )
     message = block.incidents[0]
