@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import Entry, counts, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
@@ -104,8 +105,7 @@ class Categories:
     """
 
     def __init__(self, c: int) -> None:
-        if not 0 < c <= MOST_FIELDS:
-            raise InvalidParameterError(f"n_categories = {c}: expected at most {MOST_FIELDS}")
+        require(0 < c <= MOST_FIELDS, "n_categories", c, f"from 1 to {MOST_FIELDS}")
         self.values = Values(c)
         self.parent = np.full(c, NONE)
         self.alone = False
