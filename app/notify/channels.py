@@ -83,7 +83,6 @@ class Alertmanager:
 
 def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
     first, now = notice.first.message, datetime.now(UTC)
-    began = now if notice.since is None else datetime.fromtimestamp(notice.since / 1000, UTC)
     labels = {
         # Not the name of an alert of docker/prometheus/rules.yml.
         "alertname": f"OslrauNotice{str(first.event).title()}",
@@ -100,10 +99,17 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
             "summary": notice.title,
             "description": _description(found),
         },
-        "startsAt": min(began, now).isoformat(),
+        "startsAt": _began(notice.since, now).isoformat(),
         "endsAt": (now if ends else now + _KEPT).isoformat(),
         **({"generatorURL": notice.address} if notice.address else {}),
     }
+
+
+def _began(since: int | None, now: datetime) -> datetime:
+    """Return the time of what began at milliseconds since 1970; now where a producer's is wrong."""
+    if since is None or not 0 <= since < 1000 * now.timestamp():
+        return now
+    return datetime.fromtimestamp(since / 1000, UTC)
 
 
 def _description(notice: Mapping[str, Any]) -> str:

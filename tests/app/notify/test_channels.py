@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 
 import aiohttp
 import pytest
@@ -17,12 +18,13 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
 
-def incident(state, *fields):
+def incident(state, *fields, **members):
     """Return the event of an incident, with the fields that it blames."""
     event = {
         "event": "incident", "topic": "pumps", "partition": 0, "offset": 9, "state": state,
         "incident": "pumps/0/1", "severity": 10, "severity_name": "minor", "length": 4,
         "contributions": [{"field": field, "value": 1.0} for field in fields],
+        **members,
     }  # fmt: skip
     found = event_of(Record("anomalies", 0, 0, None, None, json.dumps(event).encode()))
     assert found is not None
@@ -42,6 +44,17 @@ async def test_an_alert_ends_with_the_labels_with_which_it_began():
     assert began["labels"] == ended["labels"]
     assert began["annotations"]["description"] == "In pumps, fields flow, heat."
     assert began["endsAt"] > ended["endsAt"]
+
+
+@pytest.mark.parametrize("since", [1_790_000_000_000_000, -1, -(10**15)])
+async def test_an_alert_of_a_record_whose_time_is_wrong_begins_now(since):
+    server, before = PostServer(200), datetime.now(UTC)
+    news = Notices(Settings()).add(incident("opened", "flow", start_timestamp=since))
+    assert news is not None
+    async with aiohttp.ClientSession() as session:
+        await Alertmanager(server.address, session).tell(news)
+    ((alert,),) = server.bodies
+    assert before <= datetime.fromisoformat(alert["startsAt"]) <= datetime.now(UTC)
 
 
 @pytest.fixture
