@@ -139,14 +139,16 @@ class Notifier:
         event = event_of(await self._read(record))
         if event is None:
             return
-        news = self._notices.add(event)
+        former = self._notices.ended_by(event)
+        found = [self._notices.add(each) for each in (former, event) if each is not None]
         still_open = {key for notice in self._notices.open for key in notice.events}
         self._began.setdefault(event.key, (tp, record.offset))
         self._began = {key: at for key, at in self._began.items() if key in still_open}
-        if news is not None and record.offset >= self._told[tp]:
-            await self._channel.tell(news)
-            told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
-            logger.info("%s told, %s: %s, %s", *told)
+        for news in found:
+            if news is not None and record.offset >= self._told[tp]:
+                await self._channel.tell(news)
+                told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
+                logger.info("%s told, %s: %s, %s", *told)
 
     async def _read(self, record: KafkaRecord) -> KafkaRecord:
         """Return a message as JSON; wait for a registry that is to be asked for its schema."""

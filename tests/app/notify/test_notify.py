@@ -51,13 +51,14 @@ class Scene:
         self.client, self.topic, self.folder = client, topic, folder
         client.create(topic, partitions=2)
 
-    def send(self, name, state, severity="minor", fields=None, partition=0):
+    def send(self, name, state, severity="minor", fields=None, partition=0, **members):
         """Write the event of an incident, which blames the field of its name, or these."""
         event = {
-            "event": "incident", "topic": "pumps", "partition": 0, "offset": 1, "state": state,
-            "incident": f"pumps/0/{name}", "severity": 10, "severity_name": severity, "length": 4,
-            "start_timestamp": 1_790_000_000_000,
+            "event": "incident", "topic": "pumps", "partition": partition, "offset": 1,
+            "state": state, "incident": f"pumps/{partition}/{name}", "severity": 10,
+            "severity_name": severity, "length": 4, "start_timestamp": 1_790_000_000_000,
             "contributions": [BLAME | {"field": field} for field in fields or [name]],
+            **members,
         }  # fmt: skip
         self.write(event, partition)
 
@@ -119,7 +120,7 @@ def test_what_was_told_is_remembered_through_a_kill(scene):
     wait_for(lambda: server.bodies)
     time.sleep(1.5)  # the commit
     stop(process)
-    scene.send("heat", "opened")
+    scene.send("heat", "opened", entity="p-7")
     scene.send("flow", "closed")
     process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
     try:
@@ -128,6 +129,23 @@ def test_what_was_told_is_remembered_through_a_kill(scene):
         stop(process)
     told = [(body["fields"], body["state"]) for body in server.bodies]
     assert told == [(["flow"], "opened"), (["heat"], "opened"), (["flow"], "closed")]
+
+
+def test_an_incident_that_nothing_closed_ends_as_the_next_one_of_its_entity_opens(scene):
+    server = PostServer(200)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    try:
+        wait_until_it_reads(scene)
+        for name, entity in (("flow", "p-7"), ("heat", "p-8"), ("leak", "p-7")):
+            scene.send(name, "opened", entity=entity)
+        wait_for(lambda: len(server.bodies) == 4)
+    finally:
+        stop(process)
+    told = [(body["incidents"], body["state"]) for body in server.bodies]
+    assert told == [
+        (["pumps/0/flow"], "opened"), (["pumps/0/heat"], "opened"),
+        (["pumps/0/flow"], "closed"), (["pumps/0/leak"], "opened"),
+    ]  # fmt: skip
 
 
 def test_what_comes_after_the_first_start_is_told_after_the_second(scene):
@@ -181,7 +199,7 @@ def test_what_happened_at_once_in_two_partitions_is_one_notice_to_who_reads_it_l
     server = PostServer(200)
     process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
     wait_until_it_reads(scene)
-    scene.send("heat", "opened")
+    scene.send("heat", "opened", entity="p-7")
     wait_for(lambda: server.bodies)
     stop(process)
     for state in ("opened", "closed"):
