@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from string import Template
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -189,7 +190,8 @@ def channels(
 async def _post(session: aiohttp.ClientSession, address: str, content: bytes) -> None:
     """Post JSON, again and again until it is taken, or refused for good."""
     headers = {"Content-Type": "application/json"}
-    place = address.split("/")[2]  # the path may hold a secret
+    # All but host and port may hold a secret.
+    place = urlsplit(address).netloc.rpartition("@")[2]
     for attempt in itertools.count():
         try:
             # Behind a redirect, a post becomes a request without the notice.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from datetime import UTC, datetime
+from functools import partial
 
 import aiohttp
 import pytest
@@ -72,6 +74,20 @@ async def test_a_redirect_is_told_and_tried_again(opened, caplog):
     assert f"127.0.0.1:{server.port} did not take a notice, it is sent again: status 302" in (
         caplog.text
     )
+
+
+@pytest.mark.parametrize("channel", [Alertmanager, partial(Webhook, template=None)])
+@pytest.mark.parametrize("rest", ["/token-9f2", "?token-9f2"])
+async def test_the_user_name_and_password_of_an_address_log_in_and_are_not_logged(
+    channel, rest, opened, caplog
+):
+    server = PostServer(503, 200)
+    async with aiohttp.ClientSession() as session:
+        address = f"http://me:hidden@127.0.0.1:{server.port}{rest}"
+        await channel(address, session=session).tell(opened)
+    assert server.logins == [f"Basic {b64encode(b'me:hidden').decode()}"]
+    assert f"127.0.0.1:{server.port} did not take a notice" in caplog.text
+    assert "hidden" not in caplog.text and "token-9f2" not in caplog.text
 
 
 async def test_who_refuses_a_connection_is_told_later(opened, caplog, monkeypatch):
