@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from faust_oslrau.app.offline.told import Contribution, Message, message_of
@@ -65,6 +65,11 @@ class Event:
         told = self.message
         whose = told.entity if told.category is None else told.category
         return told.event, told.topic, str(told.partition), told.incident, whose
+
+    @property
+    def place(self) -> Key:
+        """Where there is one incident at a time."""
+        return self.message.topic, str(self.message.partition), self.message.entity
 
     @property
     def name(self) -> str:
@@ -198,6 +203,19 @@ class Notices:
         self.open: list[Notice] = []
         self._settings = settings.notify
         self._address_of = settings.incident_address
+
+    def ended_by(self, event: Event) -> Event | None:
+        """Return the end of the incident in whose place another one opens, which nothing closed.
+
+        Its model was given up, as by ``inspect --reset`` or with the topic.
+        """
+        if not event.is_of_incident or event.state != OPENED:
+            return None
+        for former in (each for notice in self.open for each in notice.events.values()):
+            is_open = former.is_of_incident and former.state != CLOSED
+            if is_open and former.place == event.place and former.key != event.key:
+                return replace(former, state=CLOSED)
+        return None
 
     def add(self, event: Event) -> News | None:
         """Take an event in; return what became of its notice, if people are to be told."""

@@ -83,8 +83,8 @@ export const time = (seconds) => clock.format(1000 * seconds);
 
 /** 23 Nov 14:03:59, with the year unless it is this one. */
 export function moment(seconds) {
-  if (!isNumber(seconds)) return "–";
   const date = new Date(1000 * seconds);
+  if (!isNumber(seconds) || !isNumber(date.getTime())) return "–"; // beyond the calendar
   const names = date.getFullYear() === new Date().getFullYear() ? day : dayOfYear;
   return `${names.format(date)} ${clock.format(date)}`;
 }
