@@ -28,6 +28,9 @@ _STATES = {
     "usual": CLOSED,
     **{state: state for state in (OPENED, UPDATED, CLOSED)},
 }
+_TOGETHER_MS = 3_600_000
+"""Incidents of one notice begin at most so long after another one of it."""
+
 Key = tuple[str | None, ...]
 _KINDS = {"drift", "entity", "field", "incident", "rate", "silence"}
 
@@ -160,6 +163,18 @@ class Notice:
         """All fields that it is about."""
         return {name for each in self.events.values() for name in each.message.fields}
 
+    def includes(self, event: Event) -> bool:
+        """Whether an incident that opens is one more of these.
+
+        One that lasts, or whose entity sends no more, does not hide what begins much later.
+        """
+        began = [each.since for each in self.events.values() if each.since is not None]
+        is_late = (
+            event.since is not None and event.since - max(began, default=event.since) > _TOGETHER_MS
+        )
+        is_alike = not self.fields.isdisjoint(event.message.fields)
+        return self.first.is_of_incident and is_alike and not is_late
+
     @property
     def title(self) -> str:
         """A sentence that says what is wrong."""
@@ -244,8 +259,7 @@ class Notices:
         if event.state == CLOSED or not self._concerns(event):  # it may have begun before
             return None
         for notice in self.open if event.is_of_incident else ():
-            common = notice.fields.intersection(event.message.fields)
-            if common and notice.first.is_of_incident:
+            if notice.includes(event):
                 return notice
         notice = Notice(event)
         self.open.append(notice)

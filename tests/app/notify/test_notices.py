@@ -64,6 +64,12 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
     }  # fmt: skip
 
 
+def test_what_begins_long_after_others_is_told_though_one_of_them_never_ends():
+    notices = Notices(Settings())
+    begins = [incident(n, OPENED, entity=str(n)) for n in (1, 3000, 6000, 9601)]
+    assert states(notices, *begins) == [OPENED, None, None, OPENED]
+
+
 def test_an_incident_is_ended_by_the_next_one_of_its_entity():
     notices, first = Notices(Settings()), incident(1, OPENED, entity="a")
     assert states(notices, first, incident(2, OPENED, entity="b")) == [OPENED, None]
