@@ -21,7 +21,7 @@ from faust_oslrau.learner import (
 )
 from faust_oslrau.learner.scoring import incidents as incidents_module
 from faust_oslrau.learner.scoring.evidence import MOST, Evidence
-from faust_oslrau.learner.scoring.incidents import YOUNG, Incidents, Rows
+from faust_oslrau.learner.scoring.incidents import MOST_OPEN, YOUNG, Incidents, Rows
 
 ALARM_RATE = 0.001
 USUAL = 0.5
@@ -149,6 +149,14 @@ def test_each_entity_has_an_incident_of_its_own():
     closed = {step.incident.entity: step for step in steps if step.state == "closed"}
     for step in closed.values():  # by the number of its own records
         assert step.row - (step.incident.latest.number - YOUNG) == 200
+
+
+def test_the_incident_of_an_entity_that_sends_no_more_closes_while_others_go_on():
+    p_values, slots = usual(2000), np.ones(2000, np.int64)
+    p_values[600:603], slots[600:603] = BURST, 0
+    steps = Incidents(IncidentParameters(quiet_records=4)).trace(rows_of(p_values, slots))
+    latest = steps[0].row
+    assert states(steps) == [(latest, "opened"), (latest + 4 * MOST_OPEN + 1, "closed")]
 
 
 def test_the_first_records_of_a_stream_are_no_evidence():
