@@ -153,6 +153,11 @@ class History:
             if event.value is not None:
                 self._add_incident(orjson.loads(event.value), now)
 
+    def begin_anew(self) -> None:
+        """Forget the records of a model that gives way to another one: it may have other fields."""
+        self.rows = SampledRows(SECONDS)
+        self._watched = WatchedEntities(SECONDS)
+
     def add_past_incidents(self, events: Iterable[dict[str, Any]]) -> None:
         """Add events of incidents from the anomalies topic."""
         now, self.knows_past_incidents = time.time(), True

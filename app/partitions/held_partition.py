@@ -132,6 +132,7 @@ class HeldPartition(PartitionQueries):
         self._next_fields = FieldLog(tp, successor.pipeline) if successor else self.fields
         self.metrics = metrics
         self.schedule = schedule
+        metrics.begin_anew()  # they may be of another model, of a topic that was recreated since
         self.metrics.open = pipeline.open_incidents
         self.metrics.successor_records_left = successor.records_left if successor else 0
         self._measured_at = 0

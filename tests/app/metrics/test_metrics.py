@@ -118,6 +118,13 @@ def test_quantiles_are_exact_wherever_the_stream_lies_and_forget(partition, valu
     assert value("log_likelihood_quantile", quantile="0.01") == 7
 
 
+def test_log_likelihoods_of_a_model_that_gave_way_are_no_part_of_the_quantiles(partition, value):
+    partition.count_emitted(_block(log_likelihood=np.full(1000, -40.0)), np.empty(0))
+    partition.begin_anew()
+    partition.count_emitted(_block(log_likelihood=np.full(10, 7.0)), np.empty(0))
+    assert value("log_likelihood_quantile", quantile="0.05") == 7
+
+
 def test_structure_changes_are_counted_once_and_not_again_after_a_restart(partition, value):
     size = {"nodes": {"leaf": 2}, "edges": 2, "parameters": 4, "depth": 2}
     partition.set_restored_network(NetworkSize(**size, structure_changes={"mixture": 500}))
