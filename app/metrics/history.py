@@ -152,6 +152,7 @@ class History:
         for event in block.incidents:
             if event.value is not None:
                 self._add_incident(orjson.loads(event.value), now)
+        self.incidents.close_others(block.open_incidents, now)
 
     def begin_anew(self) -> None:
         """Forget the records of a model that gives way to another one: it may have other fields."""

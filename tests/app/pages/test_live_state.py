@@ -205,6 +205,20 @@ async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, 
     assert [each["offset"] for each in news] == [7, 9]
 
 
+async def test_an_incident_whose_model_is_gone_closes_with_the_next_scores(worker, look, clock):
+    worker.broker.logs[FIRST] = [*values(1000), *[b'{"a": 90, "b": 90}'] * 5, *values(150, seed=2)]
+    (partition,) = await worker.assign(FIRST)
+    partition.metrics.history.add_past_incidents([_incident(3)])
+    partition.emit_from = 900
+    states = []
+    for most in (900, 105, 150):  # before that outputs exist, and an incident may yet open
+        await worker.read(FIRST, most)
+        clock.now += 1
+        told = _parsed((await look())["incidents"])
+        states.append([each["state"] for each in sorted(told, key=lambda each: each["offset"])])
+    assert states == [["opened"], ["closed", "opened"], ["closed", "opened"]]
+
+
 async def test_no_more_incidents_are_told_than_fit(worker, look, clock):
     await worker.assign(FIRST, SECOND)
     for partition in worker.held.values():
