@@ -15,6 +15,8 @@ const PLAIN = { least: 1e-4, most: 1e9 };
 const SMALL_SHARE = 0.1;
 // Of a probability that is written: smaller ones are guesses.
 const LEAST_SHARE = 1e-6;
+// Of what dates can be, since 1970.
+const LAST_SECOND = 8.64e12;
 // oxlint-disable-next-line no-magic-numbers -- seconds of each unit
 const DURATIONS = [["s", 1], ["min", 60], ["h", 3600], ["days", 86_400]];
 const MOST_OF_A_UNIT = 100;
@@ -81,9 +83,9 @@ export function chance(nats) {
 /** 14:03:59 of seconds since 1970, in the reader's own time. */
 export const time = (seconds) => clock.format(1000 * seconds);
 
-/** 23 Nov 14:03:59, with the year unless it is this one. */
+/** 23 Nov 14:03:59, with the year unless it is this one; a record may have a timestamp beyond all dates. */
 export function moment(seconds) {
-  if (!isNumber(seconds)) return "–";
+  if (!isNumber(seconds) || Math.abs(seconds) > LAST_SECOND) return "–";
   const date = new Date(1000 * seconds);
   const names = date.getFullYear() === new Date().getFullYear() ? day : dayOfYear;
   return `${names.format(date)} ${clock.format(date)}`;

@@ -70,6 +70,13 @@ def test_an_incident_is_shown_as_it_opens_and_closes_and_again_after_a_restart(s
     _search(page)
 
 
+def test_an_incident_is_shown_though_its_timestamps_are_in_nanoseconds(scene, page):
+    rows = [*usual_rows(3000), *odd_rows()]
+    scene.score((*row, (), 1_700_000_000_000_000_000) for row in rows)
+    page.open().wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    assert page.text(".incident p").startswith("since \N{EN DASH} · ")
+
+
 # How many incidents are open, and are still once each has been told as closed by its last event.
 _CLOSED = """
 return fetch("/live").then((answer) => answer.json()).then(async (live) => {
