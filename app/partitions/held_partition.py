@@ -356,8 +356,11 @@ class HeldPartition(PartitionQueries):
 
 
 def ages(block: ProcessedBlock) -> NDArray[np.float64]:
-    """Return the ages (m,) of the scored records in seconds; NaN without a timestamp."""
-    return time.time() - block.timestamps / 1000
+    """Return the ages (m,) of the scored records in seconds; NaN without a timestamp.
+
+    A record from a clock that is ahead is new: Prometheus takes a falling sum for a restart.
+    """
+    return np.maximum(time.time() - block.timestamps / 1000, 0)
 
 
 def network_size(learner: NetworkLearner) -> NetworkSize:

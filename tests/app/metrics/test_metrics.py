@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from faust_oslrau.app.metrics import Metrics, NetworkSize
 from faust_oslrau.app.metrics.distribution import Distribution
 from faust_oslrau.app.metrics.partition import BlamedFields
+from faust_oslrau.app.partitions.held_partition import ages
 from faust_oslrau.app.pipeline import ExpectedField, PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.learner import Incident
@@ -70,6 +71,14 @@ def test_rows_are_counted_by_outcome(partition, value):
     assert value("learned_records_total") == 11
     assert value("end_to_end_seconds_count") == 7
     assert value("stage_seconds_sum", stage="learn") == pytest.approx(0.6)
+
+
+def test_a_record_from_a_clock_that_is_ahead_is_new(partition, value):
+    now = 1000 * time.time()
+    block = _block(scored=3, timestamps=np.array([now - 5000, now + 1e7, np.nan]))
+    partition.count_emitted(block, ages(block))
+    assert value("end_to_end_seconds_count") == 2
+    assert 5 <= value("end_to_end_seconds_sum") < 600
 
 
 def _opened_before(seconds, level):
