@@ -122,9 +122,7 @@ class Chores:
             logger.debug("could not measure the lag: %r", error)
             return
         self._contact.mark_answer()
-        for tp, records in lags.items():
-            if tp in self._assignment.held:
-                self._assignment.held[tp].set_lag(records)
+        self._assignment.set_lags(lags)
 
     async def _return_memory(self) -> None:
         await asyncio.to_thread(return_freed_memory)
