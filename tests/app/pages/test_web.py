@@ -100,7 +100,7 @@ async def test_a_structure_that_there_is_not_is_refused(browse):
 
 
 async def test_numbers_that_are_not_known_are_null(browse, monkeypatch):
-    monkeypatch.setattr("faust_oslrau.app.pages.live_state._STARTED", 0)
+    monkeypatch.setattr("faust_oslrau.app.pages.live_state._BEGAN", -1000.0)
     async with browse() as client:
         status, state = await _json(client.get("/live?topic=features&partition=1"))
         assert status == 200
