@@ -161,6 +161,7 @@ class TransactionalProducer:
                 yield Transaction(connection)
                 await connection.producer.commit_transaction()
             except (ProducerFenced, InvalidProducerEpoch) as error:
+                self._closed = True  # those that wait for their turn have lost it, too
                 await connection.close()
                 raise LostPartitionError(f"{self._id} has been opened elsewhere") from error
             except BaseException:

@@ -76,6 +76,24 @@ def test_a_fenced_producer_leaves_no_exception_that_asyncio_logs(
     assert _committed(client, topic_name) == [b"new"]
 
 
+def test_whoever_waits_behind_a_fenced_transaction_has_lost_the_partition_too(
+    client, producers, topic_name
+):
+    client.create(topic_name)
+
+    async def run():
+        zombie, owner = producers(), producers()
+        await zombie.open(_TP)
+        await owner.open(_TP)
+        writes = (_write(zombie, topic_name, value) for value in (b"first", b"waiting"))
+        errors = await asyncio.gather(*writes, return_exceptions=True)
+        await zombie.close()
+        await owner.close()
+        return errors
+
+    assert [type(error) for error in asyncio.run(run())] == [LostPartitionError] * 2
+
+
 def test_deployments_whose_names_join_to_the_same_text_do_not_fence_each_other(
     client, producers, topic_name
 ):
