@@ -11,12 +11,13 @@ from typing import Any
 
 import click
 import orjson
-from aiokafka import TopicPartition
 
 from faust_oslrau.app.offline import inspection
 from faust_oslrau.app.offline.inspection import Found, InspectionError, PartitionChange
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
+
+_PIECE_BYTES = 2**20
 
 
 class _Start(click.ParamType):
@@ -85,18 +86,18 @@ def inspect(
 
 async def _list(settings: Settings, partition: str | None, as_json: bool) -> None:
     chosen = await inspection.partitions(settings, partition)
-    found = await inspection.read_snapshots(settings, chosen)
     now = time.time()
-    if as_json:
-        for each in found:
+    has_any = False
+    async for each in inspection.read_snapshots(settings, chosen):
+        has_any = True
+        if as_json:
             click.echo(orjson.dumps(inspection.describe(each, now)))
-        return
-    if not found:
-        click.echo("no snapshots")
-    for each in found:
+            continue
         click.echo(_line(each, now))
         if partition is not None and each.snapshot is not None:
             click.echo(_details(each))
+    if not (has_any or as_json):
+        click.echo("no snapshots")
 
 
 def _line(found: Found, now: float) -> str:
@@ -132,12 +133,8 @@ async def _show_entity(
 ) -> None:
     """Show an entity as the newest undamaged snapshot of each partition knows it."""
     chosen = await inspection.partitions(settings, partition)
-    newest: dict[TopicPartition, Found] = {}
-    for each in await inspection.read_snapshots(settings, chosen):
-        if each.snapshot is not None:
-            newest.setdefault(each.tp, each)
-    known = list(filter(None, (inspection.describe_entity(each, entity)
-                               for each in newest.values())))  # fmt: skip
+    found = inspection.read_snapshots(settings, chosen, only_newest=True)
+    known = list(filter(None, [inspection.describe_entity(each, entity) async for each in found]))
     if not known:
         raise InspectionError(f"no snapshot knows the entity {entity}")
     for data in known:
@@ -167,15 +164,22 @@ def _entity_row(field: dict[str, Any]) -> tuple[str, ...]:
 
 async def _export(settings: Settings, partition: str | None, target: Path) -> None:
     chosen = await inspection.partitions(settings, partition)
-    found = await inspection.read_snapshots(settings, chosen)
-    undamaged = [each for each in found if each.snapshot is not None]
-    if not undamaged:
+    offset = None
+    async for each in inspection.read_snapshots(settings, chosen, only_newest=True):
+        if each.snapshot is not None:
+            _write(each, target)
+            offset = each.stored.next_offset
+    if offset is None:
         raise InspectionError(f"{partition} has no snapshot")
+    click.echo(f"{partition} at offset {offset} written to {target}")
+
+
+def _write(found: Found, target: Path) -> None:
     try:
-        target.write_bytes(undamaged[0].data)
+        with target.open("wb") as file:
+            file.writelines(found.stored.data.pieces(_PIECE_BYTES))
     except OSError as error:
         raise InspectionError(f"file {target}: {error.strerror}") from error
-    click.echo(f"{partition} at offset {undamaged[0].stored.next_offset} written to {target}")
 
 
 async def _changes(

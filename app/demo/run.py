@@ -224,7 +224,7 @@ class _Run:
         """Stop the worker; if it has ended unexpectedly, return its last lines."""
         if not self._worker.is_running:
             return self._worker.last_lines()
-        if not self._account.sent:  # the worker has nothing to finish, and may be compiling
+        if not self._account.sent:  # the worker has nothing to finish
             return None
         self._observer.update_models((await asyncio.to_thread(self._worker.page, "model"))[1])
         self._observer.phase = "stopping the worker"

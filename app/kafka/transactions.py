@@ -122,11 +122,18 @@ class TransactionalProducer:
     async def open(self) -> None:
         """Connect, which fences all other producers with this id and aborts their transactions.
 
+        Another caller may have done so after the same failure, and must not be fenced.
+
         Raises
         ------
         KafkaError
             No broker answers, or it refuses the producer.
         """
+        async with self._lock:
+            if self._connection is None and not self._closed:
+                await self._connect()
+
+    async def _connect(self) -> None:
         producer = AIOKafkaProducer(
             **self._arguments,
             transactional_id=self._id,
@@ -161,6 +168,7 @@ class TransactionalProducer:
                 yield Transaction(connection)
                 await connection.producer.commit_transaction()
             except (ProducerFenced, InvalidProducerEpoch) as error:
+                self._closed = True  # those that wait for their turn have lost it, too
                 await connection.close()
                 raise LostPartitionError(f"{self._id} has been opened elsewhere") from error
             except BaseException:

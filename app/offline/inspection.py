@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,16 @@ class InspectionError(OslrauError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A snapshot in the store; `problem` tells why it cannot be decoded."""
+    """A snapshot in the store, which is open; `problem` tells why it cannot be decoded.
+
+    `snapshot` and `successor`, that of the model which is to follow, are without their scorers.
+    """
 
     tp: TopicPartition
     stored: StoredSnapshot
-    data: bytes
-    snapshot: Snapshot | None
+    snapshot: Snapshot | None = None
+    scorer: Extent | None = None
+    successor: Snapshot | None = None
     problem: str | None = None
 
 
@@ -95,8 +100,12 @@ async def partitions(settings: Settings, chosen: str | None) -> list[TopicPartit
     return selected
 
 
-async def read_snapshots(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Found]:
-    """Return the stored snapshots, the newest of each partition first.
+async def read_snapshots(
+    settings: Settings, chosen: Sequence[TopicPartition], *, only_newest: bool = False
+) -> AsyncGenerator[Found, None]:
+    """Yield the stored snapshots, the newest of each partition first; each is open until the next.
+
+    With `only_newest`, those before the newest undamaged one of a partition are not read.
 
     Raises
     ------
@@ -104,14 +113,17 @@ async def read_snapshots(settings: Settings, chosen: Sequence[TopicPartition]) -
         The store cannot be read.
     """
     store, _ = _store(settings)
-    found = []
     try:
         for tp in chosen:
             await store.open(tp, read_only=True)
-            found += [_found(tp, stored) async for stored in store.load(tp)]
+            async with aclosing(store.load(tp)) as snapshots:
+                async for stored in snapshots:
+                    with stored.data:
+                        yield (found := _found(tp, stored))
+                    if only_newest and found.snapshot is not None:
+                        break
     except (SnapshotError, KafkaError) as error:
         raise InspectionError(f"snapshots cannot be read: {error}") from error
-    return found
 
 
 async def positions(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Position]:
@@ -300,12 +312,12 @@ def _consumer(settings: Settings) -> AIOKafkaConsumer:
 
 
 def _found(tp: TopicPartition, stored: StoredSnapshot) -> Found:
-    with stored.data:
-        data = stored.data.read()
     try:
-        return Found(tp, stored, data, Snapshot.from_bytes(data))
+        snapshot, scorer, state = Snapshot.read(stored.data)
+        successor = None if state is None else Snapshot.read(state)[0]
     except StateError as error:
-        return Found(tp, stored, data, None, str(error))
+        return Found(tp, stored, problem=str(error))
+    return Found(tp, stored, snapshot, scorer, successor)
 
 
 def describe(found: Found, now: float) -> dict[str, Any]:
@@ -315,24 +327,19 @@ def describe(found: Found, now: float) -> dict[str, Any]:
         "partition": found.tp.partition,
         "next_offset": found.stored.next_offset,
         "age_seconds": round(max(0.0, now - found.stored.timestamp / 1000), 1),
-        "bytes": len(found.data),
+        "bytes": found.stored.data.size,
         "where": found.stored.where,
         "problem": found.problem,
     }
     if found.snapshot is None:
         return data
     names = ("start", "records", "nodes", "fields", "version", "settings")
-    successor = {"successor": _successor(found.data)}
-    return data | {name: getattr(found.snapshot, name) for name in names} | successor
+    successor = found.successor and _values(found.successor, ("start", "records", "settings"))
+    return data | _values(found.snapshot, names) | {"successor": successor}
 
 
-def _successor(data: bytes) -> dict[str, Any] | None:
-    """Return what a snapshot tells of the model that is to follow with changed settings."""
-    _, _, state = Snapshot.read(Extent.of(data))
-    if state is None:
-        return None
-    successor, *_ = Snapshot.read(state)
-    return {name: getattr(successor, name) for name in ("start", "records", "settings")}
+def _values(snapshot: Snapshot, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(snapshot, name) for name in names}
 
 
 def describe_entity(found: Found, entity: str) -> dict[str, Any] | None:
@@ -344,10 +351,10 @@ def describe_entity(found: Found, entity: str) -> dict[str, Any] | None:
         The snapshot's scorer cannot be read.
     """
     snapshot = found.snapshot
-    if snapshot is None or snapshot.scorer is None:
+    if snapshot is None or found.scorer is None:
         return None
     try:
-        scorer = StreamScorer.from_bytes(snapshot.scorer, LEARNERS[snapshot.learner_kind])
+        scorer = StreamScorer.from_bytes(found.scorer, LEARNERS[snapshot.learner_kind])
     except StateError as error:
         raise InspectionError(f"snapshot {found.stored.where}: {error}") from error
     profile = scorer.entity_profile(entity)

@@ -25,7 +25,7 @@ from faust_oslrau.app.snapshots import SnapshotError, SnapshotSchedule, Snapshot
 from .compute import Compute
 from .delivery import Delivery
 from .held_partition import HeldPartition, OutOfPlaceError, UnknownSchemasError
-from .log_changes import is_behind_log_start
+from .log_changes import change_before
 from .opening import Opener
 from .schema_desk import SchemaDesk
 from .work_limit import WorkLimit
@@ -353,8 +353,9 @@ class Assignment:
         if self.held.get(partition.tp) is not partition or partition.awaits_schemas:
             return
         try:
-            if await is_behind_log_start(self._consumer, partition, batch):
-                self.reopen(partition, "the next records were deleted from its log")
+            change = await change_before(self._consumer, partition, batch)
+            if change is not None:
+                self.reopen(partition, change)
                 return
             await partition.process(batch)
         except LostPartitionError as error:

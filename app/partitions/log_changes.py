@@ -1,9 +1,9 @@
-"""Detects changes of a log while it is read: a recreated topic, records deleted unread."""
+"""Detects changes of a log while it is read: recreated, records deleted unread, its end lost."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiokafka.errors import KafkaError
 from faust.types import TP
@@ -29,20 +29,29 @@ async def find_recreated(
     return [each for tp, each in held.items() if is_recreated(each.topic_id, ids.get(tp.topic))]
 
 
-async def is_behind_log_start(
+async def change_before(
     consumer: Consumer, partition: HeldPartition, batch: RecordBatch
-) -> bool:
-    """Tell whether the next records were deleted: the log now starts after the next offset.
+) -> str | None:
+    """Return how the log has changed that gave this batch; None if it goes on as it was.
 
     Raises
     ------
     OutOfPlaceError
-        No broker answers: the batch must be read again.
+        The batch must be read again: no broker answers, or another one has a longer log.
     """
-    if batch.records[0].offset <= partition.next_offset:
-        return False
+    first = batch.records[0].offset
+    if first < batch.position:  # which was beyond the log's end, so that it was read anew
+        if await _answer(consumer.end_offsets, partition.tp) < partition.next_offset:
+            return "its log ends before the next offset"
+        raise OutOfPlaceError
+    if first <= partition.next_offset:
+        return None
+    is_behind = await _answer(consumer.first_offsets, partition.tp) > partition.next_offset
+    return "the next records were deleted from its log" if is_behind else None
+
+
+async def _answer(ask: Callable[[list[TP]], Awaitable[dict[TP, int]]], tp: TP) -> int:
     try:
-        first = await consumer.first_offsets([partition.tp])
+        return (await ask([tp]))[tp]
     except KafkaError as error:
         raise OutOfPlaceError from error
-    return first[partition.tp] > partition.next_offset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from faust.types import TP
@@ -102,30 +103,38 @@ class Opener:
     async def _restore(self, log: PartitionLog) -> PartitionState | None:
         """Return the newest snapshot that is undamaged and belongs to this log."""
         began = time.perf_counter()
-        metrics = self._metrics.of_partition(*log.tp)
-        async for stored in self._store.load(log.tp):
-            try:
-                with stored.data:
-                    restored = await self._read(log, stored)
-            except OSError as error:
-                raise SnapshotError(f"snapshot {stored.where}: {error.strerror}") from error
-            except StateVersionError as error:
-                raise _of_another_version(log.tp, stored, error) from error
-            except StateError as error:
-                metrics.count_snapshot_failure("damaged")
-                logger.error("snapshot %s is damaged: %s", stored.where, error, extra=at(log.tp))
-                await self._store.reject(log.tp, stored)
-                continue
-            if restored is not None:
-                seconds = time.perf_counter() - began
-                metrics.observe_stage("restore", seconds)
-                logger.info(
-                    "%s/%d: snapshot at %d, %d bytes, restored in %.2f s",
-                    *(*log.tp, stored.next_offset, stored.data.size, seconds),
-                    extra=at(log.tp, stored.next_offset),
-                )
-                return restored
+        async with aclosing(self._store.load(log.tp)) as snapshots:
+            async for stored in snapshots:
+                restored = await self._read_undamaged(log, stored)
+                if restored is not None:
+                    self._tell_restored(log.tp, stored, time.perf_counter() - began)
+                    return restored
         return None
+
+    def _tell_restored(self, tp: TP, stored: StoredSnapshot, seconds: float) -> None:
+        self._metrics.of_partition(*tp).observe_stage("restore", seconds)
+        logger.info(
+            "%s/%d: snapshot at %d, %d bytes, restored in %.2f s",
+            *(*tp, stored.next_offset, stored.data.size, seconds),
+            extra=at(tp, stored.next_offset),
+        )
+
+    async def _read_undamaged(
+        self, log: PartitionLog, stored: StoredSnapshot
+    ) -> PartitionState | None:
+        """Return a snapshot; None if it is of another log, or damaged: then it is rejected."""
+        try:
+            with stored.data:
+                return await self._read(log, stored)
+        except OSError as error:
+            raise SnapshotError(f"snapshot {stored.where}: {error.strerror}") from error
+        except StateVersionError as error:
+            raise _of_another_version(log.tp, stored, error) from error
+        except StateError as error:
+            self._metrics.of_partition(*log.tp).count_snapshot_failure("damaged")
+            logger.error("snapshot %s is damaged: %s", stored.where, error, extra=at(log.tp))
+            await self._store.reject(log.tp, stored)
+            return None
 
     async def _read(self, log: PartitionLog, stored: StoredSnapshot) -> PartitionState | None:
         snapshot, scorer, data = await self._compute.run(Snapshot.read, stored.data)

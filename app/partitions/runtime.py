@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import monotonic
 
 from faust.types import TP
@@ -27,6 +28,7 @@ from faust_oslrau.topics.formats import Translate
 
 from .assignment import Assignment
 from .chores import Chores
+from .daemon import run_in_daemon
 from .delivery import delivery
 from .freed_memory import return_compiler
 from .past_incidents import PastIncidents
@@ -118,7 +120,8 @@ class Runtime:
             The registry does not take the schemas of the outputs.
         """
         self.preparing = "loading the kernels"
-        await asyncio.to_thread(compile_pipeline, self.settings, self._tell_of_kernels(monotonic()))
+        tell = self._tell_of_kernels(monotonic())
+        await run_in_daemon(partial(compile_pipeline, self.settings, tell))
         return_compiler()
         self.compiled = None
         self.preparing = "waiting for the broker and the topics"

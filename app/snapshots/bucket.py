@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -102,7 +102,7 @@ class BucketStore:
                 await self._put(place, place.claim)
             self._places[tp] = place
 
-    async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+    async def load(self, tp: TP) -> AsyncGenerator[StoredSnapshot, None]:
         """Yield the partition's snapshots, the one with the highest offset first.
 
         Raises

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ class FolderStore:
             with _store_errors(self._place(tp)):
                 self._place(tp).mkdir(parents=True, exist_ok=True)
 
-    async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+    async def load(self, tp: TP) -> AsyncGenerator[StoredSnapshot, None]:
         """Yield the partition's snapshots, the newest first."""
         for path in self._files(tp):
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,11 +42,11 @@ class SnapshotStore(Protocol):
             Another worker opens the partition at this moment.
         """
 
-    def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+    def load(self, tp: TP) -> AsyncGenerator[StoredSnapshot, None]:
         """Yield the snapshots of an open partition, the one with the highest offset first.
 
         Those that cannot be read are logged and skipped. The caller checks whether a snapshot is
-        damaged.
+        damaged, and closes the generator, which may be connected, if it does not read all.
         """
 
     async def reject(self, tp: TP, stored: StoredSnapshot) -> None:
@@ -86,7 +86,7 @@ class NoStore:
     async def open(self, tp: TP, *, read_only: bool = False) -> None:
         """Do nothing."""
 
-    async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+    async def load(self, tp: TP) -> AsyncGenerator[StoredSnapshot, None]:
         """Yield nothing."""
         return
         yield  # makes this a generator

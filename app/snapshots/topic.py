@@ -10,7 +10,7 @@ the end of the log, and reads only what it names.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ class TopicStore:
         async with self._reader(tp) as reader:
             self._slots[tp] = await reader.slots(self._prefix(tp))
 
-    async def load(self, tp: TP) -> AsyncIterator[StoredSnapshot]:
+    async def load(self, tp: TP) -> AsyncGenerator[StoredSnapshot, None]:
         """Yield the partition's snapshots, the one with the highest offset first."""
         slots = self._slot(tp)
         if not slots.manifests:

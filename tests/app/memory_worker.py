@@ -141,7 +141,8 @@ class MemoryConsumer:
     def fetch(self, tp, most=None):
         """Return the next batch, of so many records at most."""
         broker, position = self.broker, self.positions[tp]
-        start = max(position, broker.first[tp])
+        is_beyond = position > len(broker.logs[tp])  # then aiokafka begins at the first record
+        start = broker.first[tp] if is_beyond else max(position, broker.first[tp])
         found = records(tp, broker.logs[tp][start:][:most], start)
         batch = RecordBatch(position, found)
         self.positions[tp] = batch.next_offset

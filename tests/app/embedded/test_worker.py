@@ -41,6 +41,16 @@ def test_a_worker_that_is_still_importing_its_libraries_can_be_stopped(
     assert worker.log() == ""
 
 
+def test_a_worker_that_is_compiling_its_kernels_can_be_stopped(
+    topics, start_worker, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # there are none
+    worker = start_worker(command=[_SCRIPT, "worker"])
+    worker.wait_until(lambda: "compiling the kernels" in worker.get("/readyz")[1], "compiling")
+    assert worker.terminate() == 0, worker.log()
+    assert "no broker answers" not in worker.log()
+
+
 def test_records_are_scored_bad_ones_are_dead_letters_and_the_pages_say_what_is_going_on(
     topics, client, settings, start_worker, topic_name
 ):

@@ -7,6 +7,7 @@ import gc
 import time
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 from faust.types import TP
 
 from faust_oslrau.app.kafka.transactions import (
@@ -74,6 +75,47 @@ def test_a_fenced_producer_leaves_no_exception_that_asyncio_logs(
     gc.collect()
     assert unretrieved == []
     assert _committed(client, topic_name) == [b"new"]
+
+
+def test_whoever_waits_behind_a_fenced_transaction_has_lost_the_partition_too(
+    client, producers, topic_name
+):
+    client.create(topic_name)
+
+    async def run():
+        zombie, owner = producers(), producers()
+        await zombie.open(_TP)
+        await owner.open(_TP)
+        writes = (_write(zombie, topic_name, value) for value in (b"first", b"waiting"))
+        errors = await asyncio.gather(*writes, return_exceptions=True)
+        await zombie.close()
+        await owner.close()
+        return errors
+
+    assert [type(error) for error in asyncio.run(run())] == [LostPartitionError] * 2
+
+
+def test_two_that_reopen_a_failed_producer_at_once_do_not_fence_each_other(
+    client, producers, topic_name
+):
+    client.create(topic_name)
+
+    async def write_again(worker, value):
+        if worker.of(_TP).has_failed:
+            await worker.of(_TP).open()
+        await _write(worker, topic_name, value)
+
+    async def run():
+        worker = producers()
+        await worker.open(_TP)
+        with pytest.raises(KafkaConnectionError):
+            async with worker.of(_TP).transaction():
+                raise KafkaConnectionError
+        await asyncio.gather(*(write_again(worker, value) for value in (b"block", b"snapshot")))
+        await worker.close()
+
+    asyncio.run(run())
+    assert sorted(_committed(client, topic_name)) == [b"block", b"snapshot"]
 
 
 def test_deployments_whose_names_join_to_the_same_text_do_not_fence_each_other(

@@ -9,8 +9,7 @@ from faust.types import TP
 
 from faust_oslrau.app.commands.inspect import _details, entity_text
 from faust_oslrau.app.offline import inspection
-from faust_oslrau.app.offline.inspection import Found
-from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, Successor
+from faust_oslrau.app.pipeline import PartitionPipeline, Successor
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import StoredSnapshot
 from faust_oslrau.learner.extent import Extent
@@ -34,8 +33,12 @@ def found():
     pipeline = PartitionPipeline("features", 2, Settings(entity="key"))
     pipeline.process(records)
     data = pipeline.snapshot(0, N).to_bytes()
-    stored = StoredSnapshot("here", N, 0, Extent.of(data))
-    return Found(TP("features", 2), stored, data, Snapshot.from_bytes(data)), rows[of == 3]
+    return _found(N, data), rows[of == 3]
+
+
+def _found(offset, data):
+    stored = StoredSnapshot("here", offset, 0, Extent.of(data))
+    return inspection._found(TP("features", 2), stored)
 
 
 def test_level_and_spread_are_those_of_the_entitys_records(found):
@@ -67,9 +70,7 @@ def test_a_young_entity_cannot_be_compared_yet():
         [Record("features", 2, at, 0, b"m", b'{"a": %d, "b": 2}' % at) for at in range(20)]
     )
     data = pipeline.snapshot(0, 20).to_bytes()
-    stored = StoredSnapshot("here", 20, 0, Extent.of(data))
-    young = Found(TP("features", 2), stored, data, Snapshot.from_bytes(data))
-    described = inspection.describe_entity(young, "m")
+    described = inspection.describe_entity(_found(20, data), "m")
     assert math.isnan(described["entity_p_value"])
     assert "not comparable yet" in entity_text(described)
 
@@ -84,10 +85,7 @@ def test_a_model_that_is_to_follow_with_changed_settings_is_told():
     alone = b"".join(old.snapshot_parts(0, 50))
     successor.learn(records, None)
     data = b"".join(old.snapshot_parts(0, 50, None, successor.snapshot_parts(50, None)))
-    found = [
-        Found(TP("features", 2), StoredSnapshot("here", 50, 0, Extent.of(each)), each,
-              Snapshot.from_bytes(each)) for each in (alone, data)
-    ]  # fmt: skip
+    found = [_found(50, each) for each in (alone, data)]
     told = [inspection.describe(each, 0.0)["successor"] for each in found]
     assert told[0] is None
     assert (told[1]["start"], told[1]["records"]) == (20, 30)

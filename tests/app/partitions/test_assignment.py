@@ -235,3 +235,39 @@ async def test_a_gap_is_read_again_while_no_broker_says_where_the_log_begins(wor
     await worker.assignment.handle(gap)  # offsets that were never records
     await until(lambda: partition.next_offset == 150)
     assert partition.missing == 10
+
+
+async def test_a_log_that_has_lost_its_end_ends_the_worker(worker, broker):
+    await worker.assign(FIRST)
+    await worker.read(FIRST, 200)
+    broker.logs[FIRST] = broker.logs[FIRST][:150]
+    await worker.assignment.handle(worker.consumer.fetch(FIRST))
+    await until(lambda: worker.crashes)
+    assert "up to offset 200 were processed but the log ends at 150" in str(worker.crashes[0])
+
+
+async def test_with_lost_history_continue_a_log_that_has_lost_its_end_is_learned_anew(
+    tmp_path, broker
+):
+    async with MemoryWorker(tmp_path, broker, lost_history="continue") as worker:
+        (partition,) = await worker.assign(FIRST)
+        await worker.read(FIRST, 200)
+        broker.logs[FIRST] = values(150, seed=2)
+        broker.scores.clear()
+        await worker.assignment.handle(worker.consumer.fetch(FIRST))
+        await until(lambda: worker.held.get(FIRST, partition) is not partition)
+        await until(lambda: worker.consumer.positions[FIRST] == 0)
+        await worker.read(FIRST)
+        assert broker.scores[FIRST] == clean_scores(FIRST, broker.logs[FIRST])
+
+
+async def test_a_log_of_which_one_replica_lags_goes_on_where_it_was(worker, broker):
+    (partition,) = await worker.assign(FIRST)
+    await worker.read(FIRST, 200)
+    for broker.is_away in (True, False):
+        await worker.assignment.handle(RecordBatch(200, records(FIRST, _LOG[:100])))
+        worker.consumer.positions[FIRST] = 100
+        await until(lambda: worker.consumer.positions[FIRST] == 200)
+    await worker.read(FIRST)
+    assert worker.held == {FIRST: partition}
+    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)

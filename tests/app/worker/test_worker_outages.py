@@ -105,3 +105,19 @@ def test_after_a_long_outage_scores_and_states_are_those_of_a_clean_run(
 def test_a_worker_ends_in_bounded_time_without_a_broker(busy_worker, kafka):
     kafka.kill()
     assert busy_worker.terminate(seconds=30) == 3
+
+
+def test_a_log_that_has_lost_its_end_while_the_broker_was_away_ends_the_worker_with_the_reason(
+    client, kafka, start_worker, topic_name
+):
+    client.create(topic_name)
+    client.send(topic_name, rows(300))
+    (log,) = kafka.data_dir.glob(f"node-1/log/{topic_name}-0/*.log")
+    size = log.stat().st_size
+    client.send(topic_name, rows(300, seed=1))
+    worker = start_worker(session_timeout=60).wait_records(600)  # it stays in the group
+    kafka.kill()
+    os.truncate(log, size)  # as a restored disk, or an unclean election
+    kafka.start_node()
+    assert worker.wait() == 4
+    assert " were processed but the log ends at 300 " in worker.log().splitlines()[-1]
