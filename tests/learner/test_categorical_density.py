@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    CategoricalDensity,
-    StackedSPN,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, CategoricalDensity, StackedSPN, StreamScorer
 
 SHARES = [0.6, 0.3, 0.1]
 LATENCY = [10.0, 100.0, 1000.0]

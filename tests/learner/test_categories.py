@@ -13,10 +13,7 @@ from interpreter import examples
 from scipy.stats import norm
 from streams import blame_of
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.categories.values import MISSING, Values
 

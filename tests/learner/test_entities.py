@@ -10,10 +10,7 @@ from interpreter import needs_compiler
 from naive_entities import NaiveLevels
 from scipy import special, stats
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.entities import levels, population
 from faust_oslrau.learner.entities.former import FormerEntities
 from faust_oslrau.learner.entities.levels import from_gaussian, to_gaussian

@@ -7,12 +7,7 @@ import pytest
 from scipy import stats
 from test_entities import machines
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    EntityDensity,
-    StackedSPN,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, EntityDensity, StackedSPN, StreamScorer
 
 KEYS, ROWS, LEVELS, SCALES = machines(1, 3000, 30, 3, missing=0.05)
 

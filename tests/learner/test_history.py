@@ -8,10 +8,7 @@ from interpreter import needs_compiler
 from naive_history import NaiveMeans
 from streams import blame_of
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.history.layer import History
 
 RNG = np.random.default_rng(3)

@@ -12,11 +12,7 @@ from naive_incidents import NaiveEvidence, NaiveIncidents
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    IncidentParameters,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.scoring import incidents as incidents_module
 from faust_oslrau.learner.scoring.evidence import MOST, Evidence
 from faust_oslrau.learner.scoring.incidents import YOUNG, Incidents, Rows

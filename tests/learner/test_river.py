@@ -11,12 +11,7 @@ from river import anomaly, checks, evaluate, metrics, preprocessing
 from streams import clusters
 
 import faust_oslrau.learner.river as adapter
-from faust_oslrau.learner import (
-    OSLRAU,
-    EntityDensity,
-    InvalidInputError,
-    StackedSPN,
-)
+from faust_oslrau.learner import OSLRAU, EntityDensity, InvalidInputError, StackedSPN
 from faust_oslrau.learner.river import OSLRAUAnomaly
 
 NAMES = ["a", "b", "c", "d", "e"]

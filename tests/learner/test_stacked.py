@@ -8,9 +8,7 @@ import pytest
 from interpreter import INTERPRETED
 from streams import clusters
 
-from faust_oslrau.learner import (
-    StackedSPN,
-)
+from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.state import pack, unpack
 
 if INTERPRETED:

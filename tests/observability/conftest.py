@@ -60,9 +60,7 @@ class Observed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def observed(
-    kafka: KafkaBroker,
-    tool: Callable[[str], str],
-    tmp_path_factory: pytest.TempPathFactory,
+    kafka: KafkaBroker, tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Observed]:
     """A worker in the middle of a stream that has a bit of everything."""
     programs = tool("prometheus"), tool("prometheus-alertmanager")

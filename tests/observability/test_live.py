@@ -23,9 +23,7 @@ _RECORDED = {name for name in rule_expressions() if ":" in name}
 # Prometheus itself makes these.
 _OF_PROMETHEUS = {"up", "ALERTS"}
 # What these look for is not there while all is well.
-_EMPTY = {
-    "OslrauNoWorker": "absent() has nothing to say while a worker answers",
-}
+_EMPTY = {"OslrauNoWorker": "absent() has nothing to say while a worker answers"}
 
 
 def _conditions():

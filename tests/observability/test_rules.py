@@ -11,16 +11,7 @@ import promql_parser
 import pytest
 import yaml
 from alert_cases import FIRING, HEALTHY, MINUTES, SILENT, damaged, open_incidents, setting
-from dashboards import (
-    DASHBOARDS,
-    ROOT,
-    RULES,
-    alerts,
-    load,
-    metric_names,
-    rule_expressions,
-    rules,
-)
+from dashboards import DASHBOARDS, ROOT, RULES, alerts, load, metric_names, rule_expressions, rules
 
 from grafana import build
 

@@ -134,11 +134,7 @@ def test_records_that_a_dead_worker_leaves_are_missing(start: Callable[..., Demo
     ],
 )
 def test_wrong_options_and_files_end_it_in_one_line(
-    arguments: list[str],
-    code: int,
-    reason: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], code: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,b\n1\n")

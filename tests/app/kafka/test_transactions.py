@@ -9,11 +9,7 @@ import time
 import pytest
 from faust.types import TP
 
-from faust_oslrau.app.kafka.transactions import (
-    LostPartitionError,
-    Producers,
-    TransactionalProducer,
-)
+from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers, TransactionalProducer
 from faust_oslrau.topics import OutMessage
 
 pytestmark = pytest.mark.real_kafka

@@ -10,12 +10,7 @@ from click.testing import CliRunner
 
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import (
-    PartitionPipeline,
-    Snapshot,
-    model_file,
-    new_pipeline,
-)
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, model_file, new_pipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 

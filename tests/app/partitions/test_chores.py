@@ -10,14 +10,7 @@ from contextlib import asynccontextmanager
 
 import orjson
 import pytest
-from memory_worker import (
-    FIRST,
-    SECOND,
-    MemoryBroker,
-    MemoryWorker,
-    turns,
-    until,
-)
+from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, turns, until
 
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.partitions import chores

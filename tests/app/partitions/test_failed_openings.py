@@ -7,14 +7,7 @@ import asyncio
 import pytest
 from aiokafka import OffsetAndMetadata
 from aiokafka.errors import KafkaConnectionError
-from memory_worker import (
-    FIRST,
-    SECOND,
-    MemoryWorker,
-    clean_scores,
-    turns,
-    until,
-)
+from memory_worker import FIRST, SECOND, MemoryWorker, clean_scores, turns, until
 
 from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.kafka.transactions import LostPartitionError

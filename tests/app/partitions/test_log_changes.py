@@ -12,14 +12,7 @@ from dataclasses import replace
 import orjson
 import pytest
 from aiokafka.errors import KafkaError
-from clean_run import (
-    assert_as_clean,
-    assert_same_states,
-    clean_run,
-    newest_states,
-    rows,
-    scores_of,
-)
+from clean_run import assert_as_clean, assert_same_states, clean_run, newest_states, rows, scores_of
 
 pytestmark = pytest.mark.real_kafka
 

@@ -46,11 +46,7 @@ message Reading {
   message Vibration { double rms = 1; }
   Vibration vibration = 5;
 }"""
-SCHEMAS = {
-    "avro": json.dumps(SCHEMA),
-    "protobuf": PROTO,
-    "json_schema": json.dumps(JSON_SCHEMA),
-}
+SCHEMAS = {"avro": json.dumps(SCHEMA), "protobuf": PROTO, "json_schema": json.dumps(JSON_SCHEMA)}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -8,15 +8,7 @@ import time
 import pytest
 from clean_run import assert_as_clean, clean_run, rows, scores_of
 from click.testing import CliRunner
-from secure_kafka import (
-    PASSWORD,
-    TOKEN_SECONDS,
-    USER,
-    Keys,
-    allow,
-    new_token,
-    secure_kafka,
-)
+from secure_kafka import PASSWORD, TOKEN_SECONDS, USER, Keys, allow, new_token, secure_kafka
 
 from faust_oslrau.app.cli import main
 

@@ -118,12 +118,7 @@ def test_whole_numbers_are_those_of_avro(number):
 
 @pytest.mark.parametrize(
     ("kind", "schema"),
-    [
-        ("JSON", "{}"),
-        ("AVRO", "no schema"),
-        ("AVRO", '"string"'),
-        ("AVRO", '["null", "string"]'),
-    ],
+    [("JSON", "{}"), ("AVRO", "no schema"), ("AVRO", '"string"'), ("AVRO", '["null", "string"]')],
 )
 def test_a_schema_that_is_none_of_messages_is_refused(kind, schema):
     with pytest.raises(SchemaError):
