@@ -1,7 +1,5 @@
 """A stream that has a bit of everything, and what the pipeline makes of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import orjson
 import pytest

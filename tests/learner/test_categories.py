@@ -1,7 +1,5 @@
 """Records with categories: exact probabilities, numbers given them, and which are to blame."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

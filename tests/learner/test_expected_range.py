@@ -1,7 +1,5 @@
 """The range in which the model expects the fields of records, for plots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

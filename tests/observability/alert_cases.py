@@ -1,7 +1,5 @@
 """Series of two hours for each alert: in which all is well, it fires, or it stays silent."""
 
-from __future__ import annotations
-
 _WORKER = {"job": "faust-oslrau", "instance": "w1"}
 _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
 _OF_WORKERS = {

@@ -1,7 +1,5 @@
 """A real Prometheus scrapes a worker that reads a real Kafka."""
 
-from __future__ import annotations
-
 import re
 
 import promql_parser

@@ -1,7 +1,5 @@
 """The alert rules: valid, silent while all is well, firing when they should, explained."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The transactional producers of partitions on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time

@@ -1,7 +1,5 @@
 """What is kept of the last minutes: little, whatever comes."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 

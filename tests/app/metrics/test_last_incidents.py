@@ -1,7 +1,5 @@
 """The last incidents of a partition, as the page shows them."""
 
-from __future__ import annotations
-
 import orjson
 
 from faust_oslrau.app.metrics.last_incidents import INCIDENTS, LastIncidents, most_urgent

@@ -1,7 +1,5 @@
 """`faust-oslrau compare`: two settings on one log."""
 
-from __future__ import annotations
-
 import json
 import sys
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """`faust-oslrau evaluate`: alarms and labels of a file."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Partitions from assignment on: their records, commits, and logs that change."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

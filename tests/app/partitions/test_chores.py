@@ -1,7 +1,5 @@
 """What a worker does beside the records, for ever: it must neither be forgotten nor end."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

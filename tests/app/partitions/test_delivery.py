@@ -1,7 +1,5 @@
 """Every score once, or at least once, through kills and zombies; on a real Kafka."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

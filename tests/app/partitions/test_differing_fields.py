@@ -1,7 +1,5 @@
 """Partitions whose first records choose different fields are warned about."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import orjson

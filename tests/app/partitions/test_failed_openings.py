@@ -1,7 +1,5 @@
 """Openings that fail, wait for output partitions, or are given up."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Which fields a partition has chosen, and which its records lack, in the log."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

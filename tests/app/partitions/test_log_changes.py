@@ -1,7 +1,5 @@
 """Logs that change while nobody looks, or while a worker reads them; on a real Kafka."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Partitions that another worker has taken, whatever is under way here."""
 
-from __future__ import annotations
-
 import asyncio
 
 from memory_worker import (

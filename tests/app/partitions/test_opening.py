@@ -1,7 +1,5 @@
 """The state from which a partition continues, found in files that a real pipeline wrote."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Partitions that are taken away: what is finished, committed, saved and parked."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

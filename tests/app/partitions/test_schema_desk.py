@@ -1,7 +1,5 @@
 """Partitions whose records need schemas, without a broker and a registry."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Settings that change under a partition's model: it goes on until its successor has learned."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

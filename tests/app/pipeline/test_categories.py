@@ -1,7 +1,5 @@
 """Records with categories through a partition's pipeline, and on from its snapshots."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ They depend on the records alone, not on how these came or on restarts, and tell
 the same rows says.
 """
 
-from __future__ import annotations
-
 import functools
 from itertools import pairwise
 

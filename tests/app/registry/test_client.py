@@ -1,7 +1,5 @@
 """What a registry answers, and what is made of it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os

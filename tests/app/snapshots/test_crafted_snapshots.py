@@ -1,7 +1,5 @@
 """Snapshots with a right checksum that no worker wrote give way to an older one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Snapshots without a broker: bytes, settings, files."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import resource

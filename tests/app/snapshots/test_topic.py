@@ -1,7 +1,5 @@
 """The snapshots' topic on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

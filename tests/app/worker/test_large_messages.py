@@ -1,7 +1,5 @@
 """Records that just fit into their topic, and messages about them that do not; on a real Kafka."""
 
-from __future__ import annotations
-
 import random
 
 import orjson

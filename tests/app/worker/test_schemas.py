@@ -1,7 +1,5 @@
 """Workers whose records name schemas, with a real registry."""
 
-from __future__ import annotations
-
 import json
 
 import orjson

@@ -1,7 +1,5 @@
 """TLS, passwords, certificates and access rights on a real Kafka."""
 
-from __future__ import annotations
-
 import os
 import time
 

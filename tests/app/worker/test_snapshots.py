@@ -1,7 +1,5 @@
 """Workers that go on from snapshots, on a real Kafka: in the topic, and in a folder."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

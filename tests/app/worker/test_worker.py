@@ -1,7 +1,5 @@
 """Workers as processes on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

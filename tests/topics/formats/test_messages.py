@@ -1,7 +1,5 @@
 """Messages as Avro: what fastavro reads of them, and what is read back as JSON."""
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 

@@ -1,7 +1,5 @@
 """Records of Protobuf as JSON."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 
