@@ -1,7 +1,5 @@
 """Fixtures shared by all tests, and the account of those that need a real Kafka."""
 
-from __future__ import annotations
-
 import os
 import re
 import uuid

@@ -1,7 +1,5 @@
 """A worker's partitions without a broker: real parts around logs and offsets in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import defaultdict

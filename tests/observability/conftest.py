@@ -1,7 +1,5 @@
 """Fixtures: schemas, and a live worker under a real Prometheus with its Alertmanager."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The dashboards and rules as the tests read them: panels, alerts, expressions."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

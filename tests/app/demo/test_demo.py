@@ -1,7 +1,5 @@
 """The demonstration as a newcomer starts it: one command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
