@@ -60,16 +60,6 @@ def test_an_anomaly_among_the_first_records_does_not_hide_later_ones():
     assert block.is_anomaly[1500]
 
 
-def test_an_impossible_record_is_an_anomaly_with_its_field_to_blame():
-    rows = np.vstack([X, clusters(12, 1, 4)])
-    rows[-1] = np.nanmean(X, axis=0)
-    rows[-1, 2] += 1000
-    _, block = run(rows=rows, alarm_rate=0.01)
-    assert block.is_anomaly[-1]
-    assert len(block.contributions) == block.is_anomaly.sum()
-    assert np.nanargmax(block.contributions[-1]) == 2
-
-
 @pytest.mark.parametrize("more", [{}, {"max_entities": 5}])
 def test_another_alarm_rate_changes_nothing_but_which_records_alarm(more):
     names = None if not more else [str(i % 3) for i in range(len(X))]

@@ -56,27 +56,14 @@ def test_another_alarm_rate_applies_from_the_snapshot_on():
     assert pipeline.process(records).scores == always.process(records).scores
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"features": "auto"}, "features = ['a', 'b'], now 'auto'"),
-        ({"batch_size": 128}, "batch_size = 256, now 128"),
-        ({"adapt_after": 100}, "adapt_after = 512, now 100"),
-        ({"history": ["10"]}, "history = None, now ['10']"),
-        ({"seasons": "UTC"}, "seasons = None, now 'UTC'"),
-        ({"entity": "key"}, "entity = None, now 'key'"),
-        ({"transforms": "a=asinh"}, "transforms = {}, now {'a': 'asinh'}"),
-        ({"learner": LearnerSettings(max_nodes=900)}, "learner.max_nodes = 2000, now 900"),
-        ({"learner": LearnerSettings(kind="stacked")}, "learner.kind = 'oslrau', now 'stacked'"),
-    ],
-)
-def test_other_settings_are_refused_and_the_message_says_what_to_do(changes, words):
+def test_other_settings_are_refused_and_the_message_says_what_to_do():
     snapshot = _pipeline(_records(0, 100)).snapshot(0, 100)
+    changed = replace(_SETTINGS, features="auto", learner=LearnerSettings(max_nodes=900))
     with pytest.raises(IncompatibleSnapshotError) as caught:
-        PartitionPipeline.restored(snapshot, replace(_SETTINGS, **changes))
-    assert words in str(caught.value)
-    assert "faust-oslrau inspect" in str(caught.value)
-    assert "\n" not in str(caught.value)
+        PartitionPipeline.restored(snapshot, changed)
+    told = str(caught.value)
+    assert "features = ['a', 'b'], now 'auto'; learner.max_nodes = 2000, now 900" in told
+    assert "faust-oslrau inspect" in told and "\n" not in told
 
 
 _STACKED = replace(_SETTINGS, learner=LearnerSettings(kind="stacked"))
