@@ -7,14 +7,9 @@ from faust_oslrau.app.metrics.last_incidents import INCIDENTS, LastIncidents, mo
 
 def _event(offset, state, opened, **more):
     return {
-        "event": "incident",
-        "incident": f"features/0/{opened}",
-        "offset": offset,
-        "state": state,
-        "opened_timestamp": 1000 * opened,
-        "contributions": [],
-        **more,
-    }
+        "event": "incident", "incident": f"features/0/{opened}", "offset": offset, "state": state,
+        "opened_timestamp": 1000 * opened, "contributions": [], **more,
+    }  # fmt: skip
 
 
 def _offsets(incidents):

@@ -59,13 +59,9 @@ def test_each_record_is_a_score_or_a_dead_letter(whole):
     assert sorted(offsets) == list(range(N))
     assert pipeline.next_offset == N
     assert block.reasons == {
-        "no_value": 1,
-        "not_json": 1,
-        "not_an_object": 1,
-        "not_a_number": 1,
-        "not_finite": 1,
+        "no_value": 1, "not_json": 1, "not_an_object": 1, "not_a_number": 1, "not_finite": 1,
         "no_features": 1,
-    }
+    }  # fmt: skip
 
 
 def test_scores_keep_key_and_time_of_their_records(whole):

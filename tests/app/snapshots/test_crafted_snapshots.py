@@ -31,24 +31,13 @@ def snapshot():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"next_offset": "x"},
-        {"next_offset": None},
-        {"next_offset": -1},
-        {"next_offset": 2.5},
-        {"start": 301},
-        {"partition": "3"},
-        {"topic": 3},
-        {"settings": [["batch_size", 256]]},
-        {"fields": "ab"},
-        {"fields": [1, 2]},
-        {"fields": []},
-        {"fields": None},
-        {"left_out": "n"},
-        {"topic_id": 7},
-        {"more": 1},
+        {"next_offset": "x"}, {"next_offset": None}, {"next_offset": -1}, {"next_offset": 2.5},
+        {"start": 301}, {"partition": "3"}, {"topic": 3}, {"settings": [["batch_size", 256]]},
+        {"fields": "ab"}, {"fields": [1, 2]}, {"fields": []}, {"fields": None}, {"left_out": "n"},
+        {"topic_id": 7}, {"more": 1},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_values_of_another_kind_are_refused(changes, snapshot):
     values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
     with pytest.raises(StateError):
