@@ -94,6 +94,9 @@ async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, br
         while await worker.snapshots(FIRST) != [200]:
             await turns()
         assert await worker.snapshots(SECOND) == []
+        place = {"topic": "features", "partition": "0"}
+        assert worker.metric("snapshot_bytes", **place) > 1000
+        assert worker.metric("snapshot_age_seconds", **place) >= 0
 
 
 async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker, looks):
