@@ -302,6 +302,12 @@ class MemoryWorker:
         async with partition.lock:
             pass
 
+    async def first_read(self, most=None):
+        """Give the worker the first partition, read a batch of it, and return it."""
+        (partition,) = await self.assign(FIRST)
+        await self.read(FIRST, most)
+        return partition
+
     async def begin(self, tp, most=None):
         """Read a batch and wait until its outputs wait to be acknowledged."""
         waiting = self.delivery.waiting
