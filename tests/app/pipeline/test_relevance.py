@@ -3,20 +3,16 @@
 import dataclasses
 
 import numpy as np
-import orjson
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(4)
 ROWS = RNG.normal(50.0, 1.0, size=(5000, 2))
 ABOVE, BELOW = np.arange(2000, 5000, 200), np.arange(2100, 5000, 200)
 ROWS[ABOVE, 0], ROWS[BELOW, 0] = 70.0, 30.0
-RECORDS = [
-    Record("features", 0, offset, 0, None, orjson.dumps({"other": other, "latency": latency}))
-    for offset, (latency, other) in enumerate(ROWS.tolist())
-]
+RECORDS = as_records({"other": other, "latency": latency} for latency, other in ROWS.tolist())
 SETTINGS = Settings(features=["other", "latency"], directions={"latency": "high"})
 
 

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-import orjson
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import StateError
 from faust_oslrau.learner.state import pack, unpack
-from faust_oslrau.topics import Record
 
 _SETTINGS = Settings()
 
@@ -19,12 +18,7 @@ _SETTINGS = Settings()
 def snapshot():
     pipeline = PartitionPipeline("features", 3, _SETTINGS)
     values = np.random.default_rng(0).normal(size=(300, 2)).tolist()
-    pipeline.process(
-        [
-            Record("features", 3, offset, 0, None, orjson.dumps({"a": a, "b": b}))
-            for offset, (a, b) in enumerate(values)
-        ]
-    )
+    pipeline.process(as_records([{"a": a, "b": b} for a, b in values], 3))
     return pipeline.snapshot(0, 300)
 
 
