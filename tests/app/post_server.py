@@ -1,7 +1,5 @@
 """A web server that keeps what is posted to it."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -22,28 +22,14 @@ LONG = needs_compiler("whole streams, again and again")
 
 
 STATES = [
-    ("plain", 10),
-    ("small batches", 1350),
-    ("stacked", 1960),
-    ("incidents", 1340),
-    ("categories", 1460),
-    ("seasons", 1960),
-    ("few entities", 700),
-    ("entities", 10),
-    ("entities", 1460),
-    ("all", 1460),
-    ("OSLRAU", 0),
-    ("OSLRAU", 600),
-    ("OSLRAU of many fields", 600),
-    ("StackedSPN", 0),
-    ("StackedSPN", 256),
-    ("StackedSPN with a challenger", 100),
-    ("StackedSPN with a challenger", 1000),
-    ("StackedSPN of many fields", 600),
-    ("StackedSPN that is settled", 5888),
-    ("EntityDensity of few entities", 900),
-    ("CategoricalDensity", 900),
-]
+    ("plain", 10), ("small batches", 1350), ("stacked", 1960), ("incidents", 1340),
+    ("categories", 1460), ("seasons", 1960), ("few entities", 700), ("entities", 10),
+    ("entities", 1460), ("all", 1460), ("OSLRAU", 0), ("OSLRAU", 600),
+    ("OSLRAU of many fields", 600), ("StackedSPN", 0), ("StackedSPN", 256),
+    ("StackedSPN with a challenger", 100), ("StackedSPN with a challenger", 1000),
+    ("StackedSPN of many fields", 600), ("StackedSPN that is settled", 5888),
+    ("EntityDensity of few entities", 900), ("CategoricalDensity", 900),
+]  # fmt: skip
 """States to be damaged: of what, and after how many records. Each array has numbers in one of them.
 """
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
 from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST_SECONDS, Evidence
 from faust_oslrau.learner.rates.filters import Filters
 from faust_oslrau.learner.rates.layer import Rates
@@ -147,12 +146,6 @@ def test_records_without_a_time_belong_to_the_window_that_is_open():
     _, layer = follow(times)
     assert mean_of(layer._filters.predict(10.0)) == pytest.approx(50, rel=0.1)
     assert follow(np.full(1000, -1))[0] == []
-
-
-@pytest.mark.parametrize("seconds", [0.5, 3601.0, math.nan])
-def test_windows_have_a_second_to_an_hour(seconds):
-    with pytest.raises(InvalidParameterError, match="rates"):
-        StreamScorer(OSLRAU(), rates=seconds)
 
 
 def learned(counts, hours=None):

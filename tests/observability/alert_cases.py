@@ -1,7 +1,5 @@
 """Series of two hours for each alert: in which all is well, it fires, or it stays silent."""
 
-from __future__ import annotations
-
 _WORKER = {"job": "faust-oslrau", "instance": "w1"}
 _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
 _OF_WORKERS = {
@@ -98,10 +96,7 @@ FIRING = {
     "OslrauWorkerDown": [_series("up", "1x90 0x40")],
     "OslrauNoWorker": [_series("up", "1x90")],
     "OslrauWorkerRestarts": [_series("process_start_time_seconds", "1000x90 2000+180x39")],
-    "OslrauNothingAssigned": [
-        _records("scored", "0+60000x90"),
-        _records("rejected", "0+500x90"),
-    ],
+    "OslrauNothingAssigned": [_records("scored", "0+60000x90"), _records("rejected", "0+500x90")],
     "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x118 40+60x12")],
     "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 4+1x20")],
     "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x90 2x40")],
@@ -148,10 +143,7 @@ SILENT = {
     "OslrauWorkerDown": [_series("up", "1x119 0x10")],
     "OslrauNoWorker": [_series("up", "1x119 _x10")],
     "OslrauWorkerRestarts": [_series("process_start_time_seconds", "1000x90 2000x40")],
-    "OslrauNothingAssigned": [
-        _records("scored", "0+60000x110"),
-        _records("rejected", "0+500x110"),
-    ],
+    "OslrauNothingAssigned": [_records("scored", "0+60000x110"), _records("rejected", "0+500x110")],
     "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x110 25x20")],
     "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 6x20")],
     "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x119 2x11")],
@@ -166,9 +158,7 @@ SILENT = {
     "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x119 1x11")],
     "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
     # Records wait: the worker is late, not the partition silent. One silence long ago.
-    "OslrauPartitionSilent": [
-        _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
-    ],
+    "OslrauPartitionSilent": [_series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20")],
     "OslrauSilence": [_series("oslrau_silences_total", "5x80 6x50")],
     "OslrauRate": [_series("oslrau_rate_changes_total", "5x80 6x50")],
     "OslrauField": [_series("oslrau_field_changes_total", "5x50 6x80", state="unit")],

@@ -1,7 +1,5 @@
 """CloudEvents' rules for attributes, and that each event has an id of its own."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

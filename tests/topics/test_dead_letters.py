@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from faust_oslrau.topics import Reason, Record, Rejection, dead_letter, message_bytes
 
 REJECTION = Rejection(Reason.NOT_JSON, "unexpected end of data")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import math
 
@@ -203,13 +201,9 @@ def test_numbers_not_above_their_fields_bound_are_rejected_and_named():
     values = [
         json.dumps(document).encode()
         for document in (
-            {"a": 1, "b": -5},
-            {"a": 0, "b": 2},
-            {"b": 3},
-            {"a": -1, "b": -9},
-            {"a": 2},
+            {"a": 1, "b": -5}, {"a": 0, "b": 2}, {"b": 3}, {"a": -1, "b": -9}, {"a": 2},
         )
-    ]
+    ]  # fmt: skip
     block = FeatureDecoder(("a", "b"), LIMIT, {"a": 0.0, "b": -8.0}).decode([*values, b"[]"])
     assert block.positions == [0, 2, 4]
     assert [(at, r.reason) for at, r in block.rejected] == [

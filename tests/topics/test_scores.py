@@ -117,16 +117,10 @@ def test_a_message_has_all_members_in_their_order_to_the_bit_and_null_for_what_i
     messages = encode_scores('t"%d', 1, range(len(rows)), times, block, Columns(["x"]))
     for i, message in enumerate(messages):
         alone = {
-            "topic": 't"%d',
-            "partition": 1,
-            "offset": i,
-            "timestamp": times[i],
-            "log_likelihood": log_likelihood[i],
-            "p_value": p_value[i],
-            "is_anomaly": False,
-            "n_learned": i,
-            "warming_up": i < 1,
-        }
+            "topic": 't"%d', "partition": 1, "offset": i, "timestamp": times[i],
+            "log_likelihood": log_likelihood[i], "p_value": p_value[i], "is_anomaly": False,
+            "n_learned": i, "warming_up": i < 1,
+        }  # fmt: skip
         assert message == orjson.dumps(alone)
 
 

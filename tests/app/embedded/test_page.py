@@ -1,7 +1,5 @@
 """The page for people in a real browser, while a real worker runs: numbers, charts, the network."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

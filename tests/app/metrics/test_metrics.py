@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter
 
 import numpy as np
 import pytest
+from as_records import as_records
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from faust_oslrau.app.metrics import Metrics, NetworkSize
@@ -16,7 +15,7 @@ from faust_oslrau.app.pipeline import ExpectedField, PartitionPipeline, Processe
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.evidence import Place
-from faust_oslrau.topics import OutMessage, Record
+from faust_oslrau.topics import OutMessage
 
 _LABELS = {"topic": "features", "partition": "1"}
 
@@ -192,8 +191,7 @@ def test_an_unbounded_number_of_fields_makes_a_bounded_number_of_series():
 
 
 def _records(rows):
-    text = b'{"a": %f, "b": %f}'
-    return [Record("features", 1, i, 0, None, text % tuple(row)) for i, row in enumerate(rows)]
+    return as_records([{"a": a, "b": b} for a, b in rows.tolist()], 1)
 
 
 def _correlated(number):

@@ -1,7 +1,5 @@
 """What Alertmanager and webhooks get, and when they get it again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Which incidents are one notice, and when people are told."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`faust-oslrau notify` between a real Kafka and those who are told."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

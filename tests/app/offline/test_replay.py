@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict
@@ -267,7 +265,7 @@ def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
     told = [line for line in result.stderr.splitlines() if line.startswith("features/")]
     assert told == [
         "features/0: the first records choose 2 fields: a, b\\x1b.c; "
-        "they leave out n (only grows), tags (hardly any number or text), to (hardly any value)",
+        "they leave out n (only grows), tags (hardly any number or text), to (hardly any value)"
     ]
     assert "features/" not in run(path, "--out", out, "--features", "a").stderr
 

@@ -1,7 +1,5 @@
 """The lines of messages that the encoders of the topics make."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A worker's runtime around partitions without a broker, for the pages to look at."""
 
-from __future__ import annotations
-
 import pytest
 from memory_worker import MemoryBroker, MemoryWorker, values
 from prometheus_client import CollectorRegistry

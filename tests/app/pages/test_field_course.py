@@ -1,7 +1,5 @@
 """The course of a field, as the page plots it."""
 
-from __future__ import annotations
-
 import math
 
 import orjson

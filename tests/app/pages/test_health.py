@@ -1,7 +1,5 @@
 """What liveness and readiness say at each stage of a worker's life."""
 
-from __future__ import annotations
-
 import pytest
 from memory_worker import FIRST, SECOND, until
 

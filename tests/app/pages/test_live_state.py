@@ -1,7 +1,5 @@
 """What the page for people is told each second."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the pages answer, on the web server of a Faust app that has not joined a group."""
 
-from __future__ import annotations
-
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import product

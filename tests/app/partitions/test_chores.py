@@ -1,7 +1,5 @@
 """What a worker does beside the records, for ever: it must neither be forgotten nor end."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -11,14 +9,7 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 from aiokafka import OffsetAndMetadata
-from memory_worker import (
-    FIRST,
-    SECOND,
-    MemoryBroker,
-    MemoryWorker,
-    turns,
-    until,
-)
+from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, turns, until
 
 from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
@@ -109,6 +100,9 @@ async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, br
         while await worker.snapshots(FIRST) != [200]:
             await turns()
         assert await worker.snapshots(SECOND) == []
+        place = {"topic": "features", "partition": "0"}
+        assert worker.metric("snapshot_bytes", **place) > 1000
+        assert worker.metric("snapshot_age_seconds", **place) >= 0
 
 
 async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker, looks):

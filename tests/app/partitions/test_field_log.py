@@ -1,28 +1,19 @@
 """Which fields a partition has chosen, and which its records lack, in the log."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.partitions.field_log import FieldLog
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 
 def follow(settings, row, number, key=None):
     """Score so many equal records, and return what follows the fields."""
     pipeline = PartitionPipeline("features", 2, settings)
     log = FieldLog(("features", 2), pipeline)
-    value = json.dumps(row).encode()
     for first in range(0, number, 100):
-        records = [
-            Record("features", 2, offset, None, key, value, ())
-            for offset in range(first, first + 100)
-        ]
-        log.add(pipeline.process(records))
+        log.add(pipeline.process(as_records([row] * 100, 2, first=first, key=key)))
     return log
 
 

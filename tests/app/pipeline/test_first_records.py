@@ -1,7 +1,5 @@
 """The first records of a partition choose its fields, are learned, and get no score themselves."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

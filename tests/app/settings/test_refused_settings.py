@@ -1,7 +1,5 @@
 """Settings that are wrong, and the line that says so."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,22 +1,12 @@
 """TLS, passwords, certificates and access rights on a real Kafka."""
 
-from __future__ import annotations
-
 import os
 import time
 
 import pytest
 from clean_run import assert_as_clean, clean_run, rows, scores_of
 from click.testing import CliRunner
-from secure_kafka import (
-    PASSWORD,
-    TOKEN_SECONDS,
-    USER,
-    Keys,
-    allow,
-    new_token,
-    secure_kafka,
-)
+from secure_kafka import PASSWORD, TOKEN_SECONDS, USER, Keys, allow, new_token, secure_kafka
 
 from faust_oslrau.app.cli import main
 

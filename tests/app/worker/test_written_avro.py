@@ -1,7 +1,5 @@
 """Workers that write Avro, with a real registry, and those who read it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
