@@ -8,7 +8,7 @@ import orjson
 import pytest
 from faust.types import TP
 
-from faust_oslrau.app.partitions.differing_fields import DifferingFields
+from faust_oslrau.app.partitions.neighbours import DifferingFields
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
