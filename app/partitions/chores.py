@@ -17,11 +17,10 @@ from faust_oslrau.app.settings import Settings
 
 from .activity import Activity
 from .assignment import Assignment
-from .differing_fields import DifferingFields
 from .freed_memory import return_freed_memory
 from .log_changes import find_recreated
+from .neighbours import DifferingFields, SharedEntities
 from .past_incidents import PastIncidents
-from .shared_entities import SharedEntities
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import pytest
 from as_records import as_records
 from faust.types import TP
 
-from faust_oslrau.app.partitions.differing_fields import DifferingFields
+from faust_oslrau.app.partitions.neighbours import DifferingFields
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 
