@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 CLEANUP = "cleanup.policy"
-_MAX_BYTES = "max.message.bytes"
+MAX_BYTES = "max.message.bytes"
 _RETENTION = ("retention.ms", "retention.bytes")
 # Brokers since 3.6 refuse records whose time lies outside these limits.
 _BEFORE = "message.timestamp.before.max.ms"
@@ -39,7 +39,7 @@ class OutputLimits:
     def of_new_topic(self) -> dict[str, str]:
         """Return the configuration of a new output topic."""
         retention = {name: str(limit) for name, limit in self._retention.items()}
-        return {CLEANUP: "delete", _MAX_BYTES: str(self._bytes)} | retention | self._times
+        return {CLEANUP: "delete", MAX_BYTES: str(self._bytes)} | retention | self._times
 
     def warnings(self, topic: str, found: Configuration) -> Iterator[str]:
         """Yield what an existing topic with this configuration refuses or deletes."""
@@ -49,12 +49,12 @@ class OutputLimits:
         yield from self._time_warnings(topic, found)
 
     def _size_warnings(self, topic: str, found: Configuration) -> Iterator[str]:
-        taken = int(found.get(_MAX_BYTES, self._bytes))
+        taken = int(found.get(MAX_BYTES, self._bytes))
         if taken < self._bytes:
             yield (
                 f"topic {topic} takes messages of {taken} bytes, the worker may send up to "
                 f"{self._bytes}: larger messages lose their largest parts; "
-                f"set {_MAX_BYTES}={self._bytes} to avoid this"
+                f"set {MAX_BYTES}={self._bytes} to avoid this"
             )
 
     def _retention_warnings(self, topic: str, found: Configuration) -> Iterator[str]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -18,13 +18,15 @@ from aiokafka.errors import (
     TopicAlreadyExistsError,
     for_code,
 )
-from faust.types import TP
 
 from faust_oslrau.app.errors import TopicError
 from faust_oslrau.app.settings import Settings
 
 from .access import check_access
 from .output_limits import CLEANUP, OutputLimits, time_limits
+
+if TYPE_CHECKING:  # Faust takes a second to import, which `produce` need not wait for
+    from faust.types import TP
 
 logger = logging.getLogger(__name__)
 
@@ -235,15 +237,27 @@ async def _wait_until_known(admin: AIOKafkaAdminClient, name: str, partitions: i
 async def _topic_config(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
     """Return the topic's configuration; empty if the broker does not return it."""
     try:
-        (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
-    except IncompatibleBrokerVersion:  # the embedded broker
-        return {}
+        return await topic_config(admin, name)
     except KafkaError as error:
         if error.retriable:
             raise
         logger.warning(_UNREADABLE, name, error)
         return {}
+
+
+async def topic_config(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    """Return a topic's configuration; the embedded broker has none.
+
+    Raises
+    ------
+    KafkaError
+        The user may not read it.
+    """
+    try:
+        (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+    except IncompatibleBrokerVersion:
+        return {}
     ((code, message, _, _, entries),) = answer.resources
     if code != 0:
-        logger.warning(_UNREADABLE, name, message or for_code(code).__name__)
+        raise for_code(code)(message or "")
     return {entry[0]: entry[1] for entry in entries}

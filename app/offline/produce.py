@@ -22,7 +22,9 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.output_limits import MAX_BYTES
 from faust_oslrau.app.kafka.security import producer_arguments
+from faust_oslrau.app.kafka.topics import topic_config
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import TimeReader
 
@@ -34,7 +36,7 @@ from .progress import Report
 # Messages in flight: each chunk takes one round trip to the broker.
 _CHUNK_ROWS = 4096
 _CHUNK_BYTES = 4_000_000
-# Topics accept batches of 1 MB by default; a larger message is sent in a batch of its own.
+# Most topics accept batches of this size; a larger message is sent in a batch of its own.
 _BATCH_BYTES = 900_000
 # How many chunks are sent per second under a rate limit.
 _CHUNKS_PER_SECOND = 20
@@ -94,12 +96,13 @@ async def produce(
         if create_partitions is not None:
             await create_topic(admin, topic, create_partitions)
         partitions = await partition_count(admin, topic)
+        batch_bytes = await _batch_bytes(admin, topic)
     times = None if settings.time is None else TimeReader(settings.time)
     began = monotonic()
     records = size = 0
     # Idempotent, so that a retried batch is written once.
     producer = AIOKafkaProducer(
-        **producer_arguments(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES
+        **producer_arguments(settings), enable_idempotence=True, max_batch_size=batch_bytes
     )
     async with connected(producer, settings):
         for chunk in _chunks(source, _chunk_rows(rate), times, encode):
@@ -110,6 +113,14 @@ async def produce(
             size += sum(len(row.message.value) for row in chunk)
             report(records, source.share_read)
     return Produced(topic, partitions, records, size, monotonic() - began)
+
+
+async def _batch_bytes(admin: AIOKafkaAdminClient, topic: str) -> int:
+    """Return the size of batches that the topic accepts, as far as the user may know."""
+    config: dict[str, str] = {}
+    with suppress(KafkaError):
+        config = await topic_config(admin, topic)
+    return min(_BATCH_BYTES, int(config.get(MAX_BYTES, _BATCH_BYTES)))
 
 
 async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) -> None:
@@ -184,19 +195,26 @@ async def _send(
 ) -> None:
     sent = 0
     while sent < len(rows):
-        batch = producer.create_batch()
-        first = rows[sent]
+        batch, first = producer.create_batch(), sent
         while sent < len(rows) and _append(batch, rows[sent].message, rows[sent].time):
             sent += 1
         try:
             await (await producer.send_batch(batch, topic, partition=partition))
         except MessageSizeTooLargeError:
-            size = len(first.message.value)
-            raise TopicError(
-                f"topic {topic}: row {first.number} of {size} bytes is larger than it accepts"
-            ) from None
+            raise _too_large(topic, rows[first:sent]) from None
         except KafkaError as error:
-            raise BrokerError(f"topic {topic}, row {first.number}: {error!r}") from error
+            raise BrokerError(f"topic {topic}, row {rows[first].number}: {error!r}") from error
+
+
+def _too_large(topic: str, rows: Sequence[_Row]) -> TopicError:
+    size = sum(len(row.message.value) for row in rows)
+    what = f"topic {topic}: row {rows[0].number}"
+    if len(rows) == 1:
+        return TopicError(f"{what} of {size} bytes is larger than it accepts")
+    return TopicError(
+        f"{what} and {len(rows) - 1} others, {size} bytes in one batch, are more than it accepts; "
+        "allow DescribeConfigs, which tells how many bytes it does"
+    )
 
 
 def _append(batch: BatchBuilder, message: InputMessage, time: int | None) -> bool:

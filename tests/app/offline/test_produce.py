@@ -145,6 +145,19 @@ def test_a_row_larger_than_the_topic_takes_is_named(kafka, topic_name, tmp_path)
 
 
 @pytest.mark.real_kafka
+def test_batches_are_as_small_as_the_topic_wants_them(kafka, topic_name, tmp_path):
+    client = KafkaClient(kafka.bootstrap_servers)
+    client.create(topic_name, 1, **{"max.message.bytes": "20000"})
+    lines = [os.urandom(500).hex().encode() for _ in range(100)]
+    arguments = ("--topic", topic_name, "--broker", kafka.bootstrap_servers)
+    assert run(write_ndjson(tmp_path, lines), *arguments).exit_code == 0
+    assert [record.value for record in client.read(topic_name)] == lines
+    result = run(write_ndjson(tmp_path, [*lines, os.urandom(25_000).hex().encode()]), *arguments)
+    assert result.exit_code == 4
+    assert "row 100 of 50000 bytes is larger than it accepts" in result.stderr
+
+
+@pytest.mark.real_kafka
 def test_a_missing_topic_is_not_created_by_a_broker_that_would(kafka, topic_name, tmp_path):
     path = write_ndjson(tmp_path, [b"{}"])
     for _ in range(2):
