@@ -103,8 +103,9 @@ class Advisor:
         self, records: Sequence[KafkaRecord], settings: Settings, told: Callable[[str], None]
     ) -> None:
         self._records = records
-        documents = [each for r in records if isinstance(each := parsed(r.value), dict)]
-        self._columns = {column.name: column for column in columns_of(documents)}
+        found = [(each, r.timestamp) for r in records if isinstance(each := parsed(r.value), dict)]
+        columns = columns_of([each for each, _ in found], [time for _, time in found])
+        self._columns = {column.name: column for column in columns}
         self._settings, self._given = settings, Settings()
         self._told = told
         self._choices: list[Choice] = []
