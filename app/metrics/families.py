@@ -69,7 +69,8 @@ _COUNTERS = (
     ),
     _Numbers(
         "wrong_types",
-        "Contents of chosen fields that are no number, and count as missing by wrong_type.",
+        "Contents of chosen fields that count as missing: no numbers, by wrong_type, or negative "
+        "ones of what looked like a count.",
     ),
     _Numbers("learned_records", "Records that the model has learned.", lambda of: of.learned),
     _Numbers(

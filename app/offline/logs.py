@@ -84,8 +84,7 @@ async def read_topic(
     TopicError
         The topic is missing, or no longer has the offset `start`.
     """
-    async with connected_admin(settings) as admin:
-        partitions = await partition_count(admin, topic)
+    partitions = await topic_partitions(topic, settings)
     consumer = AIOKafkaConsumer(
         **client_arguments(settings),
         isolation_level="read_committed",
@@ -112,6 +111,12 @@ async def read_topic(
                 report(n, 1 - left / total)
         except KafkaError as error:
             raise BrokerError(f"topic {topic}: {error!r}") from error
+
+
+async def topic_partitions(topic: str, settings: Settings) -> int:
+    """Return how many partitions a topic has; raises as `read_topic`."""
+    async with connected_admin(settings) as admin:
+        return await partition_count(admin, topic)
 
 
 _Ranges = dict[TopicPartition, tuple[int, int]]

@@ -39,14 +39,17 @@ def new_decoder(
     """Return a partition's decoder, which rejects values outside the domain of a transform.
 
     The last `n_categories` fields are categories, and `counts` counts, whatever the settings say.
+    Records chose the others of these: as nobody said that they are counts, none is refused for it.
     """
-    kinds = dict(settings.kinds) | dict.fromkeys(counts, Kind.COUNT)
+    named = dict(settings.kinds)
+    kinds = named | dict.fromkeys(counts, Kind.COUNT)
     kinds |= dict.fromkeys(fields[len(fields) - n_categories :], Kind.CATEGORY)
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
     bounds |= {f: LOWER_BOUNDS[kind] for f, kind in kinds.items() if kind == Kind.COUNT}
     return FeatureDecoder(
         fields, settings.max_message_bytes, bounds, kinds, texts,
         takes_wrong_types=settings.wrong_type == "missing",
+        lenient=[field for field in counts if field not in named],
     )  # fmt: skip
 
 

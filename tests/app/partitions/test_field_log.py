@@ -44,6 +44,19 @@ def test_a_field_that_no_record_has_is_told_of_after_a_thousand_records(caplog):
     ]
 
 
+def test_a_count_that_was_chosen_and_is_none_is_told_of_once(caplog):
+    pipeline = PartitionPipeline("features", 2, Settings())
+    log = FieldLog(("features", 2), pipeline)
+    for offset in range(500):
+        temp = offset % 7 if offset < 300 else -offset
+        value = json.dumps({"temp": temp, "x": offset**0.5 % 1}).encode()
+        log.add(pipeline.process([Record("features", 2, offset, None, None, value, ())]))
+    assert [message for message in caplog.messages if "temp" in message] == [
+        "features/2: the first records of temp look like counts, and what is none counts as "
+        "missing: if they are numbers, say so in kinds"
+    ]
+
+
 def test_a_field_of_entity_or_time_that_no_record_has_is_told_of(caplog):
     settings = Settings(features=("a",), entity="servce", time="tiem")
     row = {"a": 1, "service": "x", "time": 1_790_000_000}
