@@ -63,9 +63,6 @@ class RealBuckets:
 def environment(port: int) -> dict[str, str]:
     """Return the environment of a client that reaches the server by a port."""
     return {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "oslrau",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-    }
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "oslrau", "AWS_SECRET_ACCESS_KEY": SECRET,
+    }  # fmt: skip

@@ -44,13 +44,10 @@ def learned(layers, n=N - 1, learner=OSLRAU):
 @pytest.mark.parametrize(
     ("layers", "learner", "key"),
     [
-        ("plain", OSLRAU, None),
-        ("habits", OSLRAU, KEYS[-1]),
-        ("all", OSLRAU, KEYS[-1]),
-        ("all", OSLRAU, b"new"),
-        ("all", StackedSPN, KEYS[-1]),
+        ("plain", OSLRAU, None), ("habits", OSLRAU, KEYS[-1]), ("all", OSLRAU, KEYS[-1]),
+        ("all", OSLRAU, b"new"), ("all", StackedSPN, KEYS[-1]),
     ],
-)
+)  # fmt: skip
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers, learner, key):
     """In the fields' own units; a record that lacks the other field has the density of one."""
     scorer = learned(layers, learner=learner)

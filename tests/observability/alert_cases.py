@@ -91,6 +91,11 @@ HEALTHY = dict(
     ]
 )
 
+_STOPPED = [
+    _records("scored", "0+60000x90 5400000x40"),
+    _records("rejected", "0+500x90 45000x40"),
+]
+
 # From minute 90 on; the tests look at minute 120.
 FIRING = {
     "OslrauWorkerDown": [_series("up", "1x90 0x40")],
@@ -103,14 +108,10 @@ FIRING = {
     "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x90 2+60x40")],
     "OslrauSnapshotDamaged": [damaged("1x90 2x40")],
     "OslrauSnapshotOld": [_series("oslrau_snapshot_age_seconds", "55x110 60+60x20")],
-    "OslrauNotConsuming": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-    ],
+    "OslrauNotConsuming": _STOPPED,
     "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x90 1x40")],
     "OslrauNoRecords": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
+        *_STOPPED,
         _series("oslrau_consumer_lag_records", f"0x{MINUTES}"),
     ],
     "OslrauPartitionSilent": [
@@ -127,10 +128,7 @@ FIRING = {
     ],
     "OslrauDeadLetters": [_records("rejected", "0+500x90 45000+1000x39")],
     "OslrauIncident": [incidents("major", "2x117 3x13")],
-    "OslrauIncidentStale": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-    ],
+    "OslrauIncidentStale": _STOPPED,
     "OslrauIncidentsOften": [incidents("minor", "3x70 4+1x59")],
     "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+2400x39")],
     "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -40x40"),

@@ -79,13 +79,10 @@ def test_another_unit_is_told_once_with_its_factor(factor, at):
 @pytest.mark.parametrize(
     "later",
     [
-        lambda: noise() + 200,
-        lambda: 20 + 40 * RNG.normal(),
-        lambda: 4 * noise(),
-        lambda: 0.0,
+        lambda: noise() + 200, lambda: 20 + 40 * RNG.normal(), lambda: 4 * noise(), lambda: 0.0,
         lambda: RNG.lognormal(2, 3),
     ],
-)
+)  # fmt: skip
 def test_a_change_of_level_spread_or_load_is_no_change_of_unit(later):
     assert changes(values(3 * WINDOW, a=noise), values(3 * WINDOW, a=later)) == []
 

@@ -66,12 +66,9 @@ def test_a_file_is_scored_as_its_records_one_by_one(file, tmp_path, partitions):
     assert summary.pop("first_rejection").startswith("features/0 offset ")
     anomalies = sum(json.loads(score)["is_anomaly"] for score in expected)
     assert summary == {
-        "records": ROWS,
-        "scored": ROWS - 2,
-        "anomalies": anomalies,
-        "incidents": 0,
+        "records": ROWS, "scored": ROWS - 2, "anomalies": anomalies, "incidents": 0,
         "rejected": {"not_utf8": 1, "not_a_number": 1},
-    }
+    }  # fmt: skip
 
 
 def test_anomalies_and_incidents_are_written_as_a_worker_sends_them(tmp_path):

@@ -26,13 +26,10 @@ def kafka(kafka_installed, keys, tmp_path_factory):
 
 def _by_password(kafka, keys, mechanism="SCRAM-SHA-512"):
     return {
-        "broker": kafka.secure_servers("SASL_SSL"),
-        "security_protocol": "SASL_SSL",
-        "security_ca_file": keys.ca_file,
-        "sasl_mechanism": mechanism,
-        "sasl_username": USER,
+        "broker": kafka.secure_servers("SASL_SSL"), "security_protocol": "SASL_SSL",
+        "security_ca_file": keys.ca_file, "sasl_mechanism": mechanism, "sasl_username": USER,
         "sasl_password": PASSWORD,
-    }
+    }  # fmt: skip
 
 
 _OF_PASSWORDS = ("sasl_username", "sasl_password")
