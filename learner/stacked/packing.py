@@ -42,7 +42,7 @@ SCHEMA = {
     "leaf_weight": Entry(("n",), POSITIVE, SANE),
     "product_count": Entry(("K",), 0, SANE),
     "leaf_count": Entry(("n", "K"), 0, SANE),
-    "leaf_moments": Entry((3, "n"), [[0], [-SANE], [0]], SANE),
+    "leaf_moments": Entry((3, "n"), [[0.0], [-SANE], [0.0]], SANE),
     "background_sums": Entry((2, "d"), -SANE, SANE),
     "background_squares": Entry((2, "b"), -SANE, SANE),
     "numbers": Entry((4,), [1, POSITIVE, 0, POSITIVE], [SANE, SANE, SANE, 1]),

@@ -49,8 +49,8 @@ def test_a_count_that_was_chosen_and_is_none_is_told_of_once(caplog):
     log = FieldLog(("features", 2), pipeline)
     for offset in range(500):
         temp = offset % 7 if offset < 300 else -offset
-        value = json.dumps({"temp": temp, "x": offset**0.5 % 1}).encode()
-        log.add(pipeline.process([Record("features", 2, offset, None, None, value, ())]))
+        rows = [{"temp": temp, "x": offset**0.5 % 1}]
+        log.add(pipeline.process(as_records(rows, 2, first=offset)))
     assert [message for message in caplog.messages if "temp" in message] == [
         "features/2: the first records of temp look like counts, and what is none counts as "
         "missing: if they are numbers, say so in kinds"
