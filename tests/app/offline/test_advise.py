@@ -7,7 +7,9 @@ import orjson
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka_client import KafkaClient
 
+from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.offline.advice import Advice, Advisor, Choice
 from faust_oslrau.app.offline.advised_file import advised_file
@@ -122,6 +124,18 @@ def test_alerts_a_day_are_those_of_all_partitions_whatever_one_clock_says():
     assert advised_rate(timed(wrong), 10)[1] == "20 of 14,400 usual records a day"
     both = timed(wrong) + timed(minutes[: N // 2], 1)  # the second one was not read to its end
     assert advised_rate(both)[1] == "20 of 2,880 usual records a day"
+
+
+def test_partitions_of_a_topic_that_are_not_read_count_for_the_alarm_rate(topic_name):
+    rows = [orjson.dumps({"x": row["x"], "at": row["at"]}) for row in machines(1000)]
+    with EmbeddedBroker() as broker:
+        broker.create_topic(topic_name, 3)
+        client = KafkaClient(broker.bootstrap_servers)
+        client.send(topic_name, [(partition, row) for row in rows for partition in range(3)])
+        options = ("--topic", topic_name, "--broker", broker.bootstrap_servers, "--records", "1000")
+        result = CliRunner().invoke(main, ["advise", *options, "--alerts-a-day", "9"])
+    assert result.exit_code == 0, result.output
+    assert "9 of 4,320 usual records a day" in result.output
 
 
 def test_what_the_given_settings_say_stays(tmp_path):
