@@ -1,6 +1,6 @@
 """Finds changes of what records hold: fields that come, go, or get another type or unit.
 
-One record in `EVERY` is looked at. `SAMPLES` of them are a window, and windows are compared.
+Of `EVERY` records one is looked at. `SAMPLES` of them are a window, and windows are compared.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ _LONGEST_NAME = 256
 _LEAST_FACTOR = 8.0
 _ALIKE = 2.0
 _FEWEST_NUMBERS = 10
+# Windows with which one is compared: one may hold both units, and spreads vary by chance.
+_COMPARED = 3
+# Earlier levels of a field that are remembered.
+_MOST_LEVELS = 8
+# Spreads numbers evenly over those below 2^32, any few that follow each other as well (Knuth).
+_GOLDEN = 2_654_435_761
 
 _KINDS = {float: "number", int: "number", bool: "number", str: "text", list: "list"}
 _UNSEEN = ""
@@ -48,7 +54,11 @@ class FieldWatch(msgspec.Struct):
     absent, longest
         Windows since a chosen field vanished, and the longest absence it has returned from.
     quartiles
-        Those of a chosen field's numbers in the last two windows.
+        Those of a chosen field's numbers in the last three windows.
+    types, levels
+        What a chosen field held before, and the medians of its numbers, each with its last window.
+    pauses
+        The most windows after which a field had one of them again.
     counts, numbers
         What the fields of this window hold, how often, and the numbers of chosen ones.
     """
@@ -59,6 +69,9 @@ class FieldWatch(msgspec.Struct):
     absent: dict[str, int] = {}
     longest: dict[str, int] = {}
     quartiles: dict[str, list[Quartiles]] = {}
+    types: dict[str, dict[str, int]] = {}
+    levels: dict[str, list[tuple[float, int]]] = {}
+    pauses: dict[str, int] = {}
     counts: dict[str, dict[str, int]] = {}
     numbers: dict[str, list[float]] = {}
 
@@ -70,7 +83,7 @@ class FieldWatch(msgspec.Struct):
         Only fields that are `chosen` can vanish or change, and only others appear as new ones.
         """
         changes: list[tuple[int, FieldChange]] = []
-        positions = range(-self.seen % EVERY, len(values), EVERY)
+        positions = list(_sampled(self.seen, self.seen + len(values)))
         measured = frozenset(chosen if positions else ())
         for position in positions:
             self._add(values[position], measured)
@@ -112,7 +125,7 @@ class FieldWatch(msgspec.Struct):
             if before is None and not is_first and field not in chosen:
                 yield FieldChange(FieldState.APPEARED, field)
             elif before and before != kind and field in chosen:
-                yield FieldChange(FieldState.TYPE, field, before=before, now=kind)
+                yield from self._type(field, before, kind)
         for field in chosen:
             yield from self._presence(field)
             yield from self._unit(field)
@@ -130,22 +143,68 @@ class FieldWatch(msgspec.Struct):
             if absent > 2 * longest:
                 yield FieldChange(FieldState.APPEARED, field)
 
+    def _type(self, field: str, before: str, now: str) -> Iterator[FieldChange]:
+        """Tell of another type, unless the field soon has again what it had."""
+        seen = self.types.setdefault(field, {})
+        seen[before] = self._window - 1
+        if self._is_news(field, seen.get(now)):
+            yield FieldChange(FieldState.TYPE, field, before=before, now=now)
+
     def _unit(self, field: str) -> Iterator[FieldChange]:
         """Tell whether the numbers of a field look like the earlier ones in another unit.
 
-        The window in which they change holds both, so that the one before it is asked, too.
+        The window in which they change holds both, so that those before it are asked, too.
         """
         numbers = self.numbers.get(field, [])
         if len(numbers) < _FEWEST_NUMBERS:
             return
         low, middle, high = quantiles(numbers)
         now, before = (low, middle, high), self.quartiles.get(field, [])
-        factors = [factor for old in before if (factor := common_factor(old, now))]
-        if factors:
-            self.quartiles[field] = [now]
-            yield FieldChange(FieldState.UNIT, field, factor=float(f"{factors[0]:.3g}"))
-        else:
-            self.quartiles[field] = [*before, now][-2:]
+        found = [(factor, old) for old in before if (factor := common_factor(old, now))]
+        if not found:
+            self.quartiles[field] = [*before, now][-_COMPARED:]
+            return
+        self.quartiles[field] = [now]
+        factor, old = found[0]
+        if self._is_news(field, self._seen_level(field, old[1], middle)):
+            yield FieldChange(FieldState.UNIT, field, factor=float(f"{factor:.3g}"))
+
+    @property
+    def _window(self) -> int:
+        return self.sampled // SAMPLES
+
+    def _seen_level(self, field: str, before: float, now: float) -> int | None:
+        """Remember the level of a field, and return when it last had the one that it has now."""
+        others = [of for of in self.levels.get(field, []) if not _is_same_level(of[0], before)]
+        self.levels[field] = [*others, (before, self._window - 1)][-_MOST_LEVELS:]
+        return max((at for level, at in others if _is_same_level(level, now)), default=None)
+
+    def _is_news(self, field: str, last: int | None) -> bool:
+        """Tell whether it is news what a field has, and last had in the ``last`` window, if ever.
+
+        It is after more than twice the longest pause: batches come again each night, and each
+        sender may write another type.
+        """
+        if last is None:
+            return True
+        pause, longest = self._window - last, self.pauses.get(field, 0)
+        self.pauses[field] = max(longest, pause)
+        return pause > 2 * longest
+
+
+def _sampled(start: int, end: int) -> Iterator[int]:
+    """Yield the positions after ``start`` of one record in each `EVERY`, of all before ``end``.
+
+    At places that vary: where senders take turns, the same one would always be looked at.
+    """
+    for block in range(start // EVERY, -(-end // EVERY)):
+        at = block * EVERY + (block * _GOLDEN % 2**32 * EVERY >> 32)
+        if start <= at < end:
+            yield at - start
+
+
+def _is_same_level(a: float, b: float) -> bool:
+    return 1 / _LEAST_FACTOR < a / b < _LEAST_FACTOR
 
 
 def common_factor(before: Quartiles, now: Quartiles) -> float | None:
