@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
@@ -44,7 +45,8 @@ async def connected(client: AnyClient, settings: Settings) -> AsyncIterator[AnyC
         await _start(client, settings)
         yield client
     finally:
-        await client.stop()
+        # Not awaited directly: aiokafka's consumer is cancelled if it stops while a fetch fails.
+        await asyncio.gather(client.stop(), return_exceptions=True)
 
 
 @asynccontextmanager

@@ -227,18 +227,26 @@ class ParquetInput(_TableInput):
 
     def __init__(self, path: Path, key: str | None) -> None:
         pyarrow = import_pyarrow()
+        self._path = path
+        self._damages = (OSError, UnicodeDecodeError, pyarrow.ArrowException)
         try:
             self._file = pyarrow.parquet.ParquetFile(path)
-        except (OSError, pyarrow.ArrowException) as error:
-            raise InputFileError(f"{path}: expected Parquet, {error}") from None
+        except self._damages as error:
+            raise self._damaged(error) from None
         _check_key(path, key, self._file.schema_arrow.names)
         super().__init__(key, self._file.metadata.num_rows)
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
         self._read = 0
-        for batch in self._file.iter_batches(_BLOCK):
-            yield from map(self._message, batch.to_pylist())
+        try:
+            for batch in self._file.iter_batches(_BLOCK):
+                yield from map(self._message, batch.to_pylist())
+        except self._damages as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> InputFileError:
+        return InputFileError(f"{self._path}: expected Parquet, {error}")
 
 
 class NpzInput(_TableInput):

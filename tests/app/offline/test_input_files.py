@@ -142,6 +142,20 @@ def test_parquet_rows_keep_their_types(tmp_path):
     assert rejected[0][1].reason is Reason.NOT_FINITE
 
 
+@pytest.mark.parametrize("damage", ["block", "text"])
+def test_damaged_content_of_parquet_is_named(damage, tmp_path):
+    content = [b"\xff" if damage == "text" else b"%d" % (n * n) for n in range(1000)]
+    texts = pyarrow.array(content, pyarrow.binary()).cast(pyarrow.string(), safe=False)
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"a": texts}), path)
+    if damage == "block":
+        data = bytearray(path.read_bytes())
+        data[100:200] = bytes(100)
+        path.write_bytes(data)
+    with pytest.raises(InputFileError, match=r"a\.parquet: expected Parquet, ."):
+        list(open_input(path))
+
+
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     path = write(tmp_path, "a.parquet", b"")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)

@@ -1,3 +1,9 @@
+<<<<<<< HEAD
+=======
+from __future__ import annotations
+
+import asyncio
+>>>>>>> core
 import json
 import os
 from collections import defaultdict
@@ -12,6 +18,8 @@ from kafka_client import KafkaClient
 from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
+from faust_oslrau.app.errors import BrokerError
+from faust_oslrau.app.offline import logs
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
@@ -277,3 +285,21 @@ def test_names_that_no_record_has_and_times_that_are_missing_are_told(file, tmp_
     assert "replay: rows of a file have no times; seasons, silences, rates" in misspelt
     fine = told('features = ["a", "b"]')
     assert "no scored record" not in fine and "have no times" not in fine
+
+
+def test_a_broker_that_goes_away_ends_the_reading_of_a_topic(monkeypatch, topic_name):
+    monkeypatch.setattr(logs, "_SILENT_SECONDS", 0.5)
+    read = []
+    with EmbeddedBroker() as broker:
+        broker.create_topic(topic_name, 1)
+        client = KafkaClient(broker.bootstrap_servers)
+        client.send(topic_name, [(0, b"%05d" % at + b"x" * 500) for at in range(20_000)])
+        settings = Settings(broker=broker.bootstrap_servers)
+
+        def process(records):
+            read.extend(records)
+            broker.stop()
+
+        with pytest.raises(BrokerError, match="returns no records from "):
+            asyncio.run(logs.read_topic(topic_name, None, None, settings, process, lambda *_: None))
+    assert 0 < len(read) < 20_000
