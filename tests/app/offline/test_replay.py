@@ -1,9 +1,4 @@
-<<<<<<< HEAD
-=======
-from __future__ import annotations
-
 import asyncio
->>>>>>> core
 import json
 import os
 from collections import defaultdict
