@@ -194,6 +194,8 @@ TOGETHER = [
     ("incidents", 1340, {"evidence_marks": lambda a: zero(a) - 10}),
     ("silences", 1000, {"silence_clock": lambda a: a - 10**15}),
     ("silences", 1000, {"silence_numbers": lambda a: a + 1}),
+    ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] + 1e15])}),
+    ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] - 1e15])}),
     ("silences", 1000, {"silence_largest": lambda a: a[..., ::-1]}),
     ("seasons", 1960, {"season_usual": zero}),
     ("entities", 1460, {"level": lambda a: np.append(a, 1), "spread": lambda a: np.append(a, 1)}),
