@@ -194,6 +194,22 @@ def test_counts_that_wander_have_wide_quantiles():
     assert predicted.quantile(0, 0.99) > 1.5 * predicted.expected[0]
 
 
+@pytest.mark.parametrize(
+    ("rate", "noise", "factor"), [(6e4, 0.03, 0.5), (3e6, 0.0, 0.3), (3e6, 0.03, 0.5)]
+)
+def test_a_loss_is_told_within_two_windows_however_many_records_they_bring(rate, noise, factor):
+    rng = np.random.default_rng(18)
+    means = rate * np.exp(noise * rng.normal(size=302))
+    filters, evidence, told = learned(rng.poisson(means[:300])), Evidence(60.0), []
+    evidence.reserve(1)
+    for window in (300, 301):
+        records = rng.poisson(factor * means[window : window + 1]).astype(float)
+        predicted = filters.predict(window / 60)
+        told += evidence.add(records, predicted, window, np.ones(1, np.bool_))
+        filters.learn(records, predicted, window / 60, evidence.changed == 0)
+    assert [found.begins for found in told] == [True]
+
+
 def test_evidence_is_the_sum_of_log_likelihood_ratios():
     filters = learned(np.random.default_rng(15).poisson(50.0, 1000))
     predicted, evidence = filters.predict(3.0), Evidence(60.0)
