@@ -261,9 +261,10 @@ class ScorerState:
         if self.rates is None:
             return []
         if self.rates.by is None:
-            found = self.rates.take(block.places[at], *layered.slots, block.keys[at])
+            found = self.rates.take(block.places[at], layered.slots[1], block.keys[at])
         else:
-            found = self.rates.take_groups(block.places[at], block.groups[at])
+            groups = block.groups[at]
+            found = self.rates.take(block.places[at], np.zeros(len(groups), np.bool_), groups)
         return [change._replace(row=at.start + change.row) for change in found]
 
     @property
