@@ -137,7 +137,8 @@ def test_the_chart_of_an_incident_has_values_of_its_entity_alone(scene, page):
     low, high = page.text(".incident .spark").split(", ")[1].split(" to ")
     assert 900 < float(low.replace("k", "e3")) < 1100 and high == "5k"
     # The band is what was expected during the incident, not what is of the next record.
-    assert 0 < page.columns(".incident canvas", "blue-band") < 0.8
+    page.wait_until(lambda: page.columns(".incident canvas", "blue-band") > 0, "a band")
+    assert page.columns(".incident canvas", "blue-band") < 0.8
     assert "record" not in page.text(".incident p")  # those from start to end are of all machines
     assert not re.search(r"\bnats\b|\bp = |for 0 s", page.text("#overview"))
 
