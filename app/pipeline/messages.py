@@ -30,14 +30,7 @@ from faust_oslrau.topics import (
 from faust_oslrau.topics.cloud_events import event_headers, source_address
 from faust_oslrau.topics.shortening import shortened
 
-from .events import (
-    encode_drift,
-    encode_entity_event,
-    encode_field_change,
-    encode_incident,
-    encode_rate_change,
-    encode_silence,
-)
+from . import events
 
 Timed = tuple[KafkaRecord, int | None]
 """A record, and when it happened, in milliseconds since 1970 (UTC)."""
@@ -89,32 +82,32 @@ class Messages:
 
     def drift(self, record: Timed, change: Change) -> OutMessage:
         """Return the drift event that this record triggered."""
-        value = encode_drift(self._source(*record), change)
+        value = events.encode_drift(self._source(*record), change)
         return self._event(record, value, "drift")
 
     def incident(self, record: Timed, event: IncidentEvent, columns: Columns) -> OutMessage:
         """Return the event of an incident that this record opened, updated or closed."""
-        value = encode_incident(self._source(*record), event, columns)
+        value = events.encode_incident(self._source(*record), event, columns)
         return self._event(record, value, "incident", event.state, event.incident.entity)
 
     def entity(self, record: Timed, event: EntityEvent, fields: Sequence[str]) -> OutMessage:
         """Return the event of an entity that this record completed."""
-        value = encode_entity_event(self._source(*record), event, fields)
+        value = events.encode_entity_event(self._source(*record), event, fields)
         return self._event(record, value, "entity", event.state, event.entity)
 
     def silence(self, record: Timed, silence: Silence) -> OutMessage:
         """Return the event of a silence that this record shows or ends."""
-        value = encode_silence(self._source(*record), silence)
+        value = events.encode_silence(self._source(*record), silence)
         return self._event(record, value, "silence", silence.state, silence.entity)
 
     def rate(self, record: Timed, change: RateChange) -> OutMessage:
         """Return the event of a change of how many records come that this record shows."""
-        value = encode_rate_change(self._source(*record), change)
+        value = events.encode_rate_change(self._source(*record), change)
         return self._event(record, value, "rate", change.state, change.entity)
 
     def field(self, record: Timed, change: FieldChange) -> OutMessage:
         """Return the event of a field that has changed up to this record."""
-        value = encode_field_change(self._source(*record), change)
+        value = events.encode_field_change(self._source(*record), change)
         return self._event(record, value, "field", change.state, change.field)
 
     def dead_letters(

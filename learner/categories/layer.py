@@ -201,8 +201,7 @@ class Categories:
 
     def slots_of(self, f: int) -> IntArray:
         """Return the slots of a field's values that are told apart, its rest first."""
-        own = self._told[:-1] == np.arange(len(self._joint))
-        return np.flatnonzero((self.values.field == f) & own)
+        return np.unique(self._told[:-1][self.values.field == f])
 
     @property
     def has_pending(self) -> bool:
@@ -252,12 +251,16 @@ class Categories:
         if more > 0:
             self._joint = np.pad(self._joint, ((0, more), (0, more)))
             self._levels.resize(len(self.values.field))
-        for slot in np.unique(taken).tolist():
-            rest = self.values.field[slot]
-            self._joint[rest] += self._joint[slot]
-            self._joint[:, rest] += self._joint[:, slot]
-            self._joint[slot] = self._joint[:, slot] = 0.0
+        self._add_to_rests(self._joint, np.unique(taken))
         self._levels.clear(taken)
+
+    def _add_to_rests(self, joint: FloatArray, slots: IntArray) -> None:
+        """Let the records of some slots be those of the rests of their fields."""
+        for slot in slots.tolist():
+            rest = self.values.field[slot]
+            joint[rest] += joint[slot]
+            joint[:, rest] += joint[:, slot]
+            joint[slot] = joint[:, slot] = 0.0
 
     def _clipped(self, X: FloatArray, slots: IntArray, taken: IntArray) -> FloatArray:
         """Return numbers (m, d) within `FARTHEST` spreads of what is usual for their category."""
@@ -281,10 +284,8 @@ class Categories:
         """Derive from the counts what probabilities and units are made of."""
         once = (self._joint >= SEEN) & (self._joint < TWICE)
         self._told = self.values.told_apart(self._joint.diagonal())
-        joint, told = self._joint, self._told[:-1]
-        if (told != np.arange(len(told))).any():
-            joint = np.zeros_like(self._joint)
-            np.add.at(joint, np.ix_(told, told), self._joint)
+        joint = self._joint.copy()
+        self._add_to_rests(joint, np.flatnonzero(self._told[:-1] != np.arange(len(joint))))
         count = joint.diagonal().copy()
         # the rests, with what was not seen yet
         count[: self.c] += 1.0 + self._by_field(once.diagonal()[None, :])[0]

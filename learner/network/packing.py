@@ -106,6 +106,7 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
 
 def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
     """Build a network; check only what building it requires."""
+    require(arrays.keys() == SCHEMA.keys(), f"the arrays {', '.join(SCHEMA)}")
     read(arrays, SCHEMA)
     _check_nodes(arrays)
     scopes = scopes_of(n_variables, arrays)  # which bounds what is allocated below

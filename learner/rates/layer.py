@@ -121,9 +121,10 @@ class Rates:
             slot = self._slots.get(key, PARTITION)
             if slot == PARTITION or is_fresh:
                 slot = slot or self._free_slot()
+                if slot == PARTITION:
+                    continue
                 self._begin(slot, key)
-            if slot != PARTITION:
-                self._records[slot] += 1
+            self._records[slot] += 1
 
     def _free_slot(self) -> int:
         """Return a slot for another entity, `PARTITION` if none is free."""
@@ -141,8 +142,6 @@ class Rates:
 
     def _begin(self, slot: int, key: bytes) -> None:
         """Begin anew with an entity in a slot."""
-        if slot == PARTITION:
-            return
         before = self._keys[slot]
         if before is not None:
             del self._slots[before]
@@ -169,10 +168,8 @@ class Rates:
 
     def _free_slots(self) -> list[int]:
         """Return the slots that others may take, the first one last."""
-        silent, changed = np.array(self._silent), self._evidence.changed
-        is_free = (
-            (silent >= self._evidence.longest) & (changed == 0) & (np.array(self._records) == 0)
-        )
+        silent = np.array(self._silent)
+        is_free = (silent >= self._evidence.longest) & (self._evidence.changed == 0)
         slots = np.flatnonzero(is_free[1:]) + 1
         found: list[int] = slots[np.argsort(-silent[slots], kind="stable")][::-1].tolist()
         return found

@@ -170,9 +170,8 @@ class Incidents:
         else:
             # An entity that sends no more does not keep its incident open: after so many records
             # of all, each of `MOST_OPEN` entities could have sent its quiet ones.
-            passed = rows.places[at:, 0] - latest.number
-            is_over = passed > MOST_OPEN * self.parameters.quiet_records
-            ends = np.append(ends, at + np.flatnonzero(is_over)[:1])
+            most = MOST_OPEN * self.parameters.quiet_records
+            ends = np.append(ends, max(latest.number + most + 1 - int(rows.places[0, 0]), at))
             left = max(self.parameters.quiet_records - held.quiet, 1)
             due = int(own[left - 1]) if len(own) >= left else m
             if due < ends.min(initial=m):

@@ -67,6 +67,7 @@ def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
     contest.unneeded = [_count(n, n_records) for n in unneeded]
     contest.alarm = _alarm(rows, log_density, numbers.tolist()[5:], incumbent)
     _require_shares(contest)
+    _require(arrays.keys() == pack_contest(contest).keys(), "no other arrays")
     return contest
 
 

@@ -84,8 +84,9 @@ class Page:
         return 0.0 if text == "\N{EN DASH}" else float(text)
 
     def data(self, selector: str, name: str) -> str:
-        found: str | None = self.find(selector).get_attribute(f"data-{name}")
-        return found or ""
+        """Return what an element says for scripts, in one step: the page may draw it anew."""
+        attribute = f"querySelector({selector!r}).getAttribute('data-{name}')"
+        return str(self.run(f"return document.{attribute} ?? ''"))
 
     def run(self, script: str) -> Any:
         return self.browser.execute_script(script)

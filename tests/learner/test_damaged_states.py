@@ -132,6 +132,15 @@ def test_an_array_that_cannot_be_is_refused(name, at):
     assert accepted == []
 
 
+@pytest.mark.parametrize(
+    ("name", "at"), [("OSLRAU", 600), pytest.param("StackedSPN", 256, marks=LONG)]
+)
+def test_an_array_that_no_model_has_is_refused(name, at):
+    values, arrays = unpacked(name, at)
+    assert not is_refused(name, values, arrays)
+    assert is_refused(name, values, arrays | {"other": np.zeros(3)})
+
+
 WRONG = [-1, 2**70, float("nan"), "x", [None], [[0, 1]]]
 
 ACCEPTED_VALUES = {

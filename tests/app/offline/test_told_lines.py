@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from faust_oslrau.app.offline.told import MessageReader, as_json
 from faust_oslrau.app.offline.told_lines import line, moment, odds
-from faust_oslrau.app.pipeline.events import (
-    encode_drift,
-    encode_entity_event,
-    encode_field_change,
-    encode_incident,
-    encode_rate_change,
-    encode_silence,
-)
+from faust_oslrau.app.pipeline import events
 from faust_oslrau.learner import Blame, Change
 from faust_oslrau.topics import (
     Columns,
@@ -96,12 +89,12 @@ def incident(state, entity="press-7", severity=61.4, name="major", fields=FIELDS
         entity=entity,
     )
     event = SimpleNamespace(state=state, incident=found, blame=blame(2))
-    return encode_incident(SOURCE, event, Columns(fields))
+    return events.encode_incident(SOURCE, event, Columns(fields))
 
 
 def entity_event(state, p_value, *aspects):
     event = SimpleNamespace(state=state, entity="press-7", p_value=p_value, aspects=aspects)
-    return encode_entity_event(SOURCE, event, FIELDS)
+    return events.encode_entity_event(SOURCE, event, FIELDS)
 
 
 def aspect(name, column, value, usual, deviations):
@@ -114,7 +107,7 @@ def silence(state, entity):
     silent = SimpleNamespace(
         state=state, entity=entity, last_offset=1, last_timestamp=NOON, seconds=240.0, limit=186.2
     )
-    return encode_silence(SOURCE, silent)
+    return events.encode_silence(SOURCE, silent)
 
 
 def told(value, key=b"k", headers=(), entity=None, timestamp=None):
@@ -199,10 +192,10 @@ def test_a_rate():
     )  # fmt: skip
     found = f"12 records in the last 60 s, 80 to 140 usual, since {moment(NOON)}"
     expected = (HEAD, "rate began", PLACE, "press-7", found)
-    assert cells(encode_rate_change(SOURCE, change)) == expected
+    assert cells(events.encode_rate_change(SOURCE, change)) == expected
     change.entity, change.by = "503", "status"
     of_group = (HEAD, "rate began", PLACE, "k", f"status = 503: {found}")
-    assert cells(encode_rate_change(SOURCE, change)) == of_group
+    assert cells(events.encode_rate_change(SOURCE, change)) == of_group
 
 
 @pytest.mark.parametrize(
@@ -222,12 +215,12 @@ def test_a_rate():
     ],
 )
 def test_a_field_that_changed(change, what, detail):
-    assert cells(encode_field_change(SOURCE, change))[1:] == (what, PLACE, "k", detail)
+    assert cells(events.encode_field_change(SOURCE, change))[1:] == (what, PLACE, "k", detail)
 
 
 def test_a_drift():
     found = "records are less likely than before, since about 1,512 records"
-    drift = encode_drift(SOURCE, Change(1.3, 1512))
+    drift = events.encode_drift(SOURCE, Change(1.3, 1512))
     assert cells(drift) == (HEAD, "drift", PLACE, "k", found)
 
 
