@@ -40,6 +40,14 @@ class Connection:
         create_no_topics(producer)
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
+    async def start(self) -> None:
+        """Connect; after a failure, which is raised, the connection is closed."""
+        try:
+            await self.producer.start()
+        except BaseException:
+            await self.close()
+            raise
+
     def fill(self, topic: str, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
         """Return a batch with as many of the first messages as fit, and their number."""
         write = self._writers.get(topic)

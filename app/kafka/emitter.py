@@ -92,10 +92,9 @@ class Emitter:
             )
             connection = Connection(producer, self._writers)
             try:
-                await producer.start()
+                await connection.start()
                 return connection
             except KafkaError as error:
-                await connection.close()
                 logger.warning("no broker, retrying in %.1f s: %r", wait, error)
             await asyncio.sleep(wait)
             wait = min(2 * wait, _MAX_WAIT_SECONDS)

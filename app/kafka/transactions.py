@@ -141,11 +141,7 @@ class TransactionalProducer:
             max_batch_size=BATCH_BYTES,
         )
         connection = Connection(producer, self._writers)
-        try:
-            await producer.start()
-        except BaseException:
-            await connection.close()
-            raise
+        await connection.start()
         self.reopened, self.has_failed = self.has_failed, False
         self.opening = Opening()
         await self._put_back(connection)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 
 import orjson
@@ -58,6 +59,20 @@ def test_a_message_that_is_too_large_as_avro_loses_its_largest_part(client, topi
     found = client.read(topic_name)
     assert [record.value for record in found] == [write(text)] * 3
     assert dict(found[1].headers)["oslrau-topic"] == b"t"
+
+
+async def test_an_emitter_that_is_stopped_while_it_connects_leaves_nothing_open(caplog):
+    silent = await asyncio.start_server(lambda *_: asyncio.sleep(3600), "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    starting = asyncio.create_task(Emitter({"bootstrap_servers": f"127.0.0.1:{port}"}).start())
+    await asyncio.sleep(0.2)
+    assert not starting.done()
+    starting.cancel()
+    await asyncio.wait({starting})
+    del starting  # whose failure refers to the producer
+    silent.close()
+    gc.collect()
+    assert "Unclosed" not in caplog.text
 
 
 def test_a_missing_partition_is_waited_for(client, topic_name, caplog):
