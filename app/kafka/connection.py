@@ -23,7 +23,7 @@ Writers = Mapping[str, Callable[[bytes], bytes]]
 AS_THEY_ARE: Writers = {}
 
 BATCH_BYTES = 512 * 1024
-"""Any topic accepts batches of this size; a larger message is sent in a batch of its own."""
+"""Most topics accept batches of this size; a larger message is sent in a batch of its own."""
 
 # How often to warn about a batch that is not acknowledged.
 _WARNING_SECONDS = 10.0
@@ -48,9 +48,12 @@ class Connection:
             await self.close()
             raise
 
-    def fill(self, topic: str, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
-        """Return a batch with as many of the first messages as fit, and their number."""
+    def fill(
+        self, topic: str, messages: Sequence[OutMessage], limit: int = BATCH_BYTES
+    ) -> tuple[BatchBuilder, int]:
+        """Return a batch of at most `limit` bytes of the first messages, and their number."""
         write = self._writers.get(topic)
+        self.producer._message_accumulator._batch_size = limit  # of batches that it creates
         batch, count = self.producer.create_batch(), 0
         append = batch._builder.append  # the public method takes twice as long
         no_headers: list[tuple[str, bytes]] = []
